@@ -31,6 +31,10 @@ def add_distribution(
 def mount(folder: Path, plugin: str, version: str, *classes: DeclaredClass) -> PluginMount:
     """The folder as the mount of a pod."""
     return PluginMount(
-        name=f"{plugin}-{version}", plugin=plugin, version=version, image=f"plugins.example/x@sha256:{'0' * 64}",
-        folder=str(folder), classes=classes,
-    )  # fmt: skip
+        name=f"{plugin}-{version}",
+        plugin=plugin,
+        version=version,
+        image=f"plugins.example/x@sha256:{'0' * 64}",
+        folder=str(folder),
+        classes=classes,
+    )

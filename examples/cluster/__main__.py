@@ -88,20 +88,22 @@ def _play(installation: Installation, screen: Screen, options: argparse.Namespac
 
 
 def _next_steps(cluster: Cluster) -> str:
-    return "\n".join([
-        "It goes on without us. Type next:",
-        *(f"  {line}" for line in cluster.way()),
-        "  kubectl get connectors --namespace demo --watch",
-        "  kubectl describe connector orders-in --namespace demo      # conditions, tasks, Events",
-        "  kubectl get topiccreationpolicies --namespace demo          # by which rules its topics are created",
-        "  kubectl get pluginversions --namespace demo --output wide   # versions of a plugin, and who runs them",
-        "  kubectl logs --namespace demo --selector penstock.dev/connector=orders-in --follow",
-        "  kubectl patch connector orders-in --namespace demo --type merge --patch '{\"spec\":{\"state\":\"Paused\"}}'",
-        "  kubectl delete pods --namespace demo --selector penstock.dev/role=task      # all at once",
-        "  kubectl apply --namespace demo --filename examples/connectors      # after a change of yours; puts all back",
-        "`make demo` plays it again, in seconds. `make demo-down` removes "
-        + ("the cluster and everything in it." if cluster.ours else "what it made, and leaves the cluster."),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "It goes on without us. Type next:",
+            *(f"  {line}" for line in cluster.way()),
+            "  kubectl get connectors --namespace demo --watch",
+            "  kubectl describe connector orders-in --namespace demo      # conditions, tasks, Events",
+            "  kubectl get topiccreationpolicies --namespace demo          # by which rules its topics are created",
+            "  kubectl get pluginversions --namespace demo --output wide   # versions of a plugin, and who runs them",
+            "  kubectl logs --namespace demo --selector penstock.dev/connector=orders-in --follow",
+            '  kubectl patch connector orders-in --namespace demo --type merge --patch \'{"spec":{"state":"Paused"}}\'',
+            "  kubectl delete pods --namespace demo --selector penstock.dev/role=task      # all at once",
+            "  kubectl apply --namespace demo --filename examples/connectors      # after a change of yours; puts all back",
+            "`make demo` plays it again, in seconds. `make demo-down` removes "
+            + ("the cluster and everything in it." if cluster.ours else "what it made, and leaves the cluster."),
+        ]
+    )
 
 
 def _agreed(screen: Screen, cluster: Cluster, options: argparse.Namespace) -> bool:

@@ -22,10 +22,18 @@ def main() -> None:
     """Read until the pod ends."""
     # In the group of an earlier witness, it would wait until Kafka counts that one as gone.
     group = f"demo-witness-{uuid.uuid4()}"
-    consumer = Consumer({
-        "bootstrap.servers": os.environ["BOOTSTRAP_SERVERS"], "group.id": group, "enable.auto.commit": False,
-        "isolation.level": "read_committed", "auto.offset.reset": "earliest", "topic.metadata.refresh.interval.ms": 1000,
-        "allow.auto.create.topics": False, "log_level": 0})  # fmt: skip
+    consumer = Consumer(
+        {
+            "bootstrap.servers": os.environ["BOOTSTRAP_SERVERS"],
+            "group.id": group,
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest",
+            "topic.metadata.refresh.interval.ms": 1000,
+            "allow.auto.create.topics": False,
+            "log_level": 0,
+        }
+    )
     consumer.subscribe([os.environ["TOPIC"]])
     times: list[int] = []  # how often each id was found, from `first` on
     first = records = told = 0
@@ -46,8 +54,13 @@ def main() -> None:
         if records > told and time.monotonic() >= due:
             told, due = records, time.monotonic() + PERIOD
             missing = times.count(0)
-            found = {"records": records, "first": first, "last": first + len(times) - 1, "missing": missing,
-                     "doubled": records - (len(times) - missing)}  # fmt: skip
+            found = {
+                "records": records,
+                "first": first,
+                "last": first + len(times) - 1,
+                "missing": missing,
+                "doubled": records - (len(times) - missing),
+            }
             sys.stdout.write(json.dumps(found) + "\n")
             sys.stdout.flush()
 

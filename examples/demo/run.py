@@ -69,8 +69,19 @@ def demonstrate(kafka: EmbeddedKafka, rate: int, seconds: float | None, stopping
         "import sys; from penstock_runtime import cli; from penstock_runtime.task import children;"
         "children.die_with_parent(); sys.exit(cli.main())"
     )
-    command = [sys.executable, "-c", program, "run", str(Path(__file__).with_name("connectors.yaml")),
-               "--bootstrap-servers", servers, "--data-dir", str(FOLDER), "--log-level", "WARNING"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        "run",
+        str(Path(__file__).with_name("connectors.yaml")),
+        "--bootstrap-servers",
+        servers,
+        "--data-dir",
+        str(FOLDER),
+        "--log-level",
+        "WARNING",
+    ]
     # A group of its own: Ctrl-C in the terminal is for us, and the connectors stop when the last line is through.
     process = subprocess.Popen(command, start_new_session=True)
     number = last_number() + 1
@@ -131,8 +142,16 @@ def report(servers: str) -> bool:
 
 def read_topic(servers: str) -> tuple["collections.Counter[int]", bytes]:
     """How often each order's number stands in the topic, and the last value."""
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "demo-count", "enable.partition.eof": True,
-                         "isolation.level": "read_committed", "enable.auto.commit": False, "log_level": 0})  # fmt: skip
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "demo-count",
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
     found: collections.Counter[int] = collections.Counter()
     last = b""
     try:

@@ -94,9 +94,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--secrets", type=Path, default=Path(SECRETS_DIR), help="mounted Secrets (%(default)s)")
     parser.add_argument(
-        "--kubeconfig", nargs="?", const="", default=None,
+        "--kubeconfig",
+        nargs="?",
+        const="",
+        default=None,
         help="a kubeconfig file; without a value that of $KUBECONFIG. Without the option: the pod's service account",
-    )  # fmt: skip
+    )
     parser.add_argument("--context", default=None, help="of the kubeconfig file (default: its current context)")
     parser.add_argument("--version", action="version", version=_VERSION)
     return parser

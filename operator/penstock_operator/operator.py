@@ -77,9 +77,15 @@ class Operator:
     """
 
     def __init__(
-        self, settings: Settings, kube: Kube, hmac_key: bytes, reconcile: Reconcile, metrics: Metrics,
-        *, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        settings: Settings,
+        kube: Kube,
+        hmac_key: bytes,
+        reconcile: Reconcile,
+        metrics: Metrics,
+        *,
+        name: str | None = None,
+    ) -> None:
         self._settings = settings
         self._kube = kube
         self._hmac_key = hmac_key
@@ -198,9 +204,11 @@ class Operator:
 
     def _begin(self, kinds: list[Kind]) -> KopfWatch:
         self._watch_health = WatchHealth(
-            kinds, self._settings.watch_namespaces,
-            on_gap=lambda: self._from_thread(self._all_soon), on_listed=lambda: self._from_thread(self._listed),
-        )  # fmt: skip
+            kinds,
+            self._settings.watch_namespaces,
+            on_gap=lambda: self._from_thread(self._all_soon),
+            on_listed=lambda: self._from_thread(self._listed),
+        )
         for queue in (self.queue, *self._statuses.values()):  # statuses name Connectors, too
             queue.block(_FIRST_LIST)
         self.queue.block(_STATUS)
@@ -208,26 +216,43 @@ class Operator:
         self._status = StatusTopic(
             self._settings,
             lambda name: self._from_thread(self._records_changed, name),
-            on_turn=lambda: self._from_thread(self._kafka_turned), permit=self._lease.check,
-        )  # fmt: skip
+            on_turn=lambda: self._from_thread(self._kafka_turned),
+            permit=self._lease.check,
+        )
         kube = self._kube.within(self._lease.check)
         limiter = RolloutLimiter(self._settings.rollout, time.time, self.queue.add)
         self._metrics.rollout(limiter.figures)
         self._context = Context(
-            kube=kube, status=self._status, connectors=self._index, settings=self._settings,
-            hmac_key=self._hmac_key, run=self._pool, metrics=self._metrics, job_slots=self._job_slots, rollout=limiter,
-            release=release_hash(self._settings), wake=self.queue.add_urgent, clock=time.time,
-        )  # fmt: skip
+            kube=kube,
+            status=self._status,
+            connectors=self._index,
+            settings=self._settings,
+            hmac_key=self._hmac_key,
+            run=self._pool,
+            metrics=self._metrics,
+            job_slots=self._job_slots,
+            rollout=limiter,
+            release=release_hash(self._settings),
+            wake=self.queue.add_urgent,
+            clock=time.time,
+        )
         for queue in (self.queue, *self._statuses.values()):
             queue.start()
         events = EventKeys(
-            self._index, self.queue.add, self.queue.add_urgent,
+            self._index,
+            self.queue.add,
+            self.queue.add_urgent,
             lambda kind, key: self._statuses[kind].add(key, _STATUS_DELAY),
-        )  # fmt: skip
+        )
         watching = KopfWatch(
-            self._kube.server, self._settings, events, deliver=self._from_thread, kinds=kinds, health=self._watch_health,
+            self._kube.server,
+            self._settings,
+            events,
+            deliver=self._from_thread,
+            kinds=kinds,
+            health=self._watch_health,
             beat=self._kopf_heartbeat.beat,
-        )  # fmt: skip
+        )
         watching.start(lambda: self._from_thread(self._watching_ended, watching))
 
         def watch(kind: Kind) -> KopfWatch:
@@ -235,9 +260,14 @@ class Operator:
                 [kind], self._settings.watch_namespaces, on_gap=lambda: self._from_thread(self._all_soon)
             )
             return KopfWatch(
-                self._kube.server, self._settings, events, deliver=self._from_thread, kinds=[kind], health=health,
+                self._kube.server,
+                self._settings,
+                events,
+                deliver=self._from_thread,
+                kinds=[kind],
+                health=health,
                 is_optional=True,
-            )  # fmt: skip
+            )
 
         self._optional_kinds = OptionalKinds(lambda kind: self._pool(self._kube.serves, kind), watch)
         return watching
@@ -267,9 +297,15 @@ class Operator:
         if status is None:
             return
         await self._pool(
-            kube.apply_status, kind, key.namespace, key.name, status, uid=document["metadata"]["uid"],
-            manager=STATUS_MANAGER, resource_version=document["metadata"]["resourceVersion"],
-        )  # fmt: skip
+            kube.apply_status,
+            kind,
+            key.namespace,
+            key.name,
+            status,
+            uid=document["metadata"]["uid"],
+            manager=STATUS_MANAGER,
+            resource_version=document["metadata"]["resourceVersion"],
+        )
 
     def _hold(self) -> None:
         """Stop all work: another operator may have the Lease."""

@@ -24,19 +24,19 @@ class ConditionType(StrEnum):
         "Ready",
         "`True`: everything is as `spec` asks, also where that is `Paused` or `Stopped`. `False`: it is not, or not yet. "
         "`Unknown`: the operator cannot see it",
-    )  # fmt: skip
+    )
     RECONCILING = "Reconciling", "`True`: work is under way, or is tried again by itself. Otherwise absent"
     STALLED = "Stalled", "`True`: nothing more happens until a person changes something. Otherwise absent"
     CONFIG_VALID = (
         "ConfigValid",
         "`True`: the plugin accepts the configuration; the message holds its warnings. `False`: the message lists every "
         "problem. `Unknown`: the configuration has not been checked yet",
-    )  # fmt: skip
+    )
     UPDATE_PENDING = (
         "UpdatePending",
         "`True`: a change of the release has not reached this connector, which goes on with its last good plan. Otherwise "
         "absent",
-    )  # fmt: skip
+    )
 
 
 class EventType(StrEnum):
@@ -107,23 +107,32 @@ class Reason(StrEnum):
 
     # On its way
     PLANNING = (
-        "Planning", Use.UNDER_WAY | Use.UPDATE_PENDING,
-        "a job pod lets the plugin validate the configuration and split it into tasks", _WAIT, _NORMAL,
-    )  # fmt: skip
+        "Planning",
+        Use.UNDER_WAY | Use.UPDATE_PENDING,
+        "a job pod lets the plugin validate the configuration and split it into tasks",
+        _WAIT,
+        _NORMAL,
+    )
     PREPARING = (
-        "Preparing", Use.UNDER_WAY | Use.TASK, "a job pod makes the internal topics ready and fences earlier tasks",
-        _WAIT, _NORMAL,
-    )  # fmt: skip
+        "Preparing",
+        Use.UNDER_WAY | Use.TASK,
+        "a job pod makes the internal topics ready and fences earlier tasks",
+        _WAIT,
+        _NORMAL,
+    )
     STARTING = "Starting", Use.UNDER_WAY | Use.TASK, "tasks start", _WAIT, _NORMAL
     RESTARTING = "Restarting", Use.UNDER_WAY, "tasks are replaced", _WAIT, _NORMAL
     PAUSING = "Pausing", Use.UNDER_WAY, "not all tasks are paused yet", _WAIT, _NORMAL
     RESUMING = "Resuming", Use.UNDER_WAY, "not all tasks run again yet", _WAIT, _NORMAL
     STOPPING = "Stopping", Use.UNDER_WAY | Use.EVENT, "tasks are ending", _WAIT, _NORMAL
     WAITING = (
-        "Waiting", Use.UNDER_WAY,
+        "Waiting",
+        Use.UNDER_WAY,
         "something comes first: pods or records of an earlier Connector of this name go, a pod that changes the offsets "
-        "ends, or it is looked up whether the Connect name is free", _WAIT, _NORMAL,
-    )  # fmt: skip
+        "ends, or it is looked up whether the Connect name is free",
+        _WAIT,
+        _NORMAL,
+    )
     CHANGING = "Changing", Use.UNDER_WAY | Use.TASK, "the task has not reported the state that is asked for yet", _WAIT
     SPEC_CHANGED = (
         "SpecChanged",
@@ -132,96 +141,122 @@ class Reason(StrEnum):
         _WAIT,
     )
     RESTART_REQUESTED = (
-        "RestartRequested", Use.UNDER_WAY | Use.TASK | Use.EVENT, "an annotation asked for a restart", _WAIT, _NORMAL
-    )  # fmt: skip
+        "RestartRequested",
+        Use.UNDER_WAY | Use.TASK | Use.EVENT,
+        "an annotation asked for a restart",
+        _WAIT,
+        _NORMAL,
+    )
     DELETING = "Deleting", Use.UNDER_WAY, "the Connector is being deleted", _WAIT, _NORMAL
     RESETTING_OFFSETS = "ResettingOffsets", Use.UNDER_WAY, "a job pod resets the offsets", _WAIT, _NORMAL
     NAMESPACE_TERMINATING = (
-        "NamespaceTerminating", Use.UNDER_WAY, "the namespace is being deleted; nothing can be created in it", _WAIT
-    )  # fmt: skip
+        "NamespaceTerminating",
+        Use.UNDER_WAY,
+        "the namespace is being deleted; nothing can be created in it",
+        _WAIT,
+    )
 
     # The configuration
     VALID = "Valid", Use.CONFIG_VALID, "the plugin accepts the configuration", "read the warnings, where there are some"
     NOT_CHECKED = "NotChecked", Use.CONFIG_VALID, "the configuration has not been checked yet", _WAIT
     CONFIG_INVALID = (
-        "ConfigInvalid", Use.STALLED | Use.CONFIG_VALID | Use.TASK,
-        "the configuration is wrong; the message lists every problem", "correct the configuration",
-    )  # fmt: skip
+        "ConfigInvalid",
+        Use.STALLED | Use.CONFIG_VALID | Use.TASK,
+        "the configuration is wrong; the message lists every problem",
+        "correct the configuration",
+    )
     SECRET_MISSING = (
-        "SecretMissing", Use.UNDER_WAY, "a Secret or key that `spec.config` names is not in this namespace",
+        "SecretMissing",
+        Use.UNDER_WAY,
+        "a Secret or key that `spec.config` names is not in this namespace",
         "create it; the connector starts by itself",
-    )  # fmt: skip
+    )
     WORKER_SECRET_MISSING = (
-        "WorkerSecretMissing", Use.UNDER_WAY,
+        "WorkerSecretMissing",
+        Use.UNDER_WAY,
         "a Secret or key that the worker configuration names is not in this namespace",
         "create it; the connector starts by itself",
-    )  # fmt: skip
+    )
     POLICY_MISSING = (
-        "PolicyMissing", Use.UNDER_WAY | Use.UPDATE_PENDING,
+        "PolicyMissing",
+        Use.UNDER_WAY | Use.UPDATE_PENDING,
         "the TopicCreationPolicy that `spec.topicCreationPolicy` names is not in this namespace. At `UpdatePending`: it was "
         "deleted, and tasks go on by its last good rules",
         "create it; the connector follows by itself",
-    )  # fmt: skip
+    )
     POLICY_INVALID = (
-        "PolicyInvalid", Use.STALLED | Use.UPDATE_PENDING,
+        "PolicyInvalid",
+        Use.STALLED | Use.UPDATE_PENDING,
         "a TopicCreationPolicy cannot be applied; the message lists every problem. Of a Connector: that which it names. At "
         "`UpdatePending`: tasks go on by its last good rules",
         "correct the policy",
-    )  # fmt: skip
+    )
     PLUGIN_VERSION_MISSING = (
-        "PluginVersionMissing", Use.UNDER_WAY,
+        "PluginVersionMissing",
+        Use.UNDER_WAY,
         "no PluginVersion of this namespace has the class in a version that `spec.version` asks for; the message lists the "
         "versions that there are",
         "create it, or ask for another version; the connector follows by itself",
-    )  # fmt: skip
+    )
     PLUGIN_VERSION_INVALID = (
-        "PluginVersionInvalid", Use.STALLED, "of a PluginVersion: it cannot be used; the message lists every problem",
+        "PluginVersionInvalid",
+        Use.STALLED,
+        "of a PluginVersion: it cannot be used; the message lists every problem",
         "delete it, and create a correct one",
-    )  # fmt: skip
+    )
     ACCEPTED = (
-        "Accepted", Use.READY,
-        "of a TopicCreationPolicy: its rules and limits are good; of a PluginVersion: Connectors may use it", "", _NORMAL,
-    )  # fmt: skip
+        "Accepted",
+        Use.READY,
+        "of a TopicCreationPolicy: its rules and limits are good; of a PluginVersion: Connectors may use it",
+        "",
+        _NORMAL,
+    )
     NAME_CONFLICT = (
-        "NameConflict", Use.STALLED | Use.UNDER_WAY,
+        "NameConflict",
+        Use.STALLED | Use.UNDER_WAY,
         "another, older Connector has this name in Kafka; this one does nothing there, and has no finalizer",
         "rename one of them; where its cluster was rebuilt, or its release uninstalled: "
         "[installing](installing.md#a-cluster-that-was-rebuilt)",
-    )  # fmt: skip
+    )
     NAME_RESERVED = (
-        "NameReserved", Use.STALLED | Use.UNDER_WAY,
+        "NameReserved",
+        Use.STALLED | Use.UNDER_WAY,
         "`spec.connectName`, or a sink's group, begins with another namespace and a dot: such names are for that namespace",
         "choose another, or have the platform team allow it (`allowedConnectNames`)",
-    )  # fmt: skip
+    )
 
     # Tasks
     TASKS_FAILED = (
-        "TasksFailed", Use.UNDER_WAY | Use.STALLED,
+        "TasksFailed",
+        Use.UNDER_WAY | Use.STALLED,
         "tasks fail by themselves; with `Stalled` their restarts are used up",
         "read the message and `status.tasks[].trace`; then annotate `restart-failed`",
-    )  # fmt: skip
+    )
     TASKS_LOST = (
-        "TasksLost", Use.UNDER_WAY,
+        "TasksLost",
+        Use.UNDER_WAY,
         "pods were deleted, evicted, killed, out of memory; their tasks are `Pending`, and replaced for ever with growing "
-        "pauses", "see the message; raise memory, look at the nodes",
-    )  # fmt: skip
+        "pauses",
+        "see the message; raise memory, look at the nodes",
+    )
     HINDERED = (
-        "Hindered", Use.UNDER_WAY | Use.TASK,
+        "Hindered",
+        Use.UNDER_WAY | Use.TASK,
         "a running task meets something that may pass, such as Kafka being unreachable",
-    )  # fmt: skip
+    )
     UNAVAILABLE = (
-        "Unavailable", Use.UNDER_WAY | Use.UPDATE_PENDING | Use.TASK,
+        "Unavailable",
+        Use.UNDER_WAY | Use.UPDATE_PENDING | Use.TASK,
         "Kafka, or what the plugin needs, cannot be reached or refuses; the message has the cause",
         "mend the cause; it is tried again for ever, at most a minute apart",
-    )  # fmt: skip
+    )
     SUPERSEDED = (
-        "Superseded", Use.UNDER_WAY | Use.TASK,
+        "Superseded",
+        Use.UNDER_WAY | Use.TASK,
         "Kafka holds the record of a later incarnation, or of a later preparation, and the process has left",
         "where the message names another operator or `penstock run`: end that one, then annotate `restart`",
-    )  # fmt: skip
-    HEALTH_CHECK_FAILED = (
-        "HealthCheckFailed", Use.TASK, "the process made no progress for minutes, and was replaced"
-    )  # fmt: skip
+    )
+    HEALTH_CHECK_FAILED = ("HealthCheckFailed", Use.TASK, "the process made no progress for minutes, and was replaced")
     PROCESS_KILLED = "ProcessKilled", Use.TASK, "a signal ended the process"
     SPARK_LOST = "SparkLost", Use.TASK, "the task lost its Spark session"
     ENDED = "Ended", Use.TASK, "the process ended without an error, though the task is to run"
@@ -232,49 +267,66 @@ class Reason(StrEnum):
 
     # Job pods
     JOB_FAILED = (
-        "JobFailed", Use.UNDER_WAY | Use.UPDATE_PENDING, "the job pod ended without an answer; it is tried again"
-    )  # fmt: skip
+        "JobFailed",
+        Use.UNDER_WAY | Use.UPDATE_PENDING,
+        "the job pod ended without an answer; it is tried again",
+    )
     DEADLINE_EXCEEDED = (
-        "DeadlineExceeded", Use.UNDER_WAY | Use.UPDATE_PENDING,
+        "DeadlineExceeded",
+        Use.UNDER_WAY | Use.UPDATE_PENDING,
         "the job pod did not end within `job.deadlineSeconds`; it is tried again",
-    )  # fmt: skip
+    )
     NODE_LOST = (
-        "NodeLost", Use.UNDER_WAY | Use.UPDATE_PENDING | Use.TASK, "the pod's node is away, and another pod takes its place"
-    )  # fmt: skip
+        "NodeLost",
+        Use.UNDER_WAY | Use.UPDATE_PENDING | Use.TASK,
+        "the pod's node is away, and another pod takes its place",
+    )
     PREPARE_FAILED = (
-        "PrepareFailed", Use.STALLED, "Kafka, as it is set up, cannot prepare the tasks; the message says what is wrong",
+        "PrepareFailed",
+        Use.STALLED,
+        "Kafka, as it is set up, cannot prepare the tasks; the message says what is wrong",
         "mend it; it is tried again after 2, 4 ... 60 s, then every 5 minutes, and at once with another spec, Secret or "
         "worker configuration",
-    )  # fmt: skip
+    )
     RESET_FAILED = "ResetFailed", Use.UNDER_WAY, "Kafka or the plugin refuses to reset the offsets; it is tried again"
     OFFSETS_KEPT = "OffsetsKept", Use.UNDER_WAY | Use.EVENT, "the deleted Connector's offsets stay in Kafka"
 
     # The operator
     KAFKA_UNAVAILABLE = (
-        "KafkaUnavailable", Use.UNKNOWN | Use.UNDER_WAY,
+        "KafkaUnavailable",
+        Use.UNKNOWN | Use.UNDER_WAY,
         "the operator cannot read the status topic. `Unknown`: tasks may well go on. `False`: the connector never ran; it "
         "starts by itself once the operator sees that no other has its Connect name",
         "mend the operator's way to Kafka",
-    )  # fmt: skip
+    )
     ROLLOUT_QUEUED = (
-        "RolloutQueued", Use.UPDATE_PENDING, "the connector waits for its turn in the rollout of the release", _WAIT,
+        "RolloutQueued",
+        Use.UPDATE_PENDING,
+        "the connector waits for its turn in the rollout of the release",
+        _WAIT,
         _NORMAL,
-    )  # fmt: skip
+    )
     ROLLOUT_STOPPED = (
-        "RolloutStopped", Use.UPDATE_PENDING,
+        "RolloutStopped",
+        Use.UPDATE_PENDING,
         "connectors that were Ready before are not since they were restarted for the change; those of your namespace are "
-        "named", "mend, pause or stop those, or have the change taken back",
-    )  # fmt: skip
+        "named",
+        "mend, pause or stop those, or have the change taken back",
+    )
     OTHER_OPERATOR = (
-        "OtherOperator", Use.EVENT, "two releases watch this namespace, and the other one runs this Connector",
+        "OtherOperator",
+        Use.EVENT,
+        "two releases watch this namespace, and the other one runs this Connector",
         "take the namespace out of `watchNamespaces` of one of them",
-    )  # fmt: skip
+    )
 
     # The API server
     QUOTA_EXCEEDED = (
-        "QuotaExceeded", Use.API_SERVER, "a ResourceQuota is used up",
+        "QuotaExceeded",
+        Use.API_SERVER,
+        "a ResourceQuota is used up",
         "make room in it, or raise it; it is tried again at once when a pod of the namespace goes",
-    )  # fmt: skip
+    )
     ADMISSION_DENIED = "AdmissionDenied", Use.API_SERVER, "an admission webhook or policy refuses it"
     POD_SECURITY_VIOLATION = (
         "PodSecurityViolation",
@@ -282,29 +334,37 @@ class Reason(StrEnum):
         "the namespace's Pod Security level refuses the pod",
     )
     FORBIDDEN = (
-        "Forbidden", Use.API_SERVER, "the operator's account lacks a right",
+        "Forbidden",
+        Use.API_SERVER,
+        "the operator's account lacks a right",
         "give it that right: a Role of the chart is missing or was changed",
-    )  # fmt: skip
+    )
     INVALID = "Invalid", Use.API_SERVER, "the API server finds the object invalid"
     REFUSED = "Refused", Use.API_SERVER, "the API server refuses it without a word for the reason"
     CONFLICT = "Conflict", Use.API_SERVER, "something else changes the object again and again"
     POD_NAME_TAKEN = "PodNameTaken", Use.API_SERVER, "a pod of that name is not this Connector's", "remove that pod"
     ADMISSION_UNAVAILABLE = (
-        "AdmissionUnavailable", Use.API_SERVER, "the server behind an admission webhook does not answer",
+        "AdmissionUnavailable",
+        Use.API_SERVER,
+        "the server behind an admission webhook does not answer",
         "mend it, or set the webhook's failurePolicy to Ignore",
-    )  # fmt: skip
+    )
     API_SERVER_UNAVAILABLE = "ApiServerUnavailable", Use.API_SERVER, "the API server does not answer", "mend it"
     API_SERVER_BUSY = "ApiServerBusy", Use.API_SERVER, "the API server refuses requests, since it has too many", _WAIT
     OPERATOR_FAULT = (
-        "OperatorFault", Use.API_SERVER, "the operator failed by a fault of its own",
+        "OperatorFault",
+        Use.API_SERVER,
+        "the operator failed by a fault of its own",
         "report it, with the trace that the operator's log holds",
-    )  # fmt: skip
+    )
 
     # Pods that do not start
     UNSCHEDULABLE = (
-        "Unschedulable", Use.POD_START, "no node takes the pod",
+        "Unschedulable",
+        Use.POD_START,
+        "no node takes the pod",
         "add nodes or free some, or lower what spec.template asks for (resources.requests, nodeSelector)",
-    )  # fmt: skip
+    )
     POD_NOT_STARTING = (
         "PodNotStarting",
         Use.POD_START,
@@ -315,16 +375,20 @@ class Reason(StrEnum):
     IMAGE_PULL_BACK_OFF = "ImagePullBackOff", Use.POD_START, "the image cannot be pulled", _IMAGE
     INVALID_IMAGE_NAME = "InvalidImageName", Use.POD_START, "the image's name is wrong", "correct the image's name"
     ERR_IMAGE_NEVER_PULL = (
-        "ErrImageNeverPull", Use.POD_START, "the node does not have the image, and may not pull it",
+        "ErrImageNeverPull",
+        Use.POD_START,
+        "the node does not have the image, and may not pull it",
         "load the image onto the node, or set images.pullPolicy: IfNotPresent",
-    )  # fmt: skip
+    )
     REGISTRY_UNAVAILABLE = "RegistryUnavailable", Use.POD_START, "the image's registry does not answer"
     IMAGE_INSPECT_ERROR = "ImageInspectError", Use.POD_START, "the node cannot read the image"
     SIGNATURE_VALIDATION_FAILED = "SignatureValidationFailed", Use.POD_START, "the image's signature is wrong"
     CREATE_CONTAINER_CONFIG_ERROR = (
-        "CreateContainerConfigError", Use.POD_START, "a Secret or ConfigMap of the pod is missing",
+        "CreateContainerConfigError",
+        Use.POD_START,
+        "a Secret or ConfigMap of the pod is missing",
         "put the Secret or ConfigMap in place that the pod names, or correct the name",
-    )  # fmt: skip
+    )
     CREATE_CONTAINER_ERROR = "CreateContainerError", Use.POD_START, "the node cannot create the container", _TEMPLATE
     RUN_CONTAINER_ERROR = "RunContainerError", Use.POD_START, "the node cannot start the container", _TEMPLATE
     START_ERROR = "StartError", Use.POD_START, "the node cannot start the container's process", _TEMPLATE
@@ -336,17 +400,23 @@ class Reason(StrEnum):
     TASK_UNAVAILABLE = "TaskUnavailable", Use.EVENT, "a task ended, since Kafka or another service cannot be reached"
     RESTART_REFUSED = "RestartRefused", Use.EVENT, "an annotation asked for a restart that cannot be done"
     OFFSETS_ACTION_SUCCEEDED = (
-        "OffsetsActionSucceeded", Use.EVENT, "an action on offsets that an annotation asked for is done", "", _NORMAL
-    )  # fmt: skip
+        "OffsetsActionSucceeded",
+        Use.EVENT,
+        "an action on offsets that an annotation asked for is done",
+        "",
+        _NORMAL,
+    )
     OFFSETS_ACTION_REFUSED = (
-        "OffsetsActionRefused", Use.EVENT,
+        "OffsetsActionRefused",
+        Use.EVENT,
         "an action on offsets that an annotation asked for is refused: nothing was done in Kafka, and its token is used up",
-    )  # fmt: skip
+    )
     OFFSETS_ACTION_FAILED = (
-        "OffsetsActionFailed", Use.EVENT,
+        "OffsetsActionFailed",
+        Use.EVENT,
         "an action on offsets that an annotation asked for failed, or its outcome is unknown; it is not tried again",
         "look at the offsets, then ask with a new token",
-    )  # fmt: skip
+    )
 
 
 _ROUTINE: Final = frozenset(r for r in Reason if r.event is EventType.NORMAL)

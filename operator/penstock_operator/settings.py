@@ -190,12 +190,17 @@ class Task(_Part):
     liveness_probe: bool = True
     temporary_size: Size = "10Gi"
     pod_security_context: dict[str, Any] = {
-        "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER,
+        "runAsNonRoot": True,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "fsGroup": USER,
         "seccompProfile": {"type": "RuntimeDefault"},
-    }  # fmt: skip
+    }
     security_context: dict[str, Any] = {
-        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
-    }  # fmt: skip
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
 
 
 class Listener(_Part):

@@ -30,9 +30,10 @@ def _verdict(document: Mapping[str, Any]) -> Verdict:
     except ConfigError as e:
         problems = "; ".join(map(str, e.problems))
         return Verdict(
-            Kind.STALLED, Reason.POLICY_INVALID,
+            Kind.STALLED,
+            Reason.POLICY_INVALID,
             f"{problems}; connectors that run go on with the last good rules, others wait",
-        )  # fmt: skip
+        )
     return Verdict(
         Kind.READY, Reason.ACCEPTED, "the rules and limits are good; connectors that name the policy follow them"
     )

@@ -199,8 +199,9 @@ class RecordBatch:
         return map(self.record, range(self.length))
 
     @classmethod
-    def of(cls, records: Iterable[Record], *, like: "RecordBatch | None" = None,
-           positions: Sequence[int] | None = None) -> "RecordBatch":  # fmt: skip
+    def of(
+        cls, records: Iterable[Record], *, like: "RecordBatch | None" = None, positions: Sequence[int] | None = None
+    ) -> "RecordBatch":
         """A batch of these records. `like` gives the original topic and partition of sink records."""
         rows = list(records)
         offsets = [r.offset for r in rows]

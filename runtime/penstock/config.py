@@ -65,9 +65,14 @@ Int = Annotated[int, AfterValidator(_int32)]
 
 
 def prop(
-    name: str, default: Any = PydanticUndefined, *, doc: str, importance: Importance = Importance.MEDIUM, valid: str = "",
+    name: str,
+    default: Any = PydanticUndefined,
+    *,
+    doc: str,
+    importance: Importance = Importance.MEDIUM,
+    valid: str = "",
     **limits: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """A property of a `Config`.
 
     Args:
@@ -244,8 +249,10 @@ _LIMITS: Final[Mapping[str, str]] = {
 
 
 def _limit(error: ErrorDetails) -> str:
-    wanted = {name: str(value).replace("'", "").replace(" or ", ", ") if name == "expected" else value
-              for name, value in error.get("ctx", {}).items()}  # fmt: skip
+    wanted = {
+        name: str(value).replace("'", "").replace(" or ", ", ") if name == "expected" else value
+        for name, value in error.get("ctx", {}).items()
+    }
     return _LIMITS.get(error["type"], "the plugin cannot take it").format(**wanted)
 
 

@@ -4,17 +4,39 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 __all__ = [
-    "DAY", "MONTHS", "WEEKDAYS", "CivilDay", "CivilTime", "calendar_days", "civil", "civil_day", "date_text",
-    "first_of_month", "int32", "int64", "millis_of", "weekday",
-]  # fmt: skip
+    "DAY",
+    "MONTHS",
+    "WEEKDAYS",
+    "CivilDay",
+    "CivilTime",
+    "calendar_days",
+    "civil",
+    "civil_day",
+    "date_text",
+    "first_of_month",
+    "int32",
+    "int64",
+    "millis_of",
+    "weekday",
+]
 
 DAY: Final = 86_400_000
 _CUTOVER: Final = -141_427  # days from 1970-01-01 to 1582-10-15
 WEEKDAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 MONTHS: Final = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
-)  # fmt: skip
+)
 
 
 class CivilTime(NamedTuple):

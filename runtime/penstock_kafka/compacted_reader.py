@@ -138,11 +138,18 @@ class CompactedReader:
     """
 
     def __init__(
-        self, clients: ReaderClients, topic: str, *, keys: Sequence[bytes] | None = None,
-        since: TopicPosition | None = None, check_seconds: float = 60.0, answer_seconds: float = 2.0,
-        awaits_every_end: bool = False, detects_recreation: bool = False,
+        self,
+        clients: ReaderClients,
+        topic: str,
+        *,
+        keys: Sequence[bytes] | None = None,
+        since: TopicPosition | None = None,
+        check_seconds: float = 60.0,
+        answer_seconds: float = 2.0,
+        awaits_every_end: bool = False,
+        detects_recreation: bool = False,
         on_answer: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._connection = TopicConsumer(clients, topic)
         self._topic = topic
         self._keys = keys

@@ -52,8 +52,13 @@ class _Cause:
 CHECK_CREDENTIALS: Final = "Check user name, password and sasl.mechanism, and the Secret that they come from."
 _CAUSES: Final = (
     _Cause(
-        frozenset(("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")),
-        "", "does not accept the credentials", CHECK_CREDENTIALS, of_settings=True,
+        frozenset(
+            ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")
+        ),
+        "",
+        "does not accept the credentials",
+        CHECK_CREDENTIALS,
+        of_settings=True,
     ),
     _Cause(
         frozenset(("_SSL", "_SSL_CERT_VERIFY")),
@@ -64,14 +69,18 @@ _CAUSES: Final = (
         of_settings=True,
     ),
     _Cause(
-        frozenset(("_RESOLVE",)), "", "cannot be reached: a host name does not resolve",
+        frozenset(("_RESOLVE",)),
+        "",
+        "cannot be reached: a host name does not resolve",
         "Check the host names in bootstrap.servers, and the cluster's DNS.",
     ),
     _Cause(
-        frozenset(), "refused", "cannot be reached: nobody listens there",
+        frozenset(),
+        "refused",
+        "cannot be reached: nobody listens there",
         "Check the ports in bootstrap.servers, that the brokers run, and that no network policy stands between.",
     ),
-)  # fmt: skip
+)
 _OTHERWISE: Final = (
     "Check bootstrap.servers, that its listener speaks what security.protocol says, and that no network policy stands "
     "between."

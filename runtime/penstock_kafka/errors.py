@@ -9,8 +9,17 @@ from confluent_kafka import KafkaError, KafkaException
 from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.diagnosis import CHECK_CREDENTIALS
 
-__all__ = ["AUTHORIZATION", "REFUSED", "Fenced", "TransactionAborted", "TransactionExpired", "kafka_error_of",
-           "passing", "translated", "translating"]  # fmt: skip
+__all__ = [
+    "AUTHORIZATION",
+    "REFUSED",
+    "Fenced",
+    "TransactionAborted",
+    "TransactionExpired",
+    "kafka_error_of",
+    "passing",
+    "translated",
+    "translating",
+]
 
 
 class Fenced(ConnectError):
@@ -48,8 +57,14 @@ REFUSED: Final = {
     KafkaError.TOPIC_EXCEPTION,
 }
 """Errors of records that the brokers would refuse again."""
-_TOPIC_RIGHTS: Final = {"Reading": "Read", "Writing": "Write", "Committing": "Write", "Creating": "Create",
-                        "Describing": "DescribeConfigs", "Asking": "Describe"}  # fmt: skip
+_TOPIC_RIGHTS: Final = {
+    "Reading": "Read",
+    "Writing": "Write",
+    "Committing": "Write",
+    "Creating": "Create",
+    "Describing": "DescribeConfigs",
+    "Asking": "Describe",
+}
 """The right on a topic that is needed, by the first word of what was being done; a transaction is committed by writing."""
 _GROUP_RIGHTS: Final = {"Committing": "Read", "Deleting": "Delete", "Asking": "Describe"}
 _TOO_LARGE: Final = "Raise the topic's max.message.bytes."

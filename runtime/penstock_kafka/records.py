@@ -34,6 +34,9 @@ class Record(NamedTuple):
     def of(cls, message: Message) -> "Record":
         """The record that librdkafka delivered."""
         return cls(
-            bytes(message.key() or b""), message.value(), message.timestamp()[1], message.offset() or 0,
+            bytes(message.key() or b""),
+            message.value(),
+            message.timestamp()[1],
+            message.offset() or 0,
             message.partition() or 0,
-        )  # fmt: skip
+        )

@@ -18,22 +18,40 @@ from penstock_kafka.errors import translated, translating
 from penstock_kafka.records import Record
 from penstock_kafka.watermarks import watermarks_of
 
-__all__ = ["IGNORED", "RECREATED", "NoSuchTopic", "ReaderClients", "TopicConsumer", "TopicRecreated",
-           "partitions_of", "poll_messages", "read_between"]  # fmt: skip
+__all__ = [
+    "IGNORED",
+    "RECREATED",
+    "NoSuchTopic",
+    "ReaderClients",
+    "TopicConsumer",
+    "TopicRecreated",
+    "partitions_of",
+    "poll_messages",
+    "read_between",
+]
 
 log = logging.getLogger(__name__)
 
-IGNORED: Final = frozenset((
-    KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 (librdkafka's own names of the codes)
-    KafkaError.GROUP_AUTHORIZATION_FAILED,
-))  # fmt: skip
+IGNORED: Final = frozenset(
+    (
+        KafkaError._TRANSPORT,  # noqa: SLF001 (librdkafka's own names of the codes)
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+    )
+)
 """Errors among the records that do not end reading: librdkafka connects again; and a client must name a group, and asks for
 its coordinator, though readers use none, so the right to use that group is not needed, as with Kafka Connect."""
-RECREATED: Final = frozenset((
-    KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID, KafkaError.INCONSISTENT_TOPIC_ID,
-    KafkaError.OFFSET_OUT_OF_RANGE,
-    KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION, KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001
-))  # fmt: skip
+RECREATED: Final = frozenset(
+    (
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.UNKNOWN_TOPIC_ID,
+        KafkaError.INCONSISTENT_TOPIC_ID,
+        KafkaError.OFFSET_OUT_OF_RANGE,
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001
+    )
+)
 """Errors by which a topic that was deleted, or deleted and created again, shows."""
 _FIXED: Final[Mapping[str, Any]] = {
     "enable.auto.commit": False,
@@ -192,9 +210,13 @@ def poll_messages(consumer: Consumer, most: int, timeout: float) -> list[Message
 
 
 def read_between(
-    consumer: Consumer, topic: str, starts: Mapping[int, int], ends: Mapping[int, int], seconds: float,
+    consumer: Consumer,
+    topic: str,
+    starts: Mapping[int, int],
+    ends: Mapping[int, int],
+    seconds: float,
     on_progress: Callable[[], None] = lambda: None,
-) -> Iterator[Record]:  # fmt: skip
+) -> Iterator[Record]:
     """The records of each partition from its start up to its end, as they come, for as long as records come.
 
     Args:

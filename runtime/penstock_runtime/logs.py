@@ -27,9 +27,13 @@ class TerminalHandler(logging.Handler):
 
 
 def configure(
-    *, level: str = "INFO", descriptor: int | None = None, stream: IO[str] | None = None,
-    context: Callable[[], Mapping[str, Any]] = dict, redact: Callable[[str], str] = str,
-) -> None:  # fmt: skip
+    *,
+    level: str = "INFO",
+    descriptor: int | None = None,
+    stream: IO[str] | None = None,
+    context: Callable[[], Mapping[str, Any]] = dict,
+    redact: Callable[[str], str] = str,
+) -> None:
     """Write all log lines of this process as JSON to `stream`, or to a descriptor; else to standard error.
 
     A line that cannot be written, because the disk is full for example, is dropped.

@@ -70,7 +70,9 @@ def _sink(folder: Path, servers: str, topic: str) -> tuple[dict[str, str], Calla
     producer.flush(30)
     file = folder / "out.txt"
     config = {
-        "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "file": str(file), "topics": topic,
+        "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
+        "file": str(file),
+        "topics": topic,
         **CONVERTERS,
-    }  # fmt: skip
+    }
     return config, lambda: file.exists() and file.stat().st_size > 0

@@ -154,9 +154,11 @@ class Bench:
                 side = Penstock(self.servers, spark_start="OnDemand")
                 short = Durations(durations.warm_up, min(20, durations.measured), 0)
                 return on_demand_rows(
-                    [self._once(part, side, lambda s, f: run_trickle(s, self.servers, f, short))
-                     for _ in range(self.runs)]
-                )  # fmt: skip
+                    [
+                        self._once(part, side, lambda s, f: run_trickle(s, self.servers, f, short))
+                        for _ in range(self.runs)
+                    ]
+                )
 
     def _broker_away(self, part: str, kind: Kind, seconds: float) -> list[Measure]:
         def run(side: Side, folder: Path) -> AwayFigures:

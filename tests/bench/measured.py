@@ -50,9 +50,13 @@ class Measured:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", keeper.__file__, str(os.getpid()), *self._command],
-                cwd=self._folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, env=_environment(),
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=_environment(),
                 start_new_session=True,
-            )  # fmt: skip
+            )
         try:
             assert self._process.stdout is not None
             words = self._process.stdout.readline().split()

@@ -15,9 +15,20 @@ from tests.integration.operator_life.world.site import Site, is_settled
 from tests.integration.operator_life.world.watched import Json
 
 __all__ = [
-    "Idle", "Many", "Restart", "change_to_action", "created", "idle", "p50", "removed", "restart", "rests",
-    "scrape", "settled_all", "writes",
-]  # fmt: skip
+    "Idle",
+    "Many",
+    "Restart",
+    "change_to_action",
+    "created",
+    "idle",
+    "p50",
+    "removed",
+    "restart",
+    "rests",
+    "scrape",
+    "settled_all",
+    "writes",
+]
 
 _SAMPLE: Final = re.compile(r"^(\w+)(?:\{([^}]*)\})? (\S+)$")
 _WRITES: Final = frozenset(("create", "apply", "patch", "update", "delete"))
@@ -80,10 +91,15 @@ def samples(operator: OperatorProcess) -> list[tuple[str, Mapping[str, str], flo
 
 def writes(operator: OperatorProcess) -> int:
     """Requests that change something, without its Lease and Events."""
-    return int(sum(
-        value for name, labels, value in samples(operator)
-        if name == "penstock_operator_api_requests_total" and labels["verb"] in _WRITES and labels["kind"] not in _BESIDE
-    ))  # fmt: skip
+    return int(
+        sum(
+            value
+            for name, labels, value in samples(operator)
+            if name == "penstock_operator_api_requests_total"
+            and labels["verb"] in _WRITES
+            and labels["kind"] not in _BESIDE
+        )
+    )
 
 
 def _sum(operator: OperatorProcess, metric: str) -> int:
@@ -95,10 +111,13 @@ def _reconciles(operator: OperatorProcess) -> int:
 
 
 def _queue(operator: OperatorProcess) -> int:
-    return int(sum(
-        v for name, labels, v in samples(operator)
-        if name == "penstock_operator_queue_keys" and labels["state"] in ("waiting", "running")
-    ))  # fmt: skip
+    return int(
+        sum(
+            v
+            for name, labels, v in samples(operator)
+            if name == "penstock_operator_queue_keys" and labels["state"] in ("waiting", "running")
+        )
+    )
 
 
 def created(site: Site, names: Sequence[str], **spec: Any) -> float:
@@ -125,9 +144,13 @@ def settled_all(
     seconds = time.monotonic() - begun
     times = process.cpu_times()
     return Many(
-        len(names), seconds, times.user + times.system, process.memory_info().rss / _MB, _reconciles(operator),
+        len(names),
+        seconds,
+        times.user + times.system,
+        process.memory_info().rss / _MB,
+        _reconciles(operator),
         _sum(operator, "penstock_operator_api_requests_total"),
-    )  # fmt: skip
+    )
 
 
 def restart(operator: OperatorProcess, count: int, limit: float) -> Restart:
@@ -138,9 +161,11 @@ def restart(operator: OperatorProcess, count: int, limit: float) -> Restart:
     begun = time.monotonic()
     operator.start()
     operator.until(  # seldom, because a page of metrics about so many costs the operator time itself
-        lambda: _reconciles(operator) >= count and _queue(operator) == 0, f"{count} connectors are looked at", limit,
+        lambda: _reconciles(operator) >= count and _queue(operator) == 0,
+        f"{count} connectors are looked at",
+        limit,
         pause=1.0,
-    )  # fmt: skip
+    )
     seconds = time.monotonic() - begun
     process = psutil.Process(operator.pid)
     times = process.cpu_times()

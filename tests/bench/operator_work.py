@@ -129,9 +129,13 @@ def _by_process(request: JobRequest) -> JobAnswer:
         file = Path(folder, "request.json")
         file.write_text(request.to_json())
         done = subprocess.run(
-            [sys.executable, "-m", "penstock_runtime.job", str(file)], capture_output=True, text=True, timeout=120,
-            env={**os.environ, TERMINATION_LOG_VARIABLE: str(Path(folder, "word"))}, check=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "penstock_runtime.job", str(file)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, TERMINATION_LOG_VARIABLE: str(Path(folder, "word"))},
+            check=True,
+        )
     answer = read_answer(done.stdout, Connector.draft(request.connector).request_texts(request.worker))
     assert answer is not None, done.stderr
     return answer

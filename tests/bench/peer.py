@@ -64,9 +64,15 @@ def connect_command(java: Java, folder: Path, *, servers: str, name: str, connec
     (folder / "connector.properties").write_text("".join(f"{k}={v}\n" for k, v in lines.items()))
     (folder / "log4j2.xml").write_text(_LOG4J)
     return [
-        str(java.executable), "-Xmx1g", "-Dlog4j2.configurationFile=log4j2.xml", "-cp", f"{libs}/*",
-        "org.apache.kafka.connect.cli.ConnectStandalone", "worker.properties", "connector.properties",
-    ]  # fmt: skip
+        str(java.executable),
+        "-Xmx1g",
+        "-Dlog4j2.configurationFile=log4j2.xml",
+        "-cp",
+        f"{libs}/*",
+        "org.apache.kafka.connect.cli.ConnectStandalone",
+        "worker.properties",
+        "connector.properties",
+    ]
 
 
 def _fetch(java: Java, libs: Path) -> None:
@@ -78,9 +84,19 @@ def _fetch(java: Java, libs: Path) -> None:
         work = Path(name)
         (work / "ivy.xml").write_text(_IVY.format(dependencies=dependencies))
         command = [
-            str(java.executable), "-cp", str(_ivy_jar()), "org.apache.ivy.Main", "-ivy", "ivy.xml", "-confs", "default",
-            "-cache", "ivy", "-retrieve", "libs/[artifact]-[revision](-[classifier]).[ext]",
-        ]  # fmt: skip
+            str(java.executable),
+            "-cp",
+            str(_ivy_jar()),
+            "org.apache.ivy.Main",
+            "-ivy",
+            "ivy.xml",
+            "-confs",
+            "default",
+            "-cache",
+            "ivy",
+            "-retrieve",
+            "libs/[artifact]-[revision](-[classifier]).[ext]",
+        ]
         log = libs.parent / "fetch.log"
         with log.open("w") as output:
             done = subprocess.run(command, cwd=work, stdout=output, stderr=output, check=False)

@@ -65,9 +65,10 @@ def _start(spec: TaskSpec, folder: Path) -> float:
         str(writing),
     ]
     begun = time.monotonic()
-    with (folder / f"{spec.token}.log").open("wb") as log, subprocess.Popen(
-        words, pass_fds=(writing,), stdin=subprocess.DEVNULL, stdout=log, stderr=log
-    ) as process:  # fmt: skip
+    with (
+        (folder / f"{spec.token}.log").open("wb") as log,
+        subprocess.Popen(words, pass_fds=(writing,), stdin=subprocess.DEVNULL, stdout=log, stderr=log) as process,
+    ):
         os.close(writing)
         with os.fdopen(reading) as events:
             for line in events:

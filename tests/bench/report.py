@@ -28,12 +28,19 @@ def about(java: Java, *, runs: int, records: int, sink_transforms: str) -> dict[
         "command": "make bench" + (f' ARGS="{arguments}"' if arguments else ""),
         "machine": f"{os.cpu_count()} cores {_processor()}, {_memory()}, Linux {platform.release()}",
         "versions": {
-            "penstock": version("penstock"), "python": platform.python_version(), "pyspark": version("pyspark"),
-            "confluent-kafka": version("confluent-kafka"), "librdkafka": confluent_kafka.libversion()[0],
-            "msgspec": version("msgspec"), "java": java.build.splitlines()[0], "kafka": KAFKA_VERSION,
+            "penstock": version("penstock"),
+            "python": platform.python_version(),
+            "pyspark": version("pyspark"),
+            "confluent-kafka": version("confluent-kafka"),
+            "librdkafka": confluent_kafka.libversion()[0],
+            "msgspec": version("msgspec"),
+            "java": java.build.splitlines()[0],
+            "kafka": KAFKA_VERSION,
         },
-        "runs": runs, "records": records, "sinkTransforms": sink_transforms,
-    }  # fmt: skip
+        "runs": runs,
+        "records": records,
+        "sinkTransforms": sink_transforms,
+    }
 
 
 def about_text(known: dict[str, Any]) -> str:

@@ -87,13 +87,18 @@ def as_json(measures: Sequence[Measure], about: dict[str, Any], details: Sequenc
     """What `build/bench.json` holds."""
     rows = [
         {
-            "name": m.name, "figure": round(m.figure, 4), "unit": m.unit, "peer": _rounded(m.peer),
+            "name": m.name,
+            "figure": round(m.figure, 4),
+            "unit": m.unit,
+            "peer": _rounded(m.peer),
             "ratio": _rounded(m.ratio),
-            "goal": None if m.goal is None else str(m.goal), "met": m.met,
-            "runs": [round(r, 4) for r in m.runs], "peerRuns": [round(r, 4) for r in m.peer_runs],
+            "goal": None if m.goal is None else str(m.goal),
+            "met": m.met,
+            "runs": [round(r, 4) for r in m.runs],
+            "peerRuns": [round(r, 4) for r in m.peer_runs],
         }
         for m in measures
-    ]  # fmt: skip
+    ]
     return json.dumps({**about, "measures": rows, "details": list(details)}, indent=2) + "\n"
 
 
@@ -102,12 +107,16 @@ def as_table(measures: Sequence[Measure]) -> str:
     head = ("measure", "Penstock", "Kafka Connect", "unit", "ratio", "goal", "met")
     rows = [
         (
-            m.name, _shown(m.figure), "" if m.peer is None else _shown(m.peer), m.unit,
-            "" if m.ratio is None else f"{m.ratio:.2f}", "" if m.goal is None else str(m.goal),
+            m.name,
+            _shown(m.figure),
+            "" if m.peer is None else _shown(m.peer),
+            m.unit,
+            "" if m.ratio is None else f"{m.ratio:.2f}",
+            "" if m.goal is None else str(m.goal),
             {None: "", True: "yes", False: "**no**"}[m.met],
         )
         for m in measures
-    ]  # fmt: skip
+    ]
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     right = {1, 2, 4}
 

@@ -66,7 +66,11 @@ def _full_speed(work: str, ours: Sequence[Figures], peer: Sequence[Figures], rat
 
 
 def _row(
-    name: str, unit: str, ours: Sequence[F], peer: Sequence[F], figure: Callable[[F], float],
+    name: str,
+    unit: str,
+    ours: Sequence[F],
+    peer: Sequence[F],
+    figure: Callable[[F], float],
     goal: Times | Share | AtMost | None,
-) -> Measure:  # fmt: skip
+) -> Measure:
     return Measure(name, unit, [figure(f) for f in ours], [figure(f) for f in peer], goal)

@@ -18,9 +18,11 @@ __all__ = ["Connect", "Penstock", "Side", "Work"]
 _CLASS: Final = "connector.class"
 _JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
 CONVERTERS: Final[Mapping[str, str]] = {
-    "key.converter": _JSON, "value.converter": _JSON,
-    "key.converter.schemas.enable": "false", "value.converter.schemas.enable": "false",
-}  # fmt: skip
+    "key.converter": _JSON,
+    "value.converter": _JSON,
+    "key.converter.schemas.enable": "false",
+    "value.converter.schemas.enable": "false",
+}
 _numbers = itertools.count(1)
 
 
@@ -73,8 +75,14 @@ class Penstock:
         }
         (folder / "connector.yaml").write_text(json.dumps(manifest))  # YAML takes JSON
         command = [
-            sys.executable, "-m", "penstock_runtime.cli", "run", "connector.yaml", "--bootstrap-servers", self.servers,
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "penstock_runtime.cli",
+            "run",
+            "connector.yaml",
+            "--bootstrap-servers",
+            self.servers,
+        ]
         return Measured(self.name, command, folder, "Spark is up" if self.spark_start == "Eager" else None)
 
 

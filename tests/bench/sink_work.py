@@ -53,9 +53,13 @@ def run_sink(side: Side, servers: str, lines: Path, count: int, folder: Path) ->
     # What came with the first byte was made before it: a side that writes in large pieces would have that for nothing.
     timed = round(count * (last.value - first.value) / (last.value - empty))
     return Figures(
-        timed, last.at - first.at, last.cpu - sum(before.values()), memory.peak, None,
+        timed,
+        last.at - first.at,
+        last.cpu - sum(before.values()),
+        memory.peak,
+        None,
         {"cpu": roles, "memory": memory.roles, "log": complaints},
-    )  # fmt: skip
+    )
 
 
 def _config(file: Path, topic: str, chain: Chain) -> dict[str, str]:

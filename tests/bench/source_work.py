@@ -88,9 +88,13 @@ def run_source(side: Side, servers: str, lines: Path, count: int, folder: Path) 
         last = _check(topic, lines)
     reached = timeline.first(last + 1)
     return Figures(
-        count, reached.at - begun, reached.cpu - sum(before.values()), memory.peak, first - measured.started,
+        count,
+        reached.at - begun,
+        reached.cpu - sum(before.values()),
+        memory.peak,
+        first - measured.started,
         {"cpu": roles, "memory": memory.roles, "log": complaints},
-    )  # fmt: skip
+    )
 
 
 def append(lines: Path, file: Path) -> None:

@@ -39,8 +39,9 @@ class Form:
         enable = "true" if self.schema else "false"
         return {
             "key.converter": "org.apache.kafka.connect.storage.StringConverter",
-            "value.converter": _JSON, "value.converter.schemas.enable": enable,
-        }  # fmt: skip
+            "value.converter": _JSON,
+            "value.converter.schemas.enable": enable,
+        }
 
 
 @dataclass(frozen=True)
@@ -113,10 +114,15 @@ CASES: Final[Sequence[Case]] = (
     Case(
         "Filter",
         {
-            "transforms": "t", "transforms.t.type": f"{TRANSFORMS}Filter", "transforms.t.predicate": "p",
-            "predicates": "p", "predicates.p.type": f"{PREDICATES}HasHeaderKey", "predicates.p.name": "secret",
+            "transforms": "t",
+            "transforms.t.type": f"{TRANSFORMS}Filter",
+            "transforms.t.predicate": "p",
+            "predicates": "p",
+            "predicates.p.type": f"{PREDICATES}HasHeaderKey",
+            "predicates.p.name": "secret",
         },
-        content="headers", every=2,
+        content="headers",
+        every=2,
     ),
     _one("Flatten$Value", {"delimiter": "_"}, content="nested"),
     _one("HeaderFrom$Value", {"fields": "note", "headers": "note", "operation": "move"}),
@@ -127,22 +133,29 @@ CASES: Final[Sequence[Case]] = (
     _one("RegexRouter", {"regex": "bench-(.*)", "replacement": "routed-$1"}),
     _one("ReplaceField$Value", {"exclude": "note", "renames": "amount:price"}),
     _one("SetSchemaMetadata$Value", {"schema.name": "bench", "schema.version": "2"}, schemaless=False),
-    _one("TimestampConverter$Value", {
-        "field": "at", "target.type": "string", "format": "yyyy-MM-dd HH:mm:ss.SSS",
-    }),
+    _one(
+        "TimestampConverter$Value",
+        {
+            "field": "at",
+            "target.type": "string",
+            "format": "yyyy-MM-dd HH:mm:ss.SSS",
+        },
+    ),
     _one("TimestampRouter", {"topic.format": "${topic}-${timestamp}", "timestamp.format": "yyyyMMdd"}),
     _one("ValueToKey", {"fields": "id"}),
     Case(CHAIN, _CHAIN, content="headers", length=8),
-)  # fmt: skip
+)
 FORMS: Final = tuple(dict.fromkeys(form for case in CASES for form in case.forms()))
 
 
 def payload(number: int, form: Form) -> dict[str, Any]:
     """The value of the record with this number."""
     record: dict[str, Any] = {
-        "id": number, "name": f"customer-{number * 7919 % 100_003}", "amount": number * 31 % 1_000_000 + 0.25,
+        "id": number,
+        "name": f"customer-{number * 7919 % 100_003}",
+        "amount": number * 31 % 1_000_000 + 0.25,
         "at": _NOON + number * 977,
-    }  # fmt: skip
+    }
     if form.content == "nested":
         record["place"] = {"city": f"city-{number % 997}", "zip": 10_000 + number % 90_000}
     record["note"] = data.line(number)[70:-2]
@@ -167,8 +180,10 @@ def headers(number: int, form: Form) -> Headers | None:
 
 def _schema(record: Mapping[str, Any]) -> dict[str, Any]:
     fields = [
-        {**(_schema(value) if isinstance(value, dict) else {"type": _SCHEMA_TYPES[type(value)], "optional": False}),
-         "field": name}
+        {
+            **(_schema(value) if isinstance(value, dict) else {"type": _SCHEMA_TYPES[type(value)], "optional": False}),
+            "field": name,
+        }
         for name, value in record.items()
-    ]  # fmt: skip
+    ]
     return {"type": "struct", "fields": fields, "optional": False, "name": "bench.Record"}

@@ -18,9 +18,13 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _EVERY: Final = 0.5
 PARENT: Final = "penstock run"
 _ROLES: Final = (
-    ("penstock_runtime.cli", PARENT), ("penstock_runtime.task", "driver"), ("pyspark/daemon", "workers"),
-    ("pyspark.daemon", "workers"), ("ConnectStandalone", "Kafka Connect"), ("SparkSubmit", "JVM"),
-)  # fmt: skip
+    ("penstock_runtime.cli", PARENT),
+    ("penstock_runtime.task", "driver"),
+    ("pyspark/daemon", "workers"),
+    ("pyspark.daemon", "workers"),
+    ("ConnectStandalone", "Kafka Connect"),
+    ("SparkSubmit", "JVM"),
+)
 
 
 class _Stat(NamedTuple):

@@ -74,9 +74,14 @@ def run_trickle(side: Side, servers: str, folder: Path, durations: Durations) ->
         complaints = measured.complaints()
     latencies = sorted(trickle.latencies)
     return TrickleFigures(
-        latencies[len(latencies) // 2], latencies[len(latencies) * 99 // 100], trickle.cpu, idle_cpu, trickle.memory,
-        first - measured.started, {"memory": roles, "longest": latencies[-1], "log": complaints},
-    )  # fmt: skip
+        latencies[len(latencies) // 2],
+        latencies[len(latencies) * 99 // 100],
+        trickle.cpu,
+        idle_cpu,
+        trickle.memory,
+        first - measured.started,
+        {"memory": roles, "longest": latencies[-1], "log": complaints},
+    )
 
 
 class _Trickle:

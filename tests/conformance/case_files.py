@@ -16,9 +16,16 @@ OWN: Final = Path(__file__).parent / "cases"
 FOLDER: Final = Path(os.environ.get("CONFORMANCE_CASES") or OWN).expanduser()
 
 AREAS: Final = (
-    "smt", "transform-config", "predicate", "converter", "datetime", "regex", "plugin-version", "topic-creation",
+    "smt",
+    "transform-config",
+    "predicate",
+    "converter",
+    "datetime",
+    "regex",
+    "plugin-version",
+    "topic-creation",
     "validation",
-)  # fmt: skip
+)
 _OF_TRANSFORMS: Final = ("transform-config", "predicate")
 
 

@@ -17,8 +17,12 @@ from penstock.schema import DATE_NAME, TIME_NAME
 
 Json = Any
 
-WIDTHS = {"$int8": (Type.INT8, Int8), "$int16": (Type.INT16, Int16), "$int32": (Type.INT32, Int32),
-          "$int64": (Type.INT64, Int64)}  # fmt: skip
+WIDTHS = {
+    "$int8": (Type.INT8, Int8),
+    "$int16": (Type.INT16, Int16),
+    "$int32": (Type.INT32, Int32),
+    "$int64": (Type.INT64, Int64),
+}
 
 
 def schema(node: Json) -> Schema | None:

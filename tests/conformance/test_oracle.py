@@ -16,9 +16,13 @@ from .oracle import Oracle, OracleError, building
 
 _CASES: Final = Path(__file__).parent / "cases"
 _RECORD: Final[dict[str, Any]] = {
-    "topic": "t", "partition": None, "key": {"schema": None, "value": None},
-    "value": {"schema": None, "value": {"a": {"$int32": 1}}}, "headers": [], "timestamp": None,
-}  # fmt: skip
+    "topic": "t",
+    "partition": None,
+    "key": {"schema": None, "value": None},
+    "value": {"schema": None, "value": {"a": {"$int32": 1}}},
+    "headers": [],
+    "timestamp": None,
+}
 _CASE: Final = {
     "config": {"transforms": "t", "transforms.t.type": "Filter"},
     "input": {"record": _RECORD},

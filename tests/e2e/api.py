@@ -81,9 +81,14 @@ class Api:
         yield from self._stream(path, None)
 
     def until(
-        self, plural: str, namespace: str | None, name: str, claim: Callable[[Object | None], T | None], what: str,
+        self,
+        plural: str,
+        namespace: str | None,
+        name: str,
+        claim: Callable[[Object | None], T | None],
+        what: str,
         limit: float = 60,
-    ) -> T:  # fmt: skip
+    ) -> T:
         """Watch an object until something holds of it, and give what the claim gives.
 
         Args:
@@ -102,9 +107,16 @@ class Api:
         )
 
     def until_all(
-        self, plural: str, namespace: str | None, claim: Callable[[Mapping[str, Object]], T | None], what: str,
-        limit: float = 60, *, labels: str = "", fields: str = "",
-    ) -> T:  # fmt: skip
+        self,
+        plural: str,
+        namespace: str | None,
+        claim: Callable[[Mapping[str, Object]], T | None],
+        what: str,
+        limit: float = 60,
+        *,
+        labels: str = "",
+        fields: str = "",
+    ) -> T:
         """Watch all objects of a kind, by name, until something holds of them."""
         end = time.monotonic() + limit
         found: dict[str, Object] = {}
@@ -163,9 +175,12 @@ class Api:
 
     def _stream(self, path: str, seconds: float | None) -> Iterator[str]:
         answer = self._rest.pool_manager.request(
-            "GET", self._url(path), headers=self._headers(), preload_content=False,
+            "GET",
+            self._url(path),
+            headers=self._headers(),
+            preload_content=False,
             timeout=urllib3.Timeout(connect=5, read=seconds),
-        )  # fmt: skip
+        )
         try:
             pending = b""
             if answer.status < 300:

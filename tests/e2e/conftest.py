@@ -160,9 +160,12 @@ def release(installed: Release, request: pytest.FixtureRequest) -> Iterator[Rele
 
 @pytest.fixture
 def place(
-    kubernetes: Cluster, kafka: Kafka, release: Release, namespaces: Callable[[str], str],
+    kubernetes: Cluster,
+    kafka: Kafka,
+    release: Release,
+    namespaces: Callable[[str], str],
     request: pytest.FixtureRequest,
-) -> Iterator[Place]:  # fmt: skip
+) -> Iterator[Place]:
     """A namespace of this test; removed after it, and with it the test's pods."""
     words = re.sub(r"\W+", "-", request.node.name.replace("_", "-")).removeprefix("test-").lower()
     made = Place(kubernetes, kafka, namespaces(f"{words[:30].strip('-')}-{uuid.uuid4().hex[:4]}"))

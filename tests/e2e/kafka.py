@@ -182,9 +182,15 @@ class Kafka:
 
     def _read(self, topic: str, *, seconds: float, **more: Any) -> list[str]:
         asked = {
-            "topic": topic, "field": "", "needles": [], "least": 1, "from_end": False, "whole_time": False,
-            "seconds": seconds, **more,
-        }  # fmt: skip
+            "topic": topic,
+            "field": "",
+            "needles": [],
+            "least": 1,
+            "from_end": False,
+            "whole_time": False,
+            "seconds": seconds,
+            **more,
+        }
         return self._run(_READ, asked, seconds + 30).splitlines()
 
     def _run(self, program: str, asked: dict[str, Any], seconds: float = 60) -> str:

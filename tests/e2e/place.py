@@ -160,8 +160,11 @@ class Connector:
         """Wait for an Event with this reason and these words; its message."""
 
         def there(found: Mapping[str, Object]) -> str | None:
-            notes = (str(e.get("note")) for e in found.values()
-                     if e.get("regarding", {}).get("name") == self.name and e.get("reason") == reason)  # fmt: skip
+            notes = (
+                str(e.get("note"))
+                for e in found.values()
+                if e.get("regarding", {}).get("name") == self.name and e.get("reason") == reason
+            )
             return next((n for n in notes if all(w in n for w in words)), None)
 
         try:

@@ -43,11 +43,15 @@ class Release:
         images = {k: _image(self._cluster.images[k]) for k in ("operator", "runtime")}
         images |= values.pop("images", {})
         every = {
-            "worker": {"offset.storage.replication.factor": 1, "status.storage.replication.factor": 1,
-                       "offset.storage.partitions": 5, **worker},
+            "worker": {
+                "offset.storage.replication.factor": 1,
+                "status.storage.replication.factor": 1,
+                "offset.storage.partitions": 5,
+                **worker,
+            },
             "images": images,
             **values,
-        }  # fmt: skip
+        }
         words = ("--namespace", self.namespace, "--values", "-", "--take-ownership", "--wait", "--timeout", "120s")
         self._cluster.helm("upgrade", "--install", self.name, str(CHART), *words, stdin=json.dumps(every))
 
@@ -58,8 +62,9 @@ class Release:
 
     def operator(self) -> Object:
         """Its operator's pod, ready."""
-        return self._cluster.api.until_all("pods", self.namespace, _ready_pod, "the operator is ready", 90,
-                                           labels=self._labels)  # fmt: skip
+        return self._cluster.api.until_all(
+            "pods", self.namespace, _ready_pod, "the operator is ready", 90, labels=self._labels
+        )
 
     def gone(self) -> None:
         """Wait until no operator is left."""

@@ -22,9 +22,7 @@ class Other:
 
 
 @pytest.fixture(scope="module")
-def other(
-    kubernetes: Cluster, kafka: Kafka, installed: Release, namespaces: Callable[[str], str]
-) -> Iterator[Other]:  # fmt: skip
+def other(kubernetes: Cluster, kafka: Kafka, installed: Release, namespaces: Callable[[str], str]) -> Iterator[Other]:
     installed.scale(0)
     place = Place(kubernetes, kafka, namespaces(f"watched-{secrets.token_hex(2)}"))
     made = Other(Release(kubernetes, namespaces("second"), "second"), place)
@@ -36,9 +34,7 @@ def other(
 
 def install(other: Other, worker: Mapping[str, Any], **values: Any) -> None:
     own = {"group.id": "second", "offset.storage.topic": "second-offsets", "status.storage.topic": "second-status"}
-    other.release.install(
-        {**own, **worker}, crds={"install": False}, watchNamespaces=[other.place.namespace], **values
-    )  # fmt: skip
+    other.release.install({**own, **worker}, crds={"install": False}, watchNamespaces=[other.place.namespace], **values)
 
 
 @pytest.mark.slow
@@ -75,9 +71,11 @@ def test_a_missing_worker_secret_a_wrong_password_and_missing_rights_are_told_ap
     system = Place(place.cluster, place.kafka, other.release.namespace)
     system.secret("kafka-client", jaas=JAAS.format("admin", "admin-secret"))
     worker = {
-        "bootstrap.servers": place.kafka.with_passwords, "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN", "sasl.jaas.config": "${secret:kafka-client:jaas}",
-    }  # fmt: skip
+        "bootstrap.servers": place.kafka.with_passwords,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": "${secret:kafka-client:jaas}",
+    }
     install(other, worker, workerSecretName="kafka-client")
     source = place.datagen("orders")
     source.says("WorkerSecretMissing", "Secret kafka-client is missing")
@@ -89,8 +87,9 @@ def test_a_missing_worker_secret_a_wrong_password_and_missing_rights_are_told_ap
     place.secret("kafka-client", jaas=JAAS.format("penstock", "penstock-secret"))
     denied = source.until(
         lambda c: next((str(d["message"]) for d in c["status"]["conditions"] if "uthoriz" in str(d["message"])), None),
-        "missing rights are told", 60,
-    )  # fmt: skip
+        "missing rights are told",
+        60,
+    )
     print(denied)
 
     place.secret("kafka-client", jaas=JAAS.format("admin", "admin-secret"))

@@ -83,8 +83,10 @@ def test_restarts_are_for_all_or_for_the_named_tasks_and_once_per_token(place: P
     assert '"<token> 0,2"' in message
     tokens = [(h["action"], h["token"], h["result"]) for h in source.status["restartActions"]]
     assert tokens == [
-        ("restart-tasks", "a", "Succeeded"), ("restart", "b", "Succeeded"), ("restart-tasks", "c", "Refused")
-    ]  # fmt: skip
+        ("restart-tasks", "a", "Succeeded"),
+        ("restart", "b", "Succeeded"),
+        ("restart-tasks", "c", "Refused"),
+    ]
     source.apply(state="Stopped")
     source.reaches("Stopped")
     numbers = place.kafka.values(source.topic)

@@ -88,10 +88,11 @@ def test_every_pod_is_restricted_and_has_no_token(place: Place, release: Release
                 assert not [m for m in container["volumeMounts"] if "serviceaccount" in m["mountPath"]], name
     task = source.pod()
     tried = place.cluster.python(
-        place.namespace, task,
+        place.namespace,
+        task,
         "import os, pathlib\n"
         "print(os.getuid())\n"
         "try: pathlib.Path('/opt/written').write_text('')\n"
         "except OSError as e: print(e.strerror)",
-    )  # fmt: skip
+    )
     assert tried.split("\n")[:2] == ["65532", "Read-only file system"]

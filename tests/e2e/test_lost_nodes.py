@@ -73,16 +73,28 @@ def test_a_change_is_applied_while_the_task_has_a_volume_for_itself_alone(place:
     name = f"{place.namespace}-data"
     size = {"storage": "1Gi"}
     volume = {
-        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
-        "spec": {"capacity": size, "accessModes": ["ReadWriteOncePod"], "storageClassName": "",
-                 "claimRef": {"namespace": place.namespace, "name": "data"},
-                 "hostPath": {"path": f"/var/lib/{name}", "type": "DirectoryOrCreate"}},
-    }  # fmt: skip
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": size,
+            "accessModes": ["ReadWriteOncePod"],
+            "storageClassName": "",
+            "claimRef": {"namespace": place.namespace, "name": "data"},
+            "hostPath": {"path": f"/var/lib/{name}", "type": "DirectoryOrCreate"},
+        },
+    }
     claim = {
-        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
-        "spec": {"accessModes": ["ReadWriteOncePod"], "storageClassName": "", "volumeName": name,
-                 "resources": {"requests": size}},
-    }  # fmt: skip
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteOncePod"],
+            "storageClassName": "",
+            "volumeName": name,
+            "resources": {"requests": size},
+        },
+    }
     place.apply(volume, claim)
     try:
         template = {

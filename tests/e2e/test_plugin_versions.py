@@ -31,10 +31,19 @@ def images(kubernetes: Cluster, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 
 def plugin_version(version: str, image: str, **spec: Any) -> dict[str, Any]:
-    whole = {"plugin": "penstock-ticker", "version": version, "image": image,
-             "classes": [{"alias": "Ticker", "type": "source"}], **spec}  # fmt: skip
-    return {"apiVersion": "penstock.dev/v1alpha1", "kind": "PluginVersion", "spec": whole,
-            "metadata": {"name": f"ticker-{version}"}}  # fmt: skip
+    whole = {
+        "plugin": "penstock-ticker",
+        "version": version,
+        "image": image,
+        "classes": [{"alias": "Ticker", "type": "source"}],
+        **spec,
+    }
+    return {
+        "apiVersion": "penstock.dev/v1alpha1",
+        "kind": "PluginVersion",
+        "spec": whole,
+        "metadata": {"name": f"ticker-{version}"},
+    }
 
 
 def ticker(place: Place, name: str, **spec: Any) -> Connector:
@@ -116,8 +125,12 @@ def test_an_image_that_is_not_there_or_holds_something_else_reaches_no_running_t
     runs(one, "1.0.0", images["1.0.0"])
     lives = one.lives()
     one.apply(version="4.0.0")
-    one.says("ConfigInvalid", "the PluginVersion ticker-4.0.0 declares penstock-ticker 4.0.0, but its image",
-             "holds penstock-ticker 2.0.0", "the tasks go on")  # fmt: skip
+    one.says(
+        "ConfigInvalid",
+        "the PluginVersion ticker-4.0.0 declares penstock-ticker 4.0.0, but its image",
+        "holds penstock-ticker 2.0.0",
+        "the tasks go on",
+    )
     one.apply(version="5.0.0")
     one.says("ConfigInvalid", "has no folder of the path that the PluginVersion names", "the tasks go on")
     one.apply(version="3.0.0")
@@ -148,8 +161,12 @@ def test_a_plugin_with_packages_and_native_code_of_its_own_runs_in_sparks_worker
     classes = [{"alias": "Numbers", "type": "source"}]
     place.apply(plugin_version("1.0.0", image, plugin="acme-numbers", classes=classes))
     by_workers = f"{place.namespace}.by-workers"
-    config = {"topic": f"{place.namespace}.numbers", "astray": by_workers, "batch.max.records": 2000,
-              "value.converter": "StringConverter"}  # fmt: skip
+    config = {
+        "topic": f"{place.namespace}.numbers",
+        "astray": by_workers,
+        "batch.max.records": 2000,
+        "value.converter": "StringConverter",
+    }
     numbers = place.connector("numbers", "Numbers", config, spark={"start": "Eager"})
     numbers.reaches("Running")
     assert place.kafka.records(by_workers, least=1)

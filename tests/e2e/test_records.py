@@ -37,13 +37,17 @@ def test_every_line_of_a_file_reaches_a_file_behind_kafka_once_and_in_order(plac
     place.config_map("input", {"lines.txt": "\n".join(lines) + "\n"})
     topic = f"{place.namespace}.lines"
     place.connector(
-        "in", "FileStreamSource", {"file": "/data/lines.txt", "topic": topic, "value.converter": "StringConverter"},
+        "in",
+        "FileStreamSource",
+        {"file": "/data/lines.txt", "topic": topic, "value.converter": "StringConverter"},
         template=folder("data", "/data", configMap={"name": "input"}),
-    )  # fmt: skip
+    )
     sink = place.connector(
-        "out", "FileStreamSink", {"file": "/out/lines.txt", "topics": topic, "value.converter": "StringConverter"},
+        "out",
+        "FileStreamSink",
+        {"file": "/out/lines.txt", "topics": topic, "value.converter": "StringConverter"},
         template=folder("out", "/out", emptyDir={}),
-    )  # fmt: skip
+    )
     sink.reaches("Running")
     assert written(sink, place, "/out/lines.txt", LINES) == lines
     assert len(place.kafka.records(topic, least=LINES)) == LINES
@@ -67,11 +71,17 @@ def test_transforms_and_predicates_of_the_configuration_are_applied(place: Place
     place.datagen(
         "routed",
         config={
-            "count": 5, "rate": 0, "topic": "before",
-            "transforms": "route,mark", "transforms.route.type": "RegexRouter", "transforms.route.regex": ".*",
-            "transforms.route.replacement": topic, "transforms.mark.type": "InsertField$Value",
-            "transforms.mark.static.field": "origin", "transforms.mark.static.value": "e2e",
+            "count": 5,
+            "rate": 0,
+            "topic": "before",
+            "transforms": "route,mark",
+            "transforms.route.type": "RegexRouter",
+            "transforms.route.regex": ".*",
+            "transforms.route.replacement": topic,
+            "transforms.mark.type": "InsertField$Value",
+            "transforms.mark.static.field": "origin",
+            "transforms.mark.static.value": "e2e",
         },
-    )  # fmt: skip
+    )
     values = [json.loads(r.value or b"") for r in place.kafka.records(topic, least=5)]
     assert [(v["order_id"], v["origin"]) for v in values] == [(n, "e2e") for n in range(5)]

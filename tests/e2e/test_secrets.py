@@ -71,10 +71,12 @@ def test_a_secret_that_a_plugin_gives_away_is_found_nowhere(place: Place, releas
     witness = Witness(place.cluster.api, place.namespace)
     place.secret("db", password=secret)
     source = place.connector(
-        "leaky", "leaky:Leaky", {"topic": f"{place.namespace}.leaky", "password": "${secret:db:password}"},
+        "leaky",
+        "leaky:Leaky",
+        {"topic": f"{place.namespace}.leaky", "password": "${secret:db:password}"},
         template=place.plugin("leaky", LEAKY),
         restart={"maxRestarts": 1, "backoff": {"initial": "1s", "factor": 1, "max": "1s"}},
-    )  # fmt: skip
+    )
     source.says("TasksFailed", "spec.restart.maxRestarts", limit=120)
     own = task(source.get())
     assert "cannot log in with ${secret:db:password}" in own["message"], "people read the reference in its place"

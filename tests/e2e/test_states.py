@@ -141,9 +141,12 @@ def test_a_changed_configuration_restarts_only_the_tasks_whose_part_changes(
     template = place.plugin("parts", PARTS)
     topic = f"{place.namespace}.words"
     source = place.connector(
-        "words", "parts:Parts", {"topic": topic, "words": "a,b", "value.converter": "StringConverter"}, tasksMax=2,
+        "words",
+        "parts:Parts",
+        {"topic": topic, "words": "a,b", "value.converter": "StringConverter"},
+        tasksMax=2,
         template=template,
-    )  # fmt: skip
+    )
     source.reaches("Running")
     assert sorted(r.value or b"" for r in place.kafka.records(topic, least=2)) == [b"a", b"b"]
     before = source.lives()

@@ -10,9 +10,13 @@ RULES: dict[str, Any] = {"partitions": 2, "replicationFactor": -1, "config": {"r
 
 def apply_policy(place: Place, *topics: str) -> None:
     place.apply(
-        {"apiVersion": "penstock.dev/v1alpha1", "kind": "TopicCreationPolicy", "metadata": {"name": "shop-topics"},
-         "spec": {"default": RULES, "limits": {"topics": [*topics]}}}
-    )  # fmt: skip
+        {
+            "apiVersion": "penstock.dev/v1alpha1",
+            "kind": "TopicCreationPolicy",
+            "metadata": {"name": "shop-topics"},
+            "spec": {"default": RULES, "limits": {"topics": [*topics]}},
+        }
+    )
 
 
 def is_missing_its_policy(found: Object) -> bool:

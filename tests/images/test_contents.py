@@ -55,8 +55,13 @@ def test_every_package_of_the_system_is_listed(image: Callable[[str], Image], na
 @OURS
 def test_every_jar_is_listed_with_its_hash(image: Callable[[str], Image], name: str) -> None:
     made = image(name)
-    jars = {str(path) for path in made.files() if path.suffix == ".jar" and (made.root / str(path)[1:]).is_file()
-            and not (made.root / str(path)[1:]).is_symlink()}  # fmt: skip
+    jars = {
+        str(path)
+        for path in made.files()
+        if path.suffix == ".jar"
+        and (made.root / str(path)[1:]).is_file()
+        and not (made.root / str(path)[1:]).is_symlink()
+    }
     listed = {c["properties"][0]["value"]: c for c in of_kind(contents(name), "maven", "generic")}
     assert set(listed) == jars
     assert (name == "runtime") is bool(jars)
@@ -71,6 +76,7 @@ def test_it_says_which_image_it_is_of(image: Callable[[str], Image], name: str) 
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
     about = bill["metadata"]["component"]
     assert (about["name"], about["version"]) == (
-        f"penstock-{name}", image(name).config["Labels"]["org.opencontainers.image.version"],
-    )  # fmt: skip
+        f"penstock-{name}",
+        image(name).config["Labels"]["org.opencontainers.image.version"],
+    )
     assert about["properties"][0]["value"].startswith("sha256:")

@@ -46,9 +46,11 @@ def test_it_has_no_tools_to_build_with_and_nothing_to_become_root_with(
     assert not [path for path in files if tools.search(str(path)) and "share/" not in str(path)]
     assert not [path for path in files if re.search(r"(site|dist)-packages/(pip|hatchling|pytest|mypy)$", str(path))]
     assert not [
-        path for path in files if (image(name).root / str(path)[1:]).lstat().st_mode & 0o6000
+        path
+        for path in files
+        if (image(name).root / str(path)[1:]).lstat().st_mode & 0o6000
         and not (image(name).root / str(path)[1:]).is_dir()
-    ]  # fmt: skip
+    ]
 
 
 @EVERY

@@ -124,9 +124,14 @@ def test_it_starts_with_passwords_and_rights_by_variables_alone(image: Callable[
         assert refused.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
         right = AclBinding(
-            ResourceType.TOPIC, "orders", ResourcePatternType.LITERAL,
-            "User:reader", "*", AclOperation.ALL, AclPermissionType.ALLOW,
-        )  # fmt: skip
+            ResourceType.TOPIC,
+            "orders",
+            ResourcePatternType.LITERAL,
+            "User:reader",
+            "*",
+            AclOperation.ALL,
+            AclPermissionType.ALLOW,
+        )
         for future in anybody.create_acls([right]).values():
             future.result(PATIENCE)
         assert produce(client(ports.passwords, "reader", "reader-secret"), "orders") is None

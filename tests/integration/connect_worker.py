@@ -49,10 +49,18 @@ class ConnectWorker:
         (folder / "worker.properties").write_text(_WORKER.format(servers=servers, port=port, plugins=libs))
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [str(java.executable), "-Xmx512m", "-cp", f"{libs}/*",
-                 "org.apache.kafka.connect.cli.ConnectDistributed", "worker.properties"],
-                cwd=folder, stdout=log, stderr=log,
-            )  # fmt: skip
+                [
+                    str(java.executable),
+                    "-Xmx512m",
+                    "-cp",
+                    f"{libs}/*",
+                    "org.apache.kafka.connect.cli.ConnectDistributed",
+                    "worker.properties",
+                ],
+                cwd=folder,
+                stdout=log,
+                stderr=log,
+            )
         self._until(lambda: self.ask("GET", "/connectors") is not None)
 
     def __enter__(self) -> "ConnectWorker":

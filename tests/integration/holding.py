@@ -41,6 +41,12 @@ class Hold:
 def held_task_spec(kafka: str, topic: str, hold: Hold, **config: Any) -> TaskSpec:
     """Creates the topic. Returns the spec of a task whose readers `hold` makes wait."""
     create(kafka, topic, PARTITIONS)
-    settings = {"topic": topic, "partitions": PARTITIONS, "hold": hold.path, "batch.max.records": 400,
-                "value.converter": "StringConverter", **config}  # fmt: skip
+    settings = {
+        "topic": topic,
+        "partitions": PARTITIONS,
+        "hold": hold.path,
+        "batch.max.records": 400,
+        "value.converter": "StringConverter",
+        **config,
+    }
     return specs(manifest(new_name(), "numbers_source:Numbers", settings), kafka)[0]

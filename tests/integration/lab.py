@@ -28,8 +28,10 @@ from .reading import OPEN_SECONDS, Read, create, read_all
 from .running import PATIENCE, Processes, Running, manifest, new_name, specs, until
 
 STRING: Final = {
-    "key.converter": "StringConverter", "value.converter": "StringConverter", "header.converter": "SimpleHeaderConverter",
-}  # fmt: skip
+    "key.converter": "StringConverter",
+    "value.converter": "StringConverter",
+    "header.converter": "SimpleHeaderConverter",
+}
 LOG: Final = {"errors.log.enable": "true", "errors.log.include.messages": "true"}
 
 
@@ -136,8 +138,14 @@ class Lab:
         """Start a recording sink; its name and its task."""
         return self.start(self.sink_manifest(topics, **config), worker)
 
-    def start(self, resource: Mapping[str, Any], worker: Mapping[str, str] | None = None, *, paused: bool = False,
-              policy: TopicPolicy | None = None) -> tuple[str, Running]:  # fmt: skip
+    def start(
+        self,
+        resource: Mapping[str, Any],
+        worker: Mapping[str, str] | None = None,
+        *,
+        paused: bool = False,
+        policy: TopicPolicy | None = None,
+    ) -> tuple[str, Running]:
         """Start a connector's only task, with the topic policy that an operator would stamp; its name and the process."""
         spec = self.spec(resource, worker).model_copy(update={"topic_policy": policy})
         if paused:
@@ -244,8 +252,10 @@ def failed(task: Running) -> str:
 
 
 _NO_COORDINATOR_YET = (
-    KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-)  # fmt: skip
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
 
 
 def _committed(consumer: Consumer, topic: str, partition: int) -> int | None:

@@ -59,9 +59,13 @@ class PodTask:
         return [r for r in found if r is not None and r.pod_uid == self.pod_uid]
 
     def await_report(
-        self, state: str, *, acted: int | None = None, seconds: float = PATIENCE,
+        self,
+        state: str,
+        *,
+        acted: int | None = None,
+        seconds: float = PATIENCE,
         where: Callable[[Report], object] = lambda r: True,
-    ) -> Report:  # fmt: skip
+    ) -> Report:
         """The first report of that state (and generation) that is the last one told by now."""
         deadline = Deadline(seconds)
         while True:
@@ -115,46 +119,82 @@ class Pods:
         return self.task(self.lab.spec(resource, worker), *arguments, **more)
 
     def task(
-        self, spec: TaskSpec, *arguments: str, generation: int = 1, state: str = "Running", uid: str = UID,
-        env: Mapping[str, str] | None = None, before: Sequence[str] = (),
-    ) -> PodTask:  # fmt: skip
+        self,
+        spec: TaskSpec,
+        *arguments: str,
+        generation: int = 1,
+        state: str = "Running",
+        uid: str = UID,
+        env: Mapping[str, str] | None = None,
+        before: Sequence[str] = (),
+    ) -> PodTask:
         """A pod for a task spec that is alive."""
         life = PodIdentity(
-            connector_uid=uid, connector_generation=generation, state=TaskState(state), incarnation=spec.incarnation,
-            standing=Standing(generation=spec.generation, plan=spec.plan), token=spec.token,
-        )  # fmt: skip
+            connector_uid=uid,
+            connector_generation=generation,
+            state=TaskState(state),
+            incarnation=spec.incarnation,
+            standing=Standing(generation=spec.generation, plan=spec.plan),
+            token=spec.token,
+        )
         unborn = spec.for_incarnation(generation=0, incarnation=0, token="", plan="")
         log = self.folder / f"termination-{len(self.tasks)}"
         log.touch()
         log.chmod(0o666)
         pod_uid = uuid.uuid4().hex
         pod = {
-            "PENSTOCK_LIFE": life.to_json(), "PENSTOCK_POD_NAME": f"{spec.connector}-{spec.task}-{spec.incarnation}",
-            "PENSTOCK_POD_UID": pod_uid, "PENSTOCK_NODE": "node-1", TERMINATION_LOG_VARIABLE: str(log), **(env or {}),
-        }  # fmt: skip
+            "PENSTOCK_LIFE": life.to_json(),
+            "PENSTOCK_POD_NAME": f"{spec.connector}-{spec.task}-{spec.incarnation}",
+            "PENSTOCK_POD_UID": pod_uid,
+            "PENSTOCK_NODE": "node-1",
+            TERMINATION_LOG_VARIABLE: str(log),
+            **(env or {}),
+        }
         process = self.lab.processes.task(unborn, "--metrics-port", "0", *arguments, env=pod, before=before)
         self.tasks.append(PodTask(spec, life, process, pod_uid, log, self.lab.servers))
         return self.tasks[-1]
 
     def job(
-        self, action: Action, resource: Mapping[str, Any], *, worker: Mapping[str, str] | None = None,
-        secrets: Path | None = None, env: Mapping[str, str] | None = None, **more: Any,
-    ) -> Job:  # fmt: skip
+        self,
+        action: Action,
+        resource: Mapping[str, Any],
+        *,
+        worker: Mapping[str, str] | None = None,
+        secrets: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> Job:
         """Run a job to its end."""
-        mine = {"bootstrap.servers": self.lab.servers, "offset.storage.replication.factor": "1",
-                "status.storage.replication.factor": "1", **(worker or {})}  # fmt: skip
+        mine = {
+            "bootstrap.servers": self.lab.servers,
+            "offset.storage.replication.factor": "1",
+            "status.storage.replication.factor": "1",
+            **(worker or {}),
+        }
         request = JobRequest(
-            action=action, id=uuid.uuid4().hex, connector=dict(resource), worker=mine,
-            secrets_dir=None if secrets is None else str(secrets), **more,
-        )  # fmt: skip
+            action=action,
+            id=uuid.uuid4().hex,
+            connector=dict(resource),
+            worker=mine,
+            secrets_dir=None if secrets is None else str(secrets),
+            **more,
+        )
         file = self.folder / f"request-{request.id}.json"
         file.write_text(request.to_json())
         log = self.folder / f"word-{request.id}"
         done = subprocess.run(
-            [sys.executable, "-m", "penstock_runtime.job", str(file)], capture_output=True, text=True, timeout=120,
-            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PLUGINS), TERMINATION_LOG_VARIABLE: str(log), **(env or {})},
+            [sys.executable, "-m", "penstock_runtime.job", str(file)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={
+                "PATH": "/usr/bin:/bin",
+                "PYTHONPATH": str(PLUGINS),
+                TERMINATION_LOG_VARIABLE: str(log),
+                **(env or {}),
+            },
             check=False,
-        )  # fmt: skip
+        )
         answer = read_answer(done.stdout, Connector.draft(resource).request_texts(mine))
         assert answer is None or answer.id == request.id
         word = log.read_text() if log.exists() else ""
@@ -187,9 +227,11 @@ def shown(connector: str, namespace: str | None = None, **spec: Any) -> dict[str
     """A Connector as the API server shows it."""
     metadata = {"name": connector, "uid": UID, "generation": 3, "creationTimestamp": "2026-01-01T00:00:00Z"}
     return {
-        "apiVersion": "penstock.dev/v1alpha1", "kind": "Connector", "spec": spec,
+        "apiVersion": "penstock.dev/v1alpha1",
+        "kind": "Connector",
+        "spec": spec,
         "metadata": metadata if namespace is None else {**metadata, "namespace": namespace},
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture

@@ -46,11 +46,19 @@ class Reader:
         self._servers = servers
         self._admin: AdminClient | None = None
         self._consumer = Consumer(
-            {"bootstrap.servers": servers, "group.id": "test-reader", "enable.auto.commit": False,
-             "isolation.level": isolation, "enable.partition.eof": True, "auto.offset.reset": "earliest",
-             "fetch.wait.max.ms": 20, "topic.metadata.refresh.interval.ms": 500, "allow.auto.create.topics": False,
-             "log_level": 0}
-        )  # fmt: skip
+            {
+                "bootstrap.servers": servers,
+                "group.id": "test-reader",
+                "enable.auto.commit": False,
+                "isolation.level": isolation,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 20,
+                "topic.metadata.refresh.interval.ms": 500,
+                "allow.auto.create.topics": False,
+                "log_level": 0,
+            }
+        )
 
     def __enter__(self) -> "Reader":
         return self

@@ -62,26 +62,41 @@ def new_name(word: str = "c") -> str:
 
 
 def manifest(
-    name: str, class_name: str, config: Mapping[str, Any] | None = None, *, tasks_max: int = 1, spark: str = "OnDemand",
-    restart: Mapping[str, Any] | None = None, **more: Any,
-) -> dict[str, Any]:  # fmt: skip
+    name: str,
+    class_name: str,
+    config: Mapping[str, Any] | None = None,
+    *,
+    tasks_max: int = 1,
+    spark: str = "OnDemand",
+    restart: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
     """A `Connector` manifest; `more` is configuration whose names have underscores for dots."""
     texts = {**(config or {}), **{k.replace("_", "."): v for k, v in more.items()}}
     return {
-        "apiVersion": "penstock.dev/v1alpha1", "kind": "Connector", "metadata": {"name": name},
+        "apiVersion": "penstock.dev/v1alpha1",
+        "kind": "Connector",
+        "metadata": {"name": name},
         "spec": {
-            "class": class_name, "tasksMax": tasks_max, "spark": {"start": spark},
-            "restart": dict(restart or {}), "config": {k: str(v) for k, v in texts.items()},
+            "class": class_name,
+            "tasksMax": tasks_max,
+            "spark": {"start": spark},
+            "restart": dict(restart or {}),
+            "config": {k: str(v) for k, v in texts.items()},
         },
-    }  # fmt: skip
+    }
 
 
 def specs(resource: Mapping[str, Any], servers: str, worker: Mapping[str, str] | None = None) -> list[TaskSpec]:
     """Task specs of a manifest, alive: what `penstock run` does before it starts tasks (topics, fencing) is done."""
     config = WorkerConfig.parse(
-        {"bootstrap.servers": servers, "offset.storage.replication.factor": "1",
-         "status.storage.replication.factor": "1", **(worker or {})}
-    )  # fmt: skip
+        {
+            "bootstrap.servers": servers,
+            "offset.storage.replication.factor": "1",
+            "status.storage.replication.factor": "1",
+            **(worker or {}),
+        }
+    )
     found = [
         s.model_copy(update={"worker": dict(config.raw)})
         for s in plan(Connector.model_validate(dict(resource)), config, Plugins.installed()).tasks
@@ -111,9 +126,12 @@ def next_life(spec: TaskSpec, incarnation: int | None = None) -> TaskSpec:
 
 
 def until(
-    found: Callable[[], T | None], *, seconds: float = PATIENCE, what: str | Callable[[], str] = "it",
+    found: Callable[[], T | None],
+    *,
+    seconds: float = PATIENCE,
+    what: str | Callable[[], str] = "it",
     moving: Callable[[], object] = lambda: None,
-) -> T:  # fmt: skip
+) -> T:
     """The first true answer of `found`, asked again and again; AssertionError after `seconds` in which nothing moved.
 
     `moving` is what shows that it goes on, however slowly (the size of a file, say): each change begins the wait anew.
@@ -141,9 +159,13 @@ class Running:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [*command, *(["--report-fd", str(writing)] if pipe else [])],
-                stdin=stdin, stdout=log, stderr=log, pass_fds=(writing,) if pipe else (),
-                env={**os.environ, **env, _MARK: self.mark, "PYTHONPATH": path}, start_new_session=True,
-            )  # fmt: skip
+                stdin=stdin,
+                stdout=log,
+                stderr=log,
+                pass_fds=(writing,) if pipe else (),
+                env={**os.environ, **env, _MARK: self.mark, "PYTHONPATH": path},
+                start_new_session=True,
+            )
         os.close(writing)
         self._reader = threading.Thread(target=self._read, args=(reading,), daemon=True)
         self._reader.start()
@@ -169,9 +191,10 @@ class Running:
     def await_log(self, text: str, *, seconds: float = PATIENCE) -> str:
         """Wait for a text in the log; the line that holds it."""
         line: list[str] = until(
-            lambda: [x for x in self.log_text().splitlines() if text in x], seconds=seconds,
+            lambda: [x for x in self.log_text().splitlines() if text in x],
+            seconds=seconds,
             what=lambda: f"{text!r} in the log\n{self.last_words()}",
-        )  # fmt: skip
+        )
         return line[0]
 
     @property
@@ -298,9 +321,14 @@ class Processes:
         return self._start(command, env, pipe=True)
 
     def run(
-        self, manifests: Sequence[Mapping[str, Any]], servers: str | None, *arguments: str,
-        worker: Mapping[str, str] | None = None, env: Mapping[str, str] | None = None, stdin: int = subprocess.DEVNULL,
-    ) -> Running:  # fmt: skip
+        self,
+        manifests: Sequence[Mapping[str, Any]],
+        servers: str | None,
+        *arguments: str,
+        worker: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: int = subprocess.DEVNULL,
+    ) -> Running:
         """`penstock run` of these manifests. Without `servers` it starts an embedded Kafka (give `--data-dir`)."""
         number = len(self._started)
         file = self._folder / f"manifests-{number}.yaml"

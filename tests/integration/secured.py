@@ -41,8 +41,12 @@ class SecuredKafka:
         """The worker properties with which a user comes."""
         own = self.passwords[user] if password is None else password
         jaas = f'{_MODULE} required username="{user}" password="{own}";'
-        return {"bootstrap.servers": self.secured, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN",
-                "sasl.jaas.config": jaas}  # fmt: skip
+        return {
+            "bootstrap.servers": self.secured,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": jaas,
+        }
 
     def allow(self, user: str, kind: Any, name: str, *operations: Any, prefixed: bool = False) -> None:
         """Let a user do this with what has that name (`*`: all of the kind), or a name that begins so."""

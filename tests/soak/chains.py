@@ -47,9 +47,14 @@ class ChainWorld(OutsideWorld):
 
     def manifests(self, tasks: int) -> Sequence[Mapping[str, Any]]:
         sink = manifest(
-            self._sink, "FileStreamSink", topics=TOPIC, file=self._out, value_converter="StringConverter",
-            spark="OnDemand", consumer_override_max_poll_records=500,
-        )  # fmt: skip
+            self._sink,
+            "FileStreamSink",
+            topics=TOPIC,
+            file=self._out,
+            value_converter="StringConverter",
+            spark="OnDemand",
+            consumer_override_max_poll_records=500,
+        )
         return [self.manifest(tasks), sink]
 
     def look(self) -> None:

@@ -52,8 +52,12 @@ class FullDiskWorld(FileSinkWorld):
 
     name: ClassVar = "full-disk"
     actions: ClassVar[tuple[Action, ...]] = (
-        *BROKER, *RUNS, *SPARK, *RACES, Action("disk full", 5, lasts=(2, 20)),
-    )  # fmt: skip
+        *BROKER,
+        *RUNS,
+        *SPARK,
+        *RACES,
+        Action("disk full", 5, lasts=(2, 20)),
+    )
 
     def prepare(self) -> None:
         self._disk = Disk(self.folder / "disk")

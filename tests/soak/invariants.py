@@ -12,9 +12,22 @@ from itertools import pairwise
 from typing import Any, Final
 
 __all__ = [
-    "Counters", "Sample", "Standstill", "at_least_once", "clients_are_closed", "committed_is_written", "counters_agree",
-    "exactly_once", "first_wins", "groups_are_ours", "logs_are_clean", "no_gap", "no_lag", "nothing_left", "only_lost",
-]  # fmt: skip
+    "Counters",
+    "Sample",
+    "Standstill",
+    "at_least_once",
+    "clients_are_closed",
+    "committed_is_written",
+    "counters_agree",
+    "exactly_once",
+    "first_wins",
+    "groups_are_ours",
+    "logs_are_clean",
+    "no_gap",
+    "no_lag",
+    "nothing_left",
+    "only_lost",
+]
 
 _MOST: Final = 5
 """Breaches of a kind that are told; the rest is counted."""
@@ -126,9 +139,12 @@ def committed_is_written(committed: Mapping[int, int], written: Mapping[int, Col
 def no_lag(committed: Mapping[int, int], ends: Mapping[int, int]) -> list[str]:
     """Once all has settled, the group stands at the end of each partition."""
     return _few(
-        [f"partition {p}: the group stands at {committed.get(p)}, the end is {end}" for p, end in sorted(ends.items())
-         if end and committed.get(p) != end]
-    )  # fmt: skip
+        [
+            f"partition {p}: the group stands at {committed.get(p)}, the end is {end}"
+            for p, end in sorted(ends.items())
+            if end and committed.get(p) != end
+        ]
+    )
 
 
 # Tasks

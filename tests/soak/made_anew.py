@@ -26,9 +26,14 @@ class MadeAnewWorld(FileSinkWorld):
 
     name: ClassVar = "made-anew"
     actions: ClassVar[tuple[Action, ...]] = (
-        *BROKER, *RUNS, *SPARK, *RACES, Action("topic made anew", 4, lasts=(0, 10)), Action("topic made anew at once", 2),
+        *BROKER,
+        *RUNS,
+        *SPARK,
+        *RACES,
+        Action("topic made anew", 4, lasts=(0, 10)),
+        Action("topic made anew at once", 2),
         Action("status topic made anew", 2),
-    )  # fmt: skip
+    )
 
     def prepare(self) -> None:
         super().prepare()

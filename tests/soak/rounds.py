@@ -177,9 +177,11 @@ class Round:
 
     def _tell(self) -> None:
         told = {
-            "delivered": self._world.delivered, "sent": self._world.sent, "actions": self.outcome.actions,
+            "delivered": self._world.delivered,
+            "sent": self._world.sent,
+            "actions": self.outcome.actions,
             "last": self.outcome.done[-1] if self.outcome.done else "",
-        }  # fmt: skip
+        }
         new = self._folder / "progress.new"
         new.write_text(json.dumps(told))
         new.rename(self._folder / "progress.json")

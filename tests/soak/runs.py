@@ -88,8 +88,11 @@ class Run:
         """Processes of it: `task`, `worker`, `daemon`, `jvm`; none that stand still."""
         r = self.running
         of: dict[str, Callable[[], Sequence[psutil.Process]]] = {
-            "task": r.tasks, "worker": r.workers, "daemon": r.daemons, "jvm": r.jvms
-        }  # fmt: skip
+            "task": r.tasks,
+            "worker": r.workers,
+            "daemon": r.daemons,
+            "jvm": r.jvms,
+        }
         frozen = {p.pid for p in self.frozen}
         return sorted((p for p in of[what]() if p.pid not in frozen), key=lambda p: p.pid)
 
@@ -142,9 +145,14 @@ class ConnectorRuns:
     """
 
     def __init__(
-        self, processes: Processes, servers: str, manifests: Callable[[int], Sequence[Mapping[str, Any]]], *arguments: str,
-        worker: Mapping[str, str], env: Mapping[str, str],
-    ) -> None:  # fmt: skip
+        self,
+        processes: Processes,
+        servers: str,
+        manifests: Callable[[int], Sequence[Mapping[str, Any]]],
+        *arguments: str,
+        worker: Mapping[str, str],
+        env: Mapping[str, str],
+    ) -> None:
         self._processes = processes
         self._servers = servers
         self._manifests = manifests

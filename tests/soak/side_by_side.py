@@ -33,9 +33,12 @@ class Alone:
         command = ["--alone", world, "--seed", f"{seed}", "--round", f"{seconds}", "--folder", f"{self.folder}"]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.soak", *command], cwd=_ROOT, stdout=log, stderr=log,
+                [sys.executable, "-m", "tests.soak", *command],
+                cwd=_ROOT,
+                stdout=log,
+                stderr=log,
                 stdin=subprocess.DEVNULL,
-            )  # fmt: skip
+            )
 
     @property
     def code(self) -> int | None:

@@ -23,12 +23,14 @@ __all__ = ["RACES", "SINKS", "TOPIC", "FileSinkWorld", "SinkWorld", "number_of"]
 
 TOPIC: Final = "numbers"
 RACES: Final = (
-    Action("second run", 2), Action("frozen and superseded", lasts=(2, 25)),
-)  # fmt: skip
+    Action("second run", 2),
+    Action("frozen and superseded", lasts=(2, 25)),
+)
 _OUTSIDE: Final = (
-    Action("outside slow", 2, lasts=(2, 15)), Action("outside away", 2, lasts=(2, 15)),
+    Action("outside slow", 2, lasts=(2, 15)),
+    Action("outside away", 2, lasts=(2, 15)),
     Action("outside hanging", lasts=(2, 12)),
-)  # fmt: skip
+)
 _CHECKED: Final = 3.0
 """Seconds between two looks at what is committed."""
 
@@ -70,10 +72,17 @@ class SinkWorld(World):
     def new_producer(self) -> Producer:
         """Idempotent and without an end: the n-th record of a partition has offset n, whatever happens to the broker."""
         return Producer(
-            {"bootstrap.servers": self.broker.bootstrap_servers, "enable.idempotence": True, "message.timeout.ms": 0,
-             "linger.ms": 20, "queue.buffering.max.messages": 1_000_000, "message.max.bytes": 2 << 20,
-             "topic.metadata.refresh.interval.ms": 1_000, "log_level": 0}
-        )  # fmt: skip
+            {
+                "bootstrap.servers": self.broker.bootstrap_servers,
+                "enable.idempotence": True,
+                "message.timeout.ms": 0,
+                "linger.ms": 20,
+                "queue.buffering.max.messages": 1_000_000,
+                "message.max.bytes": 2 << 20,
+                "topic.metadata.refresh.interval.ms": 1_000,
+                "log_level": 0,
+            }
+        )
 
     @property
     def groups(self) -> set[str]:
@@ -216,10 +225,16 @@ class FileSinkWorld(SinkWorld):
 
     def manifest(self, tasks: int) -> Mapping[str, Any]:
         return manifest(
-            self.connector, "FileStreamSink", topics=TOPIC, file=self.out, value_converter="StringConverter",
-            spark="Eager", batch_max_records=self._batch, consumer_override_max_poll_records=self._poll,
+            self.connector,
+            "FileStreamSink",
+            topics=TOPIC,
+            file=self.out,
+            value_converter="StringConverter",
+            spark="Eager",
+            batch_max_records=self._batch,
+            consumer_override_max_poll_records=self._poll,
             consumer_override_metadata_max_age_ms=2_000,
-        )  # fmt: skip
+        )
 
     def number_of(self, line: bytes) -> tuple[int, int] | None:
         return number_of(line, self.largest)
@@ -245,10 +260,18 @@ class OutsideSinkWorld(SinkWorld):
 
     def manifest(self, tasks: int) -> Mapping[str, Any]:
         return manifest(
-            self.connector, "outside:OutsideSink", topics=TOPIC, folder=self.folder / "outside", out=self.out,
-            password="${secret:outside:password}", value_converter="StringConverter", spark="Eager", tasks_max=tasks,
-            batch_max_records=self._batch, consumer_override_metadata_max_age_ms=2_000,
-        )  # fmt: skip
+            self.connector,
+            "outside:OutsideSink",
+            topics=TOPIC,
+            folder=self.folder / "outside",
+            out=self.out,
+            password="${secret:outside:password}",
+            value_converter="StringConverter",
+            spark="Eager",
+            tasks_max=tasks,
+            batch_max_records=self._batch,
+            consumer_override_metadata_max_age_ms=2_000,
+        )
 
     def number_of(self, line: bytes) -> tuple[int, int] | None:
         partition, _, number = line.partition(b":")
@@ -285,10 +308,17 @@ class StoringSinkWorld(OutsideSinkWorld):
 
     def manifest(self, tasks: int) -> Mapping[str, Any]:
         return manifest(
-            self.connector, "storing_outside:OutsideStore", topics=TOPIC, folder=self.folder / "outside",
-            database=self.out, password="${secret:outside:password}", value_converter="StringConverter", spark="Eager",
-            batch_max_records=self._batch, consumer_override_metadata_max_age_ms=2_000,
-        )  # fmt: skip
+            self.connector,
+            "storing_outside:OutsideStore",
+            topics=TOPIC,
+            folder=self.folder / "outside",
+            database=self.out,
+            password="${secret:outside:password}",
+            value_converter="StringConverter",
+            spark="Eager",
+            batch_max_records=self._batch,
+            consumer_override_metadata_max_age_ms=2_000,
+        )
 
     def look(self) -> None:
         if not self.out.exists():

@@ -22,12 +22,16 @@ __all__ = ["SOURCES", "TOPIC", "OutsideWorld"]
 
 TOPIC: Final = "numbers"
 _RACES: Final = (
-    Action("second run", 2), Action("frozen and superseded", lasts=(2, 25)), Action("other tasks"),
+    Action("second run", 2),
+    Action("frozen and superseded", lasts=(2, 25)),
+    Action("other tasks"),
     Action("other tasks beside"),
-)  # fmt: skip
+)
 _OUTSIDE: Final = (
-    Action("outside slow", lasts=(2, 15)), Action("outside away", lasts=(2, 15)), Action("outside hanging", lasts=(2, 12)),
-)  # fmt: skip
+    Action("outside slow", lasts=(2, 15)),
+    Action("outside away", lasts=(2, 15)),
+    Action("outside hanging", lasts=(2, 12)),
+)
 _OVERHEAD: Final = 500
 """Bytes that a record has besides its text, at most."""
 _FEW, _MANY = 300, 12_000
@@ -151,11 +155,16 @@ class OutsideWorld(SourceWorld):
 
     def manifest(self, tasks: int) -> Mapping[str, Any]:
         config: dict[str, Any] = {
-            "topic": TOPIC, "folder": self.folder / "outside", "streams": self.streams, "partitions": self.partitions,
-            "largest": self.largest, "password": self.password, "value.converter": "StringConverter",
+            "topic": TOPIC,
+            "folder": self.folder / "outside",
+            "streams": self.streams,
+            "partitions": self.partitions,
+            "largest": self.largest,
+            "password": self.password,
+            "value.converter": "StringConverter",
             "batch.max.records": self._batch,
             "delivery.guarantee": "exactly-once" if self.exactly_once else "at-least-once",
-        }  # fmt: skip
+        }
         if self.exactly_once:
             config["producer.override.transaction.timeout.ms"] = self.transaction_timeout
             config["transaction.boundary"] = self._boundary
@@ -225,9 +234,13 @@ class LimitsWorld(OutsideWorld):
     streams: ClassVar = 8
     most_ahead: ClassVar = 30_000
     actions: ClassVar[tuple[Action, ...]] = (
-        Action("limit lowered", 3, lasts=(3, 15)), Action("partition added", 2), Action("outside slow", lasts=(2, 6)),
-        Action("broker stopped", lasts=(2, 10)), Action("broker frozen", lasts=(2, 10)), Action("stopped and started"),
-    )  # fmt: skip
+        Action("limit lowered", 3, lasts=(3, 15)),
+        Action("partition added", 2),
+        Action("outside slow", lasts=(2, 6)),
+        Action("broker stopped", lasts=(2, 10)),
+        Action("broker frozen", lasts=(2, 10)),
+        Action("stopped and started"),
+    )
 
     def prepare(self) -> None:
         super().prepare()
@@ -298,10 +311,17 @@ class FileWorld(SourceWorld):
 
     name: ClassVar = "file"
     actions: ClassVar = (
-        *BROKER, *RUNS, Action("second run", 2), Action("frozen and superseded", lasts=(2, 25)),
-        Action("jvm killed"), Action("worker killed"), Action("rotated", 3), Action("truncated", 2),
-        Action("rotated while down"), Action("rotated twice"),
-    )  # fmt: skip
+        *BROKER,
+        *RUNS,
+        Action("second run", 2),
+        Action("frozen and superseded", lasts=(2, 25)),
+        Action("jvm killed"),
+        Action("worker killed"),
+        Action("rotated", 3),
+        Action("truncated", 2),
+        Action("rotated while down"),
+        Action("rotated twice"),
+    )
 
     def prepare(self) -> None:
         super().prepare()
@@ -321,10 +341,15 @@ class FileWorld(SourceWorld):
 
     def manifest(self, tasks: int) -> Mapping[str, Any]:
         return manifest(
-            self.connector, "FileStreamSource", file=self.file, topic=TOPIC, value_converter="StringConverter",
-            spark=self.chance.choice(["Eager", "OnDemand"]), batch_max_records=self._batch,
+            self.connector,
+            "FileStreamSource",
+            file=self.file,
+            topic=TOPIC,
+            value_converter="StringConverter",
+            spark=self.chance.choice(["Eager", "OnDemand"]),
+            batch_max_records=self._batch,
             producer_override_transaction_timeout_ms=self.transaction_timeout,
-        )  # fmt: skip
+        )
 
     def number_of(self, value: bytes) -> tuple[int, int]:
         return 0, int(value.partition(b" ")[0])
@@ -397,10 +422,18 @@ class PodWorld(OutsideWorld):
     password: ClassVar = ""
     others_write: ClassVar = True
     actions: ClassVar[tuple[Action, ...]] = (
-        *BROKER, *SPARK, *_OUTSIDE, Action("task killed", 2), Action("task frozen", lasts=(1, 25)),
-        Action("stopped and started"), Action("second run", 2), Action("twin", 2), Action("all killed"),
-        Action("frozen and superseded", 2, lasts=(2, 25)), Action("paused", 2, lasts=(1, 10)),
-    )  # fmt: skip
+        *BROKER,
+        *SPARK,
+        *_OUTSIDE,
+        Action("task killed", 2),
+        Action("task frozen", lasts=(1, 25)),
+        Action("stopped and started"),
+        Action("second run", 2),
+        Action("twin", 2),
+        Action("all killed"),
+        Action("frozen and superseded", 2, lasts=(2, 25)),
+        Action("paused", 2, lasts=(1, 10)),
+    )
 
     def connected(self) -> ConnectorRuns:
         self._lives = Lives(self.processes, self.broker.bootstrap_servers, self.manifest(1), self.folder / "pods")

@@ -22,10 +22,14 @@ def test_exactly_once_holds_for_each_record_once_in_order() -> None:
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        ([0, 1, 3], "1 lost (2)"), ([0, 1, 1, 2, 3], "1 again"), ([0, 2, 1, 3], "out of order"),
-        ([0, 1, 2], "1 lost (3)"), ([], "4 lost (0 to 3)"), ([0, 1, 2, 3, 4], "1 that were never written (4)"),
+        ([0, 1, 3], "1 lost (2)"),
+        ([0, 1, 1, 2, 3], "1 again"),
+        ([0, 2, 1, 3], "out of order"),
+        ([0, 1, 2], "1 lost (3)"),
+        ([], "4 lost (0 to 3)"),
+        ([0, 1, 2, 3, 4], "1 that were never written (4)"),
     ],
-)  # fmt: skip
+)
 def test_exactly_once_tells_what_is_lost_comes_again_or_is_out_of_order(found: list[int], told: str) -> None:
     (text,) = invariants.exactly_once({7: found}, {7: 4})
     assert text.startswith("stream 7: of 4 records ")
@@ -115,9 +119,11 @@ def test_logs_with_a_secret_a_trace_or_other_text_are_told() -> None:
     clean = [line("all is well"), line("The task has failed: x", "penstock_runtime.task", trace=trace)]
     assert invariants.logs_are_clean(clean, ["geheim"]) == []
     for bad in (
-        line("login geheim failed"), "Segmentation fault", line("odd", trace=trace),
+        line("login geheim failed"),
+        "Segmentation fault",
+        line("odd", trace=trace),
         line('cimpl.KafkaException: KafkaError{code=_FATAL,val=-150,str="x"}'),
-    ):  # fmt: skip
+    ):
         assert invariants.logs_are_clean([*clean, bad], ["geheim"]), bad
 
 

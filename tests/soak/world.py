@@ -40,15 +40,23 @@ _GONE: Final = 20.0
 
 WORKER: Final = {"offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"}
 BROKER: Final = (
-    Action("broker stopped", lasts=(2, 12)), Action("broker killed", lasts=(1, 8)), Action("broker frozen", lasts=(2, 20)),
-)  # fmt: skip
+    Action("broker stopped", lasts=(2, 12)),
+    Action("broker killed", lasts=(1, 8)),
+    Action("broker frozen", lasts=(2, 20)),
+)
 RUNS: Final = (
-    Action("task killed", 2), Action("task frozen", lasts=(1, 25)), Action("run killed"), Action("all killed"),
+    Action("task killed", 2),
+    Action("task frozen", lasts=(1, 25)),
+    Action("run killed"),
+    Action("all killed"),
     Action("stopped and started"),
-)  # fmt: skip
+)
 SPARK: Final = (
-    Action("worker killed", 2), Action("worker frozen", lasts=(1, 25)), Action("daemon killed"), Action("jvm killed"),
-)  # fmt: skip
+    Action("worker killed", 2),
+    Action("worker frozen", lasts=(1, 25)),
+    Action("daemon killed"),
+    Action("jvm killed"),
+)
 ACCEPTED: Final[tuple[str, ...]] = ()
 """Texts of log lines that are wrong and known, each with its issue."""
 
@@ -142,9 +150,14 @@ class World(ABC):
     def runs_with(self, worker: Mapping[str, str]) -> ConnectorRuns:
         """Runs with such a worker configuration."""
         return ConnectorRuns(
-            self.processes, self.broker.bootstrap_servers, self.manifests, "--secrets", str(self.secrets),
-            worker=worker, env={"TMPDIR": str(self.temporary)},
-        )  # fmt: skip
+            self.processes,
+            self.broker.bootstrap_servers,
+            self.manifests,
+            "--secrets",
+            str(self.secrets),
+            worker=worker,
+            env={"TMPDIR": str(self.temporary)},
+        )
 
     @property
     def hindered(self) -> bool:

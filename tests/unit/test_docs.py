@@ -23,9 +23,15 @@ def blocks(language: str = "python") -> list[str]:
 def run(folder: Path, *arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
     """Python with these arguments, in a folder whose modules and distributions it finds."""
     return subprocess.run(
-        [sys.executable, *arguments], input=stdin, capture_output=True, text=True, cwd=folder, timeout=120, check=False,
+        [sys.executable, *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=120,
+        check=False,
         env={**os.environ, "PYTHONPATH": str(folder)},
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture

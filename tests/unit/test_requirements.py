@@ -42,13 +42,21 @@ def setup(folder: Path, digest: str) -> tuple[Path, str]:
     (checkout / "requirements" / "build.txt").write_text("")
     (checkout / "requirements" / "all.txt").write_text(f"nothing==1.0 \\\n    --hash=sha256:{digest}\n")
     environment = {
-        **os.environ, "PENSTOCK_CACHE": str(cache), "PYTHON": sys.executable, "PIP_NO_INDEX": "1",
-        "PIP_FIND_LINKS": str(index), "PIP_CONFIG_FILE": os.devnull,
-    }  # fmt: skip
+        **os.environ,
+        "PENSTOCK_CACHE": str(cache),
+        "PYTHON": sys.executable,
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(index),
+        "PIP_CONFIG_FILE": os.devnull,
+    }
     done = subprocess.run(
         [checkout / "scripts" / "setup", folder / "venv"],
-        env=environment, capture_output=True, text=True, check=False, timeout=240,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
     return cache, done.stderr
 
 

@@ -59,9 +59,13 @@ class Applied:
 
 
 async def apply(
-    document: Mapping[str, Any], observed: Observation, decision: Decision, manifests: PodManifests, context: Context,
+    document: Mapping[str, Any],
+    observed: Observation,
+    decision: Decision,
+    manifests: PodManifests,
+    context: Context,
     cached: CachedConnector,
-) -> Applied:  # fmt: skip
+) -> Applied:
     """Carry a decision out. What fails with one pod keeps no other one from being deleted or created.
 
     Args:
@@ -111,9 +115,13 @@ async def apply(
 
 
 async def _publish(
-    observed: Observation, decision: Decision, manifests: PodManifests, context: Context, cached: CachedConnector,
+    observed: Observation,
+    decision: Decision,
+    manifests: PodManifests,
+    context: Context,
+    cached: CachedConnector,
     failures: "_Failures",
-) -> bool:  # fmt: skip
+) -> bool:
     """Write the list of offsets, where there is one; whether that is refused."""
     if decision.publish is None:
         return False
@@ -128,9 +136,14 @@ async def _publish(
 
 
 async def _create_pods(
-    key: Key, observed: Observation, decision: Decision, manifests: PodManifests, context: Context, cached: CachedConnector,
+    key: Key,
+    observed: Observation,
+    decision: Decision,
+    manifests: PodManifests,
+    context: Context,
+    cached: CachedConnector,
     failures: "_Failures",
-) -> tuple[int, bool, bool]:  # fmt: skip
+) -> tuple[int, bool, bool]:
     """How many pods were created, whether one waits for a job slot, and whether one was refused."""
     created, queued, is_refused = 0, False, False
     for creation in failures.ordered(decision.create, lambda c: name_of_pod(key.name, c)):

@@ -49,9 +49,13 @@ async def report_failure(
         log.info("The status of %s does not say so: %s", key, e)
     try:
         await context.run(
-            context.kube.event, document, type_=EventType.WARNING, reason=trouble.verdict.reason,
-            message=trouble.verdict.message, action="Reconcile",
-        )  # fmt: skip
+            context.kube.event,
+            document,
+            type_=EventType.WARNING,
+            reason=trouble.verdict.reason,
+            message=trouble.verdict.message,
+            action="Reconcile",
+        )
     except OperatorError as e:
         log.debug("No Event for %s: %s", key, e)
 
@@ -64,6 +68,12 @@ async def _write(key: Key, uid: str, cached: CachedConnector, context: Context) 
     status = status_with_trouble(now, cached.trouble.verdict, context.clock())
     if status is not None:
         await context.run(
-            context.kube.apply_status, CONNECTOR, key.namespace, key.name, status, uid=uid, manager=STATUS_MANAGER,
+            context.kube.apply_status,
+            CONNECTOR,
+            key.namespace,
+            key.name,
+            status,
+            uid=uid,
+            manager=STATUS_MANAGER,
             resource_version=now["metadata"]["resourceVersion"],
-        )  # fmt: skip
+        )

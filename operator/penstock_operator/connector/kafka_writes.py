@@ -47,10 +47,14 @@ async def write_claim(document: Mapping[str, Any], observed: Observation, decisi
         return
     own = connector.metadata
     claim = Claim(
-        connector_uid=own.uid or "", namespace=own.namespace or "", name=own.name,
-        created=document["metadata"].get("creationTimestamp", ""), operator=release.operator,
-        cluster=release.cluster, installation=release.installation,
-    )  # fmt: skip
+        connector_uid=own.uid or "",
+        namespace=own.namespace or "",
+        name=own.name,
+        created=document["metadata"].get("creationTimestamp", ""),
+        operator=release.operator,
+        cluster=release.cluster,
+        installation=release.installation,
+    )
     if not status.caught_up or status.claim(connector.connect_name) == claim:
         return
     try:

@@ -31,8 +31,14 @@ from penstock_operator.names import (
 )
 
 __all__ = [
-    "STATUS_MANAGER", "delete_plan", "publish_list", "put_config_map", "save_plan", "write_finalizer", "write_status",
-]  # fmt: skip
+    "STATUS_MANAGER",
+    "delete_plan",
+    "publish_list",
+    "put_config_map",
+    "save_plan",
+    "write_finalizer",
+    "write_status",
+]
 
 log = logging.getLogger(__name__)
 STATUS_MANAGER: Final = "penstock-status"
@@ -53,9 +59,15 @@ async def write_status(
     if is_unchanged(status, document.get("status")):
         return document
     written = await context.run(
-        context.kube.apply_status, CONNECTOR, metadata.namespace or "", metadata.name, status, uid=metadata.uid or "",
-        manager=STATUS_MANAGER, resource_version=document["metadata"]["resourceVersion"],
-    )  # fmt: skip
+        context.kube.apply_status,
+        CONNECTOR,
+        metadata.namespace or "",
+        metadata.name,
+        status,
+        uid=metadata.uid or "",
+        manager=STATUS_MANAGER,
+        resource_version=document["metadata"]["resourceVersion"],
+    )
     if written is None:
         return None
     for event in () if observed.namespace_ends else events_between(observed.memory, decision):
@@ -63,9 +75,13 @@ async def write_status(
             "%s", event.message, extra={"connector": f"{metadata.namespace}/{metadata.name}", "reason": event.reason}
         )
         await context.run(
-            context.kube.event, document, type_=event.type, reason=event.reason,
-            message=event.message, action=event.action,
-        )  # fmt: skip
+            context.kube.event,
+            document,
+            type_=event.type,
+            reason=event.reason,
+            message=event.message,
+            action=event.action,
+        )
     return {**document, "metadata": written["metadata"]}
 
 
@@ -76,16 +92,25 @@ async def write_finalizer(document: Mapping[str, Any], key: Key, wanted: bool, c
     finalizers = [*others, FINALIZER] if wanted else others
     return bool(
         await context.run(
-            context.kube.finalizers, CONNECTOR, key.namespace, key.name, finalizers,
+            context.kube.finalizers,
+            CONNECTOR,
+            key.namespace,
+            key.name,
+            finalizers,
             resource_version=metadata["resourceVersion"],
         )
-    )  # fmt: skip
+    )
 
 
 async def save_plan(
-    key: Key, plan: Plan, observed: Observation, decision: Decision, manifests: PodManifests, context: Context,
+    key: Key,
+    plan: Plan,
+    observed: Observation,
+    decision: Decision,
+    manifests: PodManifests,
+    context: Context,
     cached: CachedConnector,
-) -> bool:  # fmt: skip
+) -> bool:
     """Keep a plan in a ConfigMap; False: it is refused, and tasks go on with the last plan until the next try.
 
     Raises:
@@ -110,9 +135,12 @@ async def save_plan(
         reason, remedy = cause(e)
         text = f"its plan cannot be kept: {e.answer if isinstance(e, Refused) and e.answer else e}"
         cached.refusals[name] = after(
-            before, reason, f"{text}; {remedy}" if remedy else text, now=observed.now,
+            before,
+            reason,
+            f"{text}; {remedy}" if remedy else text,
+            now=observed.now,
             generation=observed.connector.metadata.generation,
-        )  # fmt: skip
+        )
         return False
     cached.refusals.pop(name, None)
     return True

@@ -78,9 +78,13 @@ def refusal_of(observed: Observation, name: str, refused: Refused, pod_hash: str
     reason, remedy = cause(refused)
     text = refused.answer or str(refused)
     return after(
-        observed.refusals.get(name), reason, f"{text}; {remedy}" if remedy else text, now=observed.now,
-        generation=observed.connector.metadata.generation, pod_hash=pod_hash,
-    )  # fmt: skip
+        observed.refusals.get(name),
+        reason,
+        f"{text}; {remedy}" if remedy else text,
+        now=observed.now,
+        generation=observed.connector.metadata.generation,
+        pod_hash=pod_hash,
+    )
 
 
 async def _create(key: Key, manifest: Mapping[str, Any], manifests: PodManifests, context: Context) -> None:
@@ -104,8 +108,15 @@ def _request(creation: CreateJob, owner: str, manifests: PodManifests, context: 
     if creation.action is Action.PREPARE and creation.plan is not None:
         task = creation.plan.tasks[0]
     return JobRequest(
-        action=creation.action, id=creation.key, connector=manifests.document(), worker=dict(context.settings.worker),
+        action=creation.action,
+        id=creation.key,
+        connector=manifests.document(),
+        worker=dict(context.settings.worker),
         secrets_dir=SECRETS_DIR if manifests.shape.secrets or manifests.shape_of(creation.plan).secrets else None,
-        prepare=creation.prepare, task=task, status=context.status.snapshot(manifests.connector.connect_name), owner=owner,
-        offsets=creation.offsets, kind=creation.kind,
-    ).with_mounts(manifests.mounts_of(creation.action, creation.plan))  # fmt: skip
+        prepare=creation.prepare,
+        task=task,
+        status=context.status.snapshot(manifests.connector.connect_name),
+        owner=owner,
+        offsets=creation.offsets,
+        kind=creation.kind,
+    ).with_mounts(manifests.mounts_of(creation.action, creation.plan))

@@ -160,9 +160,14 @@ class Reconciler:
         return soonest(decision.requeue_after, applied.requeue_after, trouble_lasts_in)
 
     def _keep_count(
-        self, key: Key, observed: Observation, decision: Decision, applied: Applied, context: Context,
+        self,
+        key: Key,
+        observed: Observation,
+        decision: Decision,
+        applied: Applied,
+        context: Context,
         cached: CachedConnector,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Of the Connector for the metrics, and of its pods, since one that is gone leaves room in a quota."""
         reported = replace(decision, verdict=reported_verdict(decision.verdict, cached.trouble.verdict))
         context.metrics.connector(key, figures(observed, reported))

@@ -49,8 +49,12 @@ def reader_clients(worker: Worker, on_error: Callable[[KafkaError], None]) -> Re
 def producer_properties(worker: Worker, on_error: Callable[[KafkaError], None]) -> dict[str, Any]:
     """The client that writes the status topic."""
     return {
-        **_COMMON, **_PRODUCER, **_worker_properties("producer", worker), "error_cb": on_error, "logger": _QUIET,
-    }  # fmt: skip
+        **_COMMON,
+        **_PRODUCER,
+        **_worker_properties("producer", worker),
+        "error_cb": on_error,
+        "logger": _QUIET,
+    }
 
 
 def _worker_properties(kind: ClientKind, worker: Worker) -> dict[str, Any]:

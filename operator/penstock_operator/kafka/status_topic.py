@@ -63,9 +63,13 @@ class StatusTopic:
     """
 
     def __init__(
-        self, settings: Settings, on_change: Callable[[str], None], *, on_turn: Callable[[], None] = lambda: None,
+        self,
+        settings: Settings,
+        on_change: Callable[[str], None],
+        *,
+        on_turn: Callable[[], None] = lambda: None,
         permit: Callable[[float], None] = lambda seconds: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._settings = settings
         self._topic = settings.worker_config.status_storage_topic
         self._servers = settings.at_start.config.bootstrap_servers or ""
@@ -255,10 +259,14 @@ class StatusTopic:
             self._set_trouble(None)
 
         reader = CompactedReader(
-            reader_clients(worker, errors.add), self._topic,
-            check_seconds=_CHECK_IN_TROUBLE, answer_seconds=_ANSWER_SECONDS, awaits_every_end=True,
-            detects_recreation=True, on_answer=answered,
-        )  # fmt: skip
+            reader_clients(worker, errors.add),
+            self._topic,
+            check_seconds=_CHECK_IN_TROUBLE,
+            answer_seconds=_ANSWER_SECONDS,
+            awaits_every_end=True,
+            detects_recreation=True,
+            on_answer=answered,
+        )
         records, beginnings = Records(), 0
         with reader:
             while not self._stopping.is_set():

@@ -31,9 +31,14 @@ class Writer:
     """
 
     def __init__(
-        self, worker: Callable[[], Worker], topic: str, sentence: Callable[[KafkaError], str], *,
-        seconds: float = _SECONDS, permit: Callable[[float], None] = lambda seconds: None,
-    ) -> None:  # fmt: skip
+        self,
+        worker: Callable[[], Worker],
+        topic: str,
+        sentence: Callable[[KafkaError], str],
+        *,
+        seconds: float = _SECONDS,
+        permit: Callable[[float], None] = lambda seconds: None,
+    ) -> None:
         self._topic = topic
         self._sentence = sentence
         self._seconds = seconds

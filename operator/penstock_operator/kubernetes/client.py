@@ -70,9 +70,15 @@ class Kube:
         return _object(answer, doing)
 
     def list(
-        self, kind: Kind, namespace: str | None, *, labels: Mapping[str, str] | None = None, fields: str = "",
-        bodies: bool = True, most: int | None = None,
-    ) -> Objects:  # fmt: skip
+        self,
+        kind: Kind,
+        namespace: str | None,
+        *,
+        labels: Mapping[str, str] | None = None,
+        fields: str = "",
+        bodies: bool = True,
+        most: int | None = None,
+    ) -> Objects:
         """The objects of a kind, each with `apiVersion` and `kind`.
 
         Args:
@@ -221,9 +227,14 @@ class Kube:
         kind, namespace, name = _of(manifest)
         doing = f"Writing {_named(kind, namespace, name)}"
         answer = self._request(
-            "PATCH", kind, kind.path(namespace, name), doing,
-            body=manifest, content_type=_MERGE, query={"fieldManager": manager},
-        )  # fmt: skip
+            "PATCH",
+            kind,
+            kind.path(namespace, name),
+            doing,
+            body=manifest,
+            content_type=_MERGE,
+            query={"fieldManager": manager},
+        )
         return None if _absent(answer, kind) else _object(answer, doing)
 
     def finalizers(
@@ -233,9 +244,14 @@ class Kube:
         doing = f"Writing the finalizers of {_named(kind, namespace, name)}"
         body = {"metadata": {"finalizers": [*finalizers], "resourceVersion": resource_version}}
         answer = self._request(
-            "PATCH", kind, kind.path(namespace, name), doing,
-            body=body, content_type=_MERGE, query={"fieldManager": "penstock"},
-        )  # fmt: skip
+            "PATCH",
+            kind,
+            kind.path(namespace, name),
+            doing,
+            body=body,
+            content_type=_MERGE,
+            query={"fieldManager": "penstock"},
+        )
         if _absent(answer, kind):
             return False
         try:
@@ -283,9 +299,15 @@ class Kube:
         if not self._events.add(identity, now):
             return
         manifest = event_manifest(
-            involved, type_=type_, reason=reason, message=message, action=action,
-            controller=COMPONENT, instance=self._instance, now=now,
-        )  # fmt: skip
+            involved,
+            type_=type_,
+            reason=reason,
+            message=message,
+            action=action,
+            controller=COMPONENT,
+            instance=self._instance,
+            now=now,
+        )
         try:
             self.create(manifest)
         except OperatorError:

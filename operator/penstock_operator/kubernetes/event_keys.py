@@ -26,9 +26,12 @@ class EventKeys:
     """
 
     def __init__(
-        self, index: ConnectorIndex, add: AddKey, hurry: AddKey,
+        self,
+        index: ConnectorIndex,
+        add: AddKey,
+        hurry: AddKey,
         status: Callable[[Kind, Key], None] = lambda kind, key: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._index = index
         self._add = add
         self._hurry = hurry

@@ -45,9 +45,16 @@ class RecentEvents:
 
 
 def event_manifest(
-    involved: Mapping[str, Any], *, type_: str, reason: str, message: str, action: str, controller: str, instance: str,
+    involved: Mapping[str, Any],
+    *,
+    type_: str,
+    reason: str,
+    message: str,
+    action: str,
+    controller: str,
+    instance: str,
     now: float,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The manifest of an Event (events.k8s.io/v1)."""
     metadata = involved["metadata"]
     namespace = metadata.get("namespace", "default")

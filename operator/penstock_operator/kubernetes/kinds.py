@@ -5,8 +5,22 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-__all__ = ["CONFIG_MAP", "CONNECTOR", "CRD", "EVENT", "LEASE", "NAMESPACE", "NODE", "PLUGIN_VERSION", "POD", "POLICY",
-           "SECRET", "Kind", "kind_of", "name_of_plural"]  # fmt: skip
+__all__ = [
+    "CONFIG_MAP",
+    "CONNECTOR",
+    "CRD",
+    "EVENT",
+    "LEASE",
+    "NAMESPACE",
+    "NODE",
+    "PLUGIN_VERSION",
+    "POD",
+    "POLICY",
+    "SECRET",
+    "Kind",
+    "kind_of",
+    "name_of_plural",
+]
 
 
 @dataclass(frozen=True)

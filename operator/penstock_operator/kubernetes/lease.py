@@ -24,9 +24,15 @@ class Lease:
     """
 
     def __init__(
-        self, kube: Kube, namespace: str, name: str, identity: str, *, seconds: int = HELD_SECONDS,
+        self,
+        kube: Kube,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        seconds: int = HELD_SECONDS,
         clock: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._kube = kube
         self._namespace = namespace
         self._name = name

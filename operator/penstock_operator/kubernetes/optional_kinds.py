@@ -76,8 +76,9 @@ class OptionalKinds:
                     has_warned = True
                     log.warning(
                         "The API server knows no %s: their CRD is not there. They are watched as soon as it is, without a "
-                        "restart", kind.plural,
-                    )  # fmt: skip
+                        "restart",
+                        kind.plural,
+                    )
             await asyncio.sleep(self._look)
 
     async def _until_it_ends(self, kind: Kind, loop: asyncio.AbstractEventLoop) -> None:

@@ -31,10 +31,15 @@ class WatchHealth:
     """
 
     def __init__(
-        self, kinds: Collection[Kind], namespaces: Collection[str] = (), *, most: float = _SILENCE,
+        self,
+        kinds: Collection[Kind],
+        namespaces: Collection[str] = (),
+        *,
+        most: float = _SILENCE,
         clock: Callable[[], float] = time.monotonic,
-        on_gap: Callable[[], None] = lambda: None, on_listed: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
+        on_gap: Callable[[], None] = lambda: None,
+        on_listed: Callable[[], None] = lambda: None,
+    ) -> None:
         paths = {k.path(n) for k in kinds for n in (namespaces or (None,))}
         now = clock()
         self._heard_at = dict.fromkeys(paths, now)

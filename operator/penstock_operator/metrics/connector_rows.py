@@ -101,9 +101,10 @@ def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
     state = GaugeMetricFamily("penstock_connector_state", "1: it is in this state.", labels=[*names, "state"])
     tasks = GaugeMetricFamily("penstock_connector_tasks", "Its tasks by state.", labels=[*names, "state"])
     ready = GaugeMetricFamily(
-        "penstock_connector_ready", "1: condition Ready is True; 0 also while the Connector cannot be looked at.",
+        "penstock_connector_ready",
+        "1: condition Ready is True; 0 also while the Connector cannot be looked at.",
         labels=names,
-    )  # fmt: skip
+    )
     restarts = CounterMetricFamily("penstock_connector_restarts", "Restarts of its tasks.", labels=names)
     for key, f in shown.items():
         info.add_metric([*key, f.class_name, f.type, f.version], 1)

@@ -62,15 +62,20 @@ class Metrics:
     def __init__(self, *, version: str = "", release: str = "") -> None:
         self.registry = CollectorRegistry()
         self._reconciles = Histogram(
-            "penstock_operator_reconcile_seconds", "How long reconciliations took.",
-            ["outcome"], buckets=_SECONDS, registry=self.registry,
-        )  # fmt: skip
+            "penstock_operator_reconcile_seconds",
+            "How long reconciliations took.",
+            ["outcome"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
         for outcome in ("done", "error", "timeout"):
             self._reconciles.labels(outcome)
         self._requests = Counter(
-            "penstock_operator_api_requests", "Requests to the API server; code 0: no answer.",
-            ["verb", "kind", "code"], registry=self.registry,
-        )  # fmt: skip
+            "penstock_operator_api_requests",
+            "Requests to the API server; code 0: no answer.",
+            ["verb", "kind", "code"],
+            registry=self.registry,
+        )
         self._kafka = Gauge("penstock_operator_kafka_up", "1: the status topic can be read.", registry=self.registry)
         self._leading = Gauge(
             "penstock_operator_leading", "1: this operator holds the Lease of its release.", registry=self.registry
@@ -152,13 +157,15 @@ def _queue(figures: QueueFigures) -> Iterable[Metric]:
         keys.add_metric([state], getattr(figures, state))
     yield keys
     yield GaugeMetricFamily(
-        "penstock_operator_queue_oldest_waiting_seconds", "Age of the oldest key that waits for a slot.",
+        "penstock_operator_queue_oldest_waiting_seconds",
+        "Age of the oldest key that waits for a slot.",
         figures.oldest_waiting,
-    )  # fmt: skip
+    )
     yield GaugeMetricFamily(
-        "penstock_operator_queue_oldest_running_seconds", "Age of the oldest reconciliation under way.",
+        "penstock_operator_queue_oldest_running_seconds",
+        "Age of the oldest reconciliation under way.",
         figures.oldest_running,
-    )  # fmt: skip
+    )
 
 
 def _rollout(figures: RolloutFigures) -> Iterable[Metric]:

@@ -41,9 +41,13 @@ def orphans(status: StatusTopic, index: ConnectorIndex, settings: Settings) -> I
 
 
 async def resync(
-    add: Callable[[Key, float], None], index: ConnectorIndex, status: StatusTopic, settings: Settings, *,
+    add: Callable[[Key, float], None],
+    index: ConnectorIndex,
+    status: StatusTopic,
+    settings: Settings,
+    *,
     period: float = PERIOD,
-) -> None:  # fmt: skip
+) -> None:
     """Add every key and every orphan once in each period, for ever."""
     while True:
         keys = {*index.all(), *(orphans(status, index, settings) if status.caught_up else ())}

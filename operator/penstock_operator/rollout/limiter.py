@@ -212,9 +212,11 @@ class RolloutLimiter:
             if stops:
                 failed = [k for n, keys in self._failed.items() if name in (_RELEASE, n) for k in keys]
                 log.warning(
-                    "The rollout %s stops: not Ready since their restart are %s%s", where,
-                    ", ".join(map(str, failed[:10])), ", ..." if len(failed) > 10 else "",
-                )  # fmt: skip
+                    "The rollout %s stops: not Ready since their restart are %s%s",
+                    where,
+                    ", ".join(map(str, failed[:10])),
+                    ", ..." if len(failed) > 10 else "",
+                )
             else:
                 log.info("The rollout %s goes on", where)
             concerned = [k for n, keys in self._waiting.items() if name in (_RELEASE, n) for k in keys]

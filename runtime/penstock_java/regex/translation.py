@@ -112,8 +112,9 @@ class _Reader(Sets):
 
     def _char(self, char: str) -> _Node:
         if self._flags.i and not (self._flags.u or self._flags.U):
-            return _Node(f"[{fold_ascii(char, char)}]" if char.isascii() and char.isalpha() else literal(char), 1,
-                         single=True)  # fmt: skip
+            return _Node(
+                f"[{fold_ascii(char, char)}]" if char.isascii() and char.isalpha() else literal(char), 1, single=True
+            )
         return _Node(self._cased(literal(char)), 1, single=True)
 
     def _cased(self, text: str) -> str:

@@ -42,9 +42,11 @@ class CommonConfig(ErrorsConfig):
         importance=Importance.LOW,
     )
     batch_max_records: Annotated[int, at_least(1)] = prop(
-        "batch.max.records", 500_000, doc="The most records that one batch reads. A trickle has small batches.",
+        "batch.max.records",
+        500_000,
+        doc="The most records that one batch reads. A trickle has small batches.",
         le=_INT,
-    )  # fmt: skip
+    )
     batch_max_bytes: Annotated[int, at_least(1)] = prop(
         "batch.max.bytes", 64 * MIB, doc="The most bytes that one batch reads. A single larger record passes.", le=2**40
     )

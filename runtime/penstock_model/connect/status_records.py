@@ -63,9 +63,15 @@ def connector_status(
 
 
 def task_status(
-    name: str, task: int, state: State, *, worker_id: str, generation: int, version: str | None,
+    name: str,
+    task: int,
+    state: State,
+    *,
+    worker_id: str,
+    generation: int,
+    version: str | None,
     trace: str | None = None,
-) -> tuple[bytes, bytes]:  # fmt: skip
+) -> tuple[bytes, bytes]:
     """The record of a task's state."""
     return task_key(name, task), _status(state, trace, worker_id, generation, version)
 

@@ -177,9 +177,14 @@ class TopicRules:
 
         def group(given: PolicyGroup) -> TopicGroup:
             return TopicGroup(
-                given.name, given.partitions, given.replication_factor, given.config,
-                tuple(map(compile_java, given.include)), tuple(map(compile_java, given.exclude)), rules.policy,
-            )  # fmt: skip
+                given.name,
+                given.partitions,
+                given.replication_factor,
+                given.config,
+                tuple(map(compile_java, given.include)),
+                tuple(map(compile_java, given.exclude)),
+                rules.policy,
+            )
 
         return cls(tuple(map(group, rules.groups)), group(rules.default))
 

@@ -102,9 +102,11 @@ class WorkerConfig(ErrorsConfig):
         return text
 
     @field_validator(
-        "offset_storage_partitions", "offset_storage_replication_factor",
-        "status_storage_partitions", "status_storage_replication_factor",
-    )  # fmt: skip
+        "offset_storage_partitions",
+        "offset_storage_replication_factor",
+        "status_storage_partitions",
+        "status_storage_replication_factor",
+    )
     @classmethod
     def _count(cls, number: int) -> int:
         if number == 0 or number < -1:

@@ -46,9 +46,21 @@ WITHOUT_MEANING: Final[Mapping[str, str]] = {
     "topic.creation.": "connectors set topic.creation.*, a worker only topic.creation.enable",
 }
 WORKER_PREFIXES: Final = (
-    "producer.", "consumer.", "admin.", "key.converter.", "value.converter.", "header.converter.", "config.providers.",
-    "offset.storage.", "status.storage.", "security.", "sasl.", "ssl.", "reconnect.", "socket.",
-)  # fmt: skip
+    "producer.",
+    "consumer.",
+    "admin.",
+    "key.converter.",
+    "value.converter.",
+    "header.converter.",
+    "config.providers.",
+    "offset.storage.",
+    "status.storage.",
+    "security.",
+    "sasl.",
+    "ssl.",
+    "reconnect.",
+    "socket.",
+)
 _KAFKA: Final = "org.apache.kafka.common.config.provider."
 _PROVIDERS: Final[Mapping[str, str]] = {
     "file": _KAFKA + "FileConfigProvider",

@@ -68,9 +68,13 @@ class Incarnation:
                 has one of these ids and `/<slot>`.
         """
         value: dict[str, object] = {
-            "incarnation": self.incarnation, "fence": self.fence, "token": self.token, "slots": self.slots,
-            "generation": self.generation, "plan": self.plan,
-        }  # fmt: skip
+            "incarnation": self.incarnation,
+            "fence": self.fence,
+            "token": self.token,
+            "slots": self.slots,
+            "generation": self.generation,
+            "plan": self.plan,
+        }
         if names := sorted(ids):
             value["ids"] = names
         return incarnation_key(connector, task), _json(value)
@@ -105,9 +109,13 @@ def merge_records(before: bytes | None, value: bytes) -> bytes:
 
 def _of(value: dict[str, Any]) -> Incarnation:
     return Incarnation(
-        value["incarnation"], value["fence"], value["token"], value["slots"], value.get("generation", 0),
+        value["incarnation"],
+        value["fence"],
+        value["token"],
+        value["slots"],
+        value.get("generation", 0),
         value.get("plan", ""),
-    )  # fmt: skip
+    )
 
 
 def _json(value: object) -> bytes:

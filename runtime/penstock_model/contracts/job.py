@@ -18,8 +18,16 @@ from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
 
 __all__ = [
-    "LIST_BYTES", "Action", "JobAnswer", "JobProblem", "JobRequest", "OffsetsVerb", "OffsetsWork", "Outcome", "PlanAnswer",
-]  # fmt: skip
+    "LIST_BYTES",
+    "Action",
+    "JobAnswer",
+    "JobProblem",
+    "JobRequest",
+    "OffsetsVerb",
+    "OffsetsWork",
+    "Outcome",
+    "PlanAnswer",
+]
 
 LIST_BYTES: Final = 900 << 10
 """The most bytes of `JobAnswer.offsets`: a ConfigMap holds 1 MiB, names and all."""

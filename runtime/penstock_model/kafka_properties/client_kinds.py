@@ -9,8 +9,17 @@ CLIENT_KINDS: Final[tuple[ClientKind, ...]] = ("producer", "consumer", "admin")
 
 SHARED_CLIENT_PREFIXES: Final = ("security.", "sasl.", "ssl.", "reconnect.", "socket.")
 SHARED_CLIENT_NAMES: Final = frozenset(
-    ("bootstrap.servers", "client.dns.lookup", "connections.max.idle.ms", "retry.backoff.ms", "retry.backoff.max.ms",
-     "metadata.max.age.ms", "metadata.recovery.strategy", "metadata.recovery.rebootstrap.trigger.ms",
-     "send.buffer.bytes", "receive.buffer.bytes")
-)  # fmt: skip
+    (
+        "bootstrap.servers",
+        "client.dns.lookup",
+        "connections.max.idle.ms",
+        "retry.backoff.ms",
+        "retry.backoff.max.ms",
+        "metadata.max.age.ms",
+        "metadata.recovery.strategy",
+        "metadata.recovery.rebootstrap.trigger.ms",
+        "send.buffer.bytes",
+        "receive.buffer.bytes",
+    )
+)
 """With `SHARED_CLIENT_PREFIXES`: properties that clients of all kinds take."""

@@ -11,11 +11,20 @@ from penstock_model.kafka_properties import librdkafka
 __all__ = ["SECRET_NAMES", "jaas_secrets", "translate"]
 
 SECRET_NAMES: Final = frozenset(
-    ("sasl.jaas.config", "sasl.password", "ssl.key.password", "ssl.key.pem", "ssl.keystore.key",
-     "ssl.keystore.password", "ssl.truststore.password", "sasl.oauthbearer.client.secret",
-     "sasl.oauthbearer.assertion.private.key.pem", "sasl.oauthbearer.assertion.private.key.passphrase",
-     "sasl.oauthbearer.config")
-)  # fmt: skip
+    (
+        "sasl.jaas.config",
+        "sasl.password",
+        "ssl.key.password",
+        "ssl.key.pem",
+        "ssl.keystore.key",
+        "ssl.keystore.password",
+        "ssl.truststore.password",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.assertion.private.key.pem",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.config",
+    )
+)
 """Properties whose values no message shows."""
 
 _NO_MEANING: Final[Mapping[str, str]] = {

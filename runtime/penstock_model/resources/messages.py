@@ -19,14 +19,24 @@ from penstock.errors import Problem
 __all__ = ["field_problems"]
 
 _HOLDS_SECRETS: Final = (
-    ("spec", "config"), ("spec", "template"), ("spec", "spark", "conf"), ("metadata", "labels"),
+    ("spec", "config"),
+    ("spec", "template"),
+    ("spec", "spark", "conf"),
+    ("metadata", "labels"),
     ("metadata", "annotations"),
-)  # fmt: skip
+)
 _LONGEST_SHOWN: Final = 60
 _REQUIRED: Final[Mapping[str, str]] = {
-    "int": "a whole number", "float": "a number", "finite": "a finite number", "bool": "true or false",
-    "string": "a text", "dict": "a mapping", "mapping": "a mapping", "model": "a mapping", "list": "a list",
-}  # fmt: skip
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a finite number",
+    "bool": "true or false",
+    "string": "a text",
+    "dict": "a mapping",
+    "mapping": "a mapping",
+    "model": "a mapping",
+    "list": "a list",
+}
 """By the first word of the type of pydantic's error (`int_parsing`, `model_type`)."""
 
 

@@ -126,9 +126,13 @@ def mount_of(offer: PluginOffer, number: int) -> PluginMount:
     spec = offer.spec
     folder = normpath(f"{PLUGINS_DIR}/{number}/{normpath('/' + spec.path)}")
     return PluginMount(
-        name=offer.name, plugin=spec.plugin, version=spec.version, image=spec.image, folder=folder,
+        name=offer.name,
+        plugin=spec.plugin,
+        version=spec.version,
+        image=spec.image,
+        folder=folder,
         classes=tuple(DeclaredClass(alias=c.alias, type=c.type, java_names=tuple(c.java_names)) for c in spec.classes),
-    )  # fmt: skip
+    )
 
 
 def _built_in_names(spec: PluginVersionSpec) -> Iterator[Problem]:

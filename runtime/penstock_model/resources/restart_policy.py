@@ -36,8 +36,10 @@ class TaskEnd(Enum):
         if code < 0 or code == ExitCode.LOST:
             return cls.LOST
         return {
-            ExitCode.OK: cls.STOPPED, ExitCode.SUPERSEDED: cls.SUPERSEDED, ExitCode.CONFIG_INVALID: cls.REFUSED,
-        }.get(ExitCode(code) if code in set(ExitCode) else ExitCode.FAILED, cls.FAILED)  # fmt: skip
+            ExitCode.OK: cls.STOPPED,
+            ExitCode.SUPERSEDED: cls.SUPERSEDED,
+            ExitCode.CONFIG_INVALID: cls.REFUSED,
+        }.get(ExitCode(code) if code in set(ExitCode) else ExitCode.FAILED, cls.FAILED)
 
 
 @dataclass(frozen=True)

@@ -182,9 +182,10 @@ class StructCopy:
         kept = [new for new, old in self._names if new == old]
         self._kept = kept if len(kept) == len(copies) else None
         self._puts = tuple(
-            put for put in (_put_of(c, replace_null=replace_null) for c in copies)
+            put
+            for put in (_put_of(c, replace_null=replace_null) for c in copies)
             if put.every_value or put.fill is not None or not put.target.schema.optional
-        )  # fmt: skip
+        )
         self._every_value = tuple(put for put in self._puts if put.every_value)
 
     def row(self, struct: Mapping[str, Any]) -> dict[str, Any]:

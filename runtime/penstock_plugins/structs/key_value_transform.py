@@ -67,9 +67,13 @@ class KeyValueTransform(Transform):
         return self._with(batch, common_schema([schema for schema, _ in pairs]), [value for _, value in pairs])
 
     def _with(
-        self, batch: RecordBatch, schema: Schema | None | list[Schema | None], values: Values | None,
-        *, owned: bool = False,
-    ) -> RecordBatch:  # fmt: skip
+        self,
+        batch: RecordBatch,
+        schema: Schema | None | list[Schema | None],
+        values: Values | None,
+        *,
+        owned: bool = False,
+    ) -> RecordBatch:
         if isinstance(values, list) and values and values[0] is None and all(v is None for v in values):
             values = None
         return with_column(batch, self.side, schema, values, owned=owned)

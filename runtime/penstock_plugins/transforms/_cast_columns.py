@@ -52,8 +52,12 @@ def _fast_cast(schema: Schema | None, column: Sequence[Any], kinds: frozenset[ty
         return partial(_cast_instants, schema.name) if kind is Instant else None
     if kind is float and schema.type is Type.FLOAT32:
         return _cast_floats
-    expected = {int: schema.type in BOUNDS, float: schema.type is Type.FLOAT64, bool: schema.type is Type.BOOLEAN,
-              str: schema.type is Type.STRING}  # fmt: skip
+    expected = {
+        int: schema.type in BOUNDS,
+        float: schema.type is Type.FLOAT64,
+        bool: schema.type is Type.BOOLEAN,
+        str: schema.type is Type.STRING,
+    }
     return _FAST_CASTS[kind] if expected.get(kind) else None
 
 

@@ -12,8 +12,12 @@ from penstock_plugins.connect.values import java_class
 __all__ = ["PRECISIONS", "SCHEMAS", "TimestampFormat", "form_of_schema"]
 
 SCHEMAS: Final[Mapping[str, Schema]] = {
-    "string": STRING, "unix": INT64, "Date": DATE, "Time": TIME, "Timestamp": TIMESTAMP,
-}  # fmt: skip
+    "string": STRING,
+    "unix": INT64,
+    "Date": DATE,
+    "Time": TIME,
+    "Timestamp": TIMESTAMP,
+}
 """The schema of a value in each form."""
 
 _LOGICAL: Final[Mapping[str | None, str]] = {TIMESTAMP_NAME: "Timestamp", DATE_NAME: "Date", TIME_NAME: "Time"}

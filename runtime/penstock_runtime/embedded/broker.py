@@ -53,9 +53,12 @@ class EmbeddedKafka:
     """
 
     def __init__(
-        self, data_dir: Path, port: int = 0, say: Callable[[str], None] = _say,
+        self,
+        data_dir: Path,
+        port: int = 0,
+        say: Callable[[str], None] = _say,
         settings: Mapping[str, str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._folder = data_dir.absolute()
         self._settings = dict(settings or {})
         self._wanted = port

@@ -43,10 +43,17 @@ def list_offsets(request: JobRequest) -> str:
     text = _json(entries)
     if (size := len(text.encode())) > LIST_BYTES:
         topics = " and ".join(f"'{topic}'" for _, topic in _topics(target))
-        how = " and ".join(filter(None, [
-            f"the records of topic {topics} whose key begins with [\"{place.connector}\"," if "source" in kinds else "",
-            f"kafka-consumer-groups --describe --group {target.group}" if "sink" in kinds else "",
-        ]))  # fmt: skip
+        how = " and ".join(
+            filter(
+                None,
+                [
+                    f'the records of topic {topics} whose key begins with ["{place.connector}",'
+                    if "source" in kinds
+                    else "",
+                    f"kafka-consumer-groups --describe --group {target.group}" if "sink" in kinds else "",
+                ],
+            )
+        )
         raise OffsetsRefused(
             _TOO_MUCH.format(size=-(-size // 1024), most=LIST_BYTES // 1024, count=len(entries), how=how)
         )

@@ -81,10 +81,13 @@ def target_of_valid(request: JobRequest, client_errors: ClientErrors) -> Target:
     )
     group = context.group if isinstance(context, SinkContext) else ""
     return Target(
-        frozenset((plan.kind,)), Place.of(context, request.owner), context.exactly_once,
-        ((context.shared, context.worker.offset_storage_topic), *own), group,
+        frozenset((plan.kind,)),
+        Place.of(context, request.owner),
+        context.exactly_once,
+        ((context.shared, context.worker.offset_storage_topic), *own),
+        group,
         lambda offsets: connector.alter_offsets(parsed, offsets),
-    )  # fmt: skip
+    )
 
 
 def _may_have_own_topic(context: SourceContext) -> bool:

@@ -80,34 +80,49 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
     target = admin if servers == context.shared.bootstrap else Admin(context.settings, servers=servers)
     raw = worker.raw
     for topic, partitions, factor, prefix in (
-        (worker.status_storage_topic, worker.status_storage_partitions, worker.status_storage_replication_factor,
-         "status.storage"),
-        (worker.offset_storage_topic, worker.offset_storage_partitions, worker.offset_storage_replication_factor,
-         "offset.storage"),
-    ):  # fmt: skip
+        (
+            worker.status_storage_topic,
+            worker.status_storage_partitions,
+            worker.status_storage_replication_factor,
+            "status.storage",
+        ),
+        (
+            worker.offset_storage_topic,
+            worker.offset_storage_partitions,
+            worker.offset_storage_replication_factor,
+            "offset.storage",
+        ),
+    ):
         own = {"topic", "partitions", "replication.factor"}
         more = {k[len(prefix) + 1 :]: v for k, v in raw.items() if k.startswith(f"{prefix}.")}
         made = admin.ensure_compacted(
-            topic, partitions=partitions, replication_factor=factor, named_by=f"{prefix}.topic",
+            topic,
+            partitions=partitions,
+            replication_factor=factor,
+            named_by=f"{prefix}.topic",
             settings={k: v for k, v in more.items() if k not in own},
-        )  # fmt: skip
+        )
         if made:
             _appear(context.shared, topic)
     if isinstance(context, SourceContext) and context.own_offsets:
         made = target.ensure_compacted(
-            context.offsets_topic, partitions=worker.offset_storage_partitions,
+            context.offsets_topic,
+            partitions=worker.offset_storage_partitions,
             settings=worker.topic_settings("offset.storage."),
-            replication_factor=worker.offset_storage_replication_factor, named_by="offsets.storage.topic",
-        )  # fmt: skip
+            replication_factor=worker.offset_storage_replication_factor,
+            named_by="offsets.storage.topic",
+        )
         if made:
             _appear(context.settings, context.offsets_topic)
     dead_letters = context.policy.dead_letter_topic
     if dead_letters is not None:
         try:
             target.ensure_exists(
-                dead_letters, partitions=1, replication_factor=context.framework.dlq_replication_factor,
+                dead_letters,
+                partitions=1,
+                replication_factor=context.framework.dlq_replication_factor,
                 named_by="errors.deadletterqueue.topic.name",
-            )  # fmt: skip
+            )
         except ConnectError as e:
             raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
     place = Place.of(context, owner)
@@ -162,9 +177,14 @@ class PlanFence:
 
 
 def fence(
-    place: Place, tasks: int = 0, *, transactional: bool = True, known: StatusSnapshot | None = None,
-    newest: int | None = None, yields: bool = False,
-) -> PlanFence:  # fmt: skip
+    place: Place,
+    tasks: int = 0,
+    *,
+    transactional: bool = True,
+    known: StatusSnapshot | None = None,
+    newest: int | None = None,
+    yields: bool = False,
+) -> PlanFence:
     """Fence every process of every earlier task of a connector, because partitions may move between tasks.
 
     The new plan's incarnation records are written before anything is fenced, for earlier tasks and for new ones. If a
@@ -212,9 +232,15 @@ class _Recorded:
 
 
 def _supersede(
-    place: Place, tasks: int, *, transactional: bool = False, least: int = 0, known: StatusSnapshot | None = None,
-    newest: int | None = None, yields: bool = False,
-) -> _Recorded:  # fmt: skip
+    place: Place,
+    tasks: int,
+    *,
+    transactional: bool = False,
+    least: int = 0,
+    known: StatusSnapshot | None = None,
+    newest: int | None = None,
+    yields: bool = False,
+) -> _Recorded:
     """Write a new plan's incarnation records for earlier tasks and for new ones.
 
     Each incarnation of an earlier plan finds them at its next look, and ends. Arguments and errors are those of `fence`;

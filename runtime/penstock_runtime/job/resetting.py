@@ -127,9 +127,7 @@ def _fence_and_find(target: Target, request: JobRequest, newest: int | None) -> 
         named = ", ".join(members[:_MOST_NAMED]) + (" and others" if len(members) > _MOST_NAMED else "")
         raise OffsetsRefused(_MEMBERS.format(name=place.connector, group=target.group, members=named))
     try:
-        plan_fence = fence(
-            place, transactional=target.transactional, known=request.status, newest=newest, yields=True
-        )  # fmt: skip
+        plan_fence = fence(place, transactional=target.transactional, known=request.status, newest=newest, yields=True)
     except NoSuchTopic:
         log.info("There is no status topic, so there are no earlier tasks to fence")
         plan_fence = PlanFence(place, Standing(generation=0, plan=""))
@@ -179,7 +177,7 @@ def _remove(target: Target, found: _Found, *, understood: bool) -> None:
 
 def _write(
     place: Place, settings: ClientSettings, topic: str, records: Sequence[PlacedRecord], check: Callable[[], None]
-) -> None:  # fmt: skip
+) -> None:
     """Write tombstones to the partitions that hold the records: after partitions were added, their keys map to others."""
     transactional_id = TransactionalIds(place.group_id, place.connector, 0).driver
     try:

@@ -53,9 +53,13 @@ def validate(request: JobRequest) -> Validated:
     tasks = tuple(_put_back_literals(task, own, literals) for task in complete)
     connector = valid_plan.plugins["connector"]
     answer = PlanAnswer(
-        kind="source" if valid_plan.kind == "source" else "sink", class_name=connector.alias, version=connector.version,
-        exactly_once=valid_plan.exactly_once, tasks=tasks, answers_health=True,
-    )  # fmt: skip
+        kind="source" if valid_plan.kind == "source" else "sink",
+        class_name=connector.alias,
+        version=connector.version,
+        exactly_once=valid_plan.exactly_once,
+        tasks=tasks,
+        answers_health=True,
+    )
     return Validated(answer, complete[0] if complete else None, (*valid_plan.warnings, *warnings))
 
 

@@ -23,8 +23,16 @@ _SLICE: Final = 0.5  # seconds
 _CERTAIN: Final = 3.0
 """Seconds after which a cause that waiting does not mend is an error: a broker that is just starting may refuse, too."""
 _MOST_ERRORS: Final = 200
-_CONNECTING: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.", "socket.", "client.dns.lookup",
-                      "broker.address.family", "enable.ssl.")  # fmt: skip
+_CONNECTING: Final = (
+    "bootstrap.servers",
+    "security.",
+    "sasl.",
+    "ssl.",
+    "socket.",
+    "client.dns.lookup",
+    "broker.address.family",
+    "enable.ssl.",
+)
 _UNINFORMATIVE: Final = frozenset(("_TRANSPORT", "_TIMED_OUT"))
 """Answers of a request that say nothing that the error callback does not say better."""
 

@@ -19,10 +19,16 @@ _SECONDS: Final = 15.0
 nothing."""
 _POLL_SECONDS: Final = 0.1
 _OF_A_TRANSACTION: Final[dict[str, Any]] = {"enable.idempotence": True, "acks": "all"}
-_NOT_OF_A_TRANSACTION: Final = frozenset((
-    "retries", "message.send.max.retries", "max.in.flight.requests.per.connection", "max.in.flight",
-    "request.required.acks", "message.timeout.ms",
-))  # fmt: skip
+_NOT_OF_A_TRANSACTION: Final = frozenset(
+    (
+        "retries",
+        "message.send.max.retries",
+        "max.in.flight.requests.per.connection",
+        "max.in.flight",
+        "request.required.acks",
+        "message.timeout.ms",
+    )
+)
 """What a connector that delivers at least once may set as it likes, and other names of what is set here."""
 
 
@@ -39,8 +45,12 @@ class TransactionsRefused(ConnectError):
 
 
 def write_in_transaction(
-    settings: ClientSettings, transactional_id: str, topic: str, records: Sequence[PlacedRecord], check: Callable[[], None]
-) -> None:  # fmt: skip
+    settings: ClientSettings,
+    transactional_id: str,
+    topic: str,
+    records: Sequence[PlacedRecord],
+    check: Callable[[], None],
+) -> None:
     """Write the records in one transaction, which fences every other producer that has the id.
 
     Args:
@@ -59,9 +69,13 @@ def write_in_transaction(
     doing = f"Writing to topic '{topic}'"
     limit = int(_SECONDS * 1000)
     config = settings.for_producer(
-        transactional_id=transactional_id, client_id="penstock-offsets", linger_ms=0, transaction_timeout_ms=limit,
-        delivery_timeout_ms=limit, socket_timeout_ms=limit,
-    )  # fmt: skip
+        transactional_id=transactional_id,
+        client_id="penstock-offsets",
+        linger_ms=0,
+        transaction_timeout_ms=limit,
+        delivery_timeout_ms=limit,
+        socket_timeout_ms=limit,
+    )
     config = {k: v for k, v in config.items() if k not in _NOT_OF_A_TRANSACTION} | _OF_A_TRANSACTION
     with translating(f"Starting a producer for {settings.bootstrap}"):
         producer = Producer(config)
@@ -88,9 +102,12 @@ def _deliver(producer: Producer, topic: str, records: Sequence[PlacedRecord], do
     outcomes: list[KafkaError | None] = []
     for record in records:
         producer.produce(
-            topic, key=record.key, value=record.value, partition=record.partition,
+            topic,
+            key=record.key,
+            value=record.value,
+            partition=record.partition,
             on_delivery=lambda error, _: outcomes.append(error),
-        )  # fmt: skip
+        )
         producer.poll(0)
     deadline = time.monotonic() + _SECONDS
     while len(outcomes) < len(records) and time.monotonic() < deadline:

@@ -98,9 +98,14 @@ class PlainProducer:
         with translating(f"Starting a producer for {settings.bootstrap}"):
             self._producer = Producer(config)
         self._buffer = ProducerBuffer(
-            self._producer, refusals=self._refusals, batch_size=self._batch_size, bytes_limit=settings.queue_bytes,
-            delivery_seconds=self._delivery_seconds, max_block=settings.max_block, servers=settings.bootstrap,
-        )  # fmt: skip
+            self._producer,
+            refusals=self._refusals,
+            batch_size=self._batch_size,
+            bytes_limit=settings.queue_bytes,
+            delivery_seconds=self._delivery_seconds,
+            max_block=settings.max_block,
+            servers=settings.bootstrap,
+        )
 
 
 def write_alone(settings: ClientSettings, client_id: str, outgoing: Outgoing, *, within: float = LAST_WORDS) -> None:

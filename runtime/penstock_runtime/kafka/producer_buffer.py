@@ -48,10 +48,17 @@ class ProducerBuffer:
     """
 
     def __init__(
-        self, producer: Producer, *, refusals: Refusals, batch_size: int, bytes_limit: int, delivery_seconds: float,
+        self,
+        producer: Producer,
+        *,
+        refusals: Refusals,
+        batch_size: int,
+        bytes_limit: int,
+        delivery_seconds: float,
         max_block: float,
-        servers: str, begin_again: Callable[[], None] | None = None,
-    ) -> None:  # fmt: skip
+        servers: str,
+        begin_again: Callable[[], None] | None = None,
+    ) -> None:
         self._producer = producer
         self._refusals = refusals
         self._batch_size = batch_size
@@ -280,9 +287,14 @@ class ProducerBuffer:
         for row, (topic, value, key, partition, timestamp, headers, callback) in zip(range(out.length), zip(*columns)):  # noqa: B905 (constants have no end)
             try:
                 produce(
-                    topic, value=value, key=key, partition=_ANY if partition is None else partition,
-                    timestamp=timestamp or 0, headers=headers or None, on_delivery=callback,
-                )  # fmt: skip
+                    topic,
+                    value=value,
+                    key=key,
+                    partition=_ANY if partition is None else partition,
+                    timestamp=timestamp or 0,
+                    headers=headers or None,
+                    on_delivery=callback,
+                )
             except KafkaException as e:
                 refused.append(Refused(row, _client_error(out, row, e.args[0])))
             except BufferError:

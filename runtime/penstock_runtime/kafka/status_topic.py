@@ -10,8 +10,17 @@ from penstock_kafka.records import Entry
 from penstock_model.connect.status_records import State, connector_status, task_status, topic_status
 from penstock_model.contracts.incarnation import Incarnation, incarnation_key
 
-__all__ = ["Incarnation", "State", "connector_status", "incarnated_tasks", "incarnation_key", "latest_incarnation",
-           "named_ids", "task_status", "topic_status"]  # fmt: skip
+__all__ = [
+    "Incarnation",
+    "State",
+    "connector_status",
+    "incarnated_tasks",
+    "incarnation_key",
+    "latest_incarnation",
+    "named_ids",
+    "task_status",
+    "topic_status",
+]
 
 
 def latest_incarnation(entries: Iterable[Entry], connector: str, task: int) -> Incarnation | None:

@@ -70,8 +70,11 @@ class TopicLimits:
             self._assumed[topic] = max(1, batch_size // _SHRINK)
             log.info(
                 "Topic '%s' refused a batch of up to %d bytes, and its max.message.bytes is not known or says otherwise: "
-                "batches of %d bytes from now on", topic, batch_size, self._assumed[topic],
-            )  # fmt: skip
+                "batches of %d bytes from now on",
+                topic,
+                batch_size,
+                self._assumed[topic],
+            )
         self._update_least()
 
     def _ask(self, topics: list[str]) -> None:

@@ -40,9 +40,14 @@ class TransactionalProducer:
     """
 
     def __init__(
-        self, settings: ClientSettings, transactional_id: str, *, client_id: str, refusals: Refusals | None = None,
+        self,
+        settings: ClientSettings,
+        transactional_id: str,
+        *,
+        client_id: str,
+        refusals: Refusals | None = None,
         check: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.transactional_id = transactional_id
         self._settings = settings
         self._client_id = client_id
@@ -53,10 +58,15 @@ class TransactionalProducer:
         self._void: str | None = None
         self._start()
         self._buffer = ProducerBuffer(
-            self._producer, refusals=self._refusals, batch_size=self._batch_size, bytes_limit=settings.queue_bytes,
-            delivery_seconds=self.timeout, max_block=min(settings.max_block, self.timeout / 2), servers=settings.bootstrap,
+            self._producer,
+            refusals=self._refusals,
+            batch_size=self._batch_size,
+            bytes_limit=settings.queue_bytes,
+            delivery_seconds=self.timeout,
+            max_block=min(settings.max_block, self.timeout / 2),
+            servers=settings.bootstrap,
             begin_again=self._begin_again,
-        )  # fmt: skip
+        )
 
     def begin(self) -> None:
         """Begin a transaction. The broker hears of it with the first record.

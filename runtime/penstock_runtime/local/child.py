@@ -44,15 +44,25 @@ class Child:
         try:
             self.process = subprocess.Popen(
                 [
-                    sys.executable, "-m", "penstock_runtime.task", str(path), "--report-fd", str(writing),
-                    "--log-level", log_level, "--metrics-port", str(metrics_port), "--log-fd", str(log),
+                    sys.executable,
+                    "-m",
+                    "penstock_runtime.task",
+                    str(path),
+                    "--report-fd",
+                    str(writing),
+                    "--log-level",
+                    log_level,
+                    "--metrics-port",
+                    str(metrics_port),
+                    "--log-fd",
+                    str(log),
                 ],
                 pass_fds=(writing, log),
                 stdin=None if reads_input and sys.stdin is not None else subprocess.DEVNULL,
                 stdout=self._output.writing,
                 stderr=self._output.writing,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         finally:
             os.close(writing)
             os.close(self._output.writing)

@@ -81,13 +81,17 @@ def _as_data(ref: PluginRef[Plugin]) -> dict[str, Any]:
         "variants": list(ref.cls.variants) if issubclass(ref.cls, Transform) else [],
         "config": [
             {
-                "name": p.name, "type": p.type, "required": p.required,
+                "name": p.name,
+                "type": p.type,
+                "required": p.required,
                 "default": p.default if isinstance(p.default, (str, int, float, bool, list)) else None,
-                "importance": p.importance.value, "documentation": p.doc, "validValues": p.valid,
+                "importance": p.importance.value,
+                "documentation": p.doc,
+                "validValues": p.valid,
             }
             for p in ref.cls.Config.properties()
         ],
-    }  # fmt: skip
+    }
 
 
 def _described(ref: PluginRef[Plugin]) -> str:

@@ -160,9 +160,14 @@ def run(options: RunOptions) -> ExitCode:
 
 
 def _prepare_tasks(
-    connector_plan: Plan, manifest: reader.Manifest, worker: WorkerConfig, folder: Path,
-    announced: list[tuple[TaskContext, State, Sequence[TaskSpec]]], signals: Signals, kafka: EmbeddedKafka | None,
-) -> list[Task]:  # fmt: skip
+    connector_plan: Plan,
+    manifest: reader.Manifest,
+    worker: WorkerConfig,
+    folder: Path,
+    announced: list[tuple[TaskContext, State, Sequence[TaskSpec]]],
+    signals: Signals,
+    kafka: EmbeddedKafka | None,
+) -> list[Task]:
     """Create a connector's topics, fence its earlier incarnations, and return its tasks, ready to start."""
     desired = manifest.connector.spec.state
     if not connector_plan.tasks:
@@ -207,9 +212,14 @@ def _supervise(
         stack.callback(logs.configure_for_terminal)
         view = Table("penstock run (Ctrl-C stops)", log)
     supervisor = Supervisor(
-        tasks, folder=folder, log_level=options.log_level, log=log.fileno(), on_change=view.show,
-        metrics_port=options.metrics_port, watch=lambda: revive(kafka),
-    )  # fmt: skip
+        tasks,
+        folder=folder,
+        log_level=options.log_level,
+        log=log.fileno(),
+        on_change=view.show,
+        metrics_port=options.metrics_port,
+        watch=lambda: revive(kafka),
+    )
     signals.follow(supervisor)
     with view:
         supervisor.run()

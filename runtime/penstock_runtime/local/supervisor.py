@@ -107,8 +107,13 @@ class Task:
         self.child = None
         self.trouble = None
         self.history = restart.history
-        names = {TaskEnd.STOPPED: "STOPPED", TaskEnd.FAILED: "FAILED", TaskEnd.LOST: "LOST", TaskEnd.REFUSED: "FAILED",
-                 TaskEnd.SUPERSEDED: "SUPERSEDED"}  # fmt: skip
+        names = {
+            TaskEnd.STOPPED: "STOPPED",
+            TaskEnd.FAILED: "FAILED",
+            TaskEnd.LOST: "LOST",
+            TaskEnd.REFUSED: "FAILED",
+            TaskEnd.SUPERSEDED: "SUPERSEDED",
+        }
         self._to(names[end])
         self.follows = ""
         if restart.delay is None:
@@ -139,11 +144,16 @@ class Supervisor:
     """
 
     def __init__(
-        self, tasks: Sequence[Task], *, folder: Path, log_level: str, log: int,
+        self,
+        tasks: Sequence[Task],
+        *,
+        folder: Path,
+        log_level: str,
+        log: int,
         on_change: Callable[[Sequence[Task]], None],
         metrics_port: int = 0,
         watch: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.tasks = tasks
         self._folder = folder
         self._log_level = log_level
@@ -199,9 +209,13 @@ class Supervisor:
     def _start(self, task: Task) -> None:
         port = self._metrics_port + self.tasks.index(task) if self._metrics_port else 0
         child = Child(
-            task.spec, folder=self._folder, log_level=self._log_level, metrics_port=port, log=self._log,
+            task.spec,
+            folder=self._folder,
+            log_level=self._log_level,
+            metrics_port=port,
+            log=self._log,
             reads_input=task.reads_input,
-        )  # fmt: skip
+        )
         task.begin(child)
         for descriptor in child.descriptors:
             self._selector.register(descriptor, selectors.EVENT_READ, task)

@@ -89,12 +89,21 @@ class Lines:
         line = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "level": "error" if task.state in _FAILED_STATES else "warning" if error else "info",
-            "event": "task", "message": _sentence(task, rate),
-            "connector": task.spec.connector, "task": task.spec.task, "state": task.state, "records": task.written,
-            "recordsPerSecond": round(rate), "bytesPerSecond": round(size), "lag": task.lag,
-            "topics": task.topics, "restarts": task.restarts, "failures": task.failures,
-            "metricsPort": task.metrics_port, "error": error or None,
-        }  # fmt: skip
+            "event": "task",
+            "message": _sentence(task, rate),
+            "connector": task.spec.connector,
+            "task": task.spec.task,
+            "state": task.state,
+            "records": task.written,
+            "recordsPerSecond": round(rate),
+            "bytesPerSecond": round(size),
+            "lag": task.lag,
+            "topics": task.topics,
+            "restarts": task.restarts,
+            "failures": task.failures,
+            "metricsPort": task.metrics_port,
+            "error": error or None,
+        }
         self._stream.write(json.dumps({k: v for k, v in line.items() if v not in (None, [])}) + "\n")
         self._stream.flush()
 
@@ -150,9 +159,14 @@ class Table:
             rate, size = self._rates.of(task)
             state, colour = _state(task)
             grid.add_row(
-                task.name, Text(state, style=colour), grouped(task.written), grouped(rate), f"{size / 1e6:.1f}",
-                "" if task.lag is None else grouped(task.lag), ", ".join(task.topics[:3]),
-            )  # fmt: skip
+                task.name,
+                Text(state, style=colour),
+                grouped(task.written),
+                grouped(rate),
+                f"{size / 1e6:.1f}",
+                "" if task.lag is None else grouped(task.lag),
+                ", ".join(task.topics[:3]),
+            )
             if problem := current_problem(task):
                 notes.append(Text(f"{task.name}: {problem}", style="red"))
             elif problem := past_problem(task):

@@ -15,12 +15,18 @@ __all__ = ["advice"]
 
 _QUOTE: Final = "put it in quotes if it is a text"
 _KNOWN: Final = (
-    ("mapping values are not allowed", "a ':' stands where none can be: put the text in quotes, or check how this line "
-     "and the one above are indented"),
-    ("but found '<block mapping start>'", "this line is indented otherwise than its neighbours; lines of one mapping "
-     "begin in the same column"),
-    ("but found '<block sequence start>'", "this line is indented otherwise than its neighbours; items of one list begin "
-     "in the same column"),
+    (
+        "mapping values are not allowed",
+        "a ':' stands where none can be: put the text in quotes, or check how this line and the one above are indented",
+    ),
+    (
+        "but found '<block mapping start>'",
+        "this line is indented otherwise than its neighbours; lines of one mapping begin in the same column",
+    ),
+    (
+        "but found '<block sequence start>'",
+        "this line is indented otherwise than its neighbours; items of one list begin in the same column",
+    ),
     ("but found '-'", "a '-' begins an item of a list where the lines above are no list"),
     ("expected <block end>", "this line does not go with those above: check its indentation and its quotes"),
     ("could not find expected ':'", "a key has no ':' after it; write key: value"),
@@ -43,7 +49,7 @@ _KNOWN: Final = (
     ("a key must be", "a key must be a plain text"),
     ("recursive", "an anchor holds itself; write it out"),
     ("merge", "'<<' takes a mapping or an alias of one"),
-)  # fmt: skip
+)
 """What PyYAML says, and what to do; the first that fits."""
 
 

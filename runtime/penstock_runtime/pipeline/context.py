@@ -40,8 +40,10 @@ __all__ = ["TaskContext", "client_settings"]
 log = logging.getLogger(__name__)
 
 _OVERRIDES: Final[Mapping[ClientKind, str]] = {
-    "producer": "producer.override.", "consumer": "consumer.override.", "admin": "admin.override.",
-}  # fmt: skip
+    "producer": "producer.override.",
+    "consumer": "consumer.override.",
+    "admin": "admin.override.",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +100,17 @@ class TaskContext(ABC):
         ]
         redactor = Redactor([*own.secrets, *shared.secrets, *literal])
         return cls(
-            spec, config, framework, worker, replace(settings, on_error=on_error), followed, worker_settings, redactor,
-            slots_dir, exactly_once,
-        )  # fmt: skip
+            spec,
+            config,
+            framework,
+            worker,
+            replace(settings, on_error=on_error),
+            followed,
+            worker_settings,
+            redactor,
+            slots_dir,
+            exactly_once,
+        )
 
     @staticmethod
     @abstractmethod
@@ -209,9 +219,14 @@ class TaskContext(ABC):
     def at_least_once_fence(self) -> TaskFence:
         """The fence of a task that writes in no transactions."""
         return TaskFence(
-            self.settings, self.shared, self.status_topic, self.ids, self.incarnation, fences=False,
+            self.settings,
+            self.shared,
+            self.status_topic,
+            self.ids,
+            self.incarnation,
+            fences=False,
             known=self.spec.status,
-        )  # fmt: skip
+        )
 
 
 def client_settings(

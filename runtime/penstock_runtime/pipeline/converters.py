@@ -226,9 +226,14 @@ def _kept(column: Any, before: Sequence[int], after: Sequence[int]) -> Any:
 
 
 def _column_in(
-    converter: Converter, name: str, stage: Stage, topic: str, data: Sequence[bytes | None] | None,
-    rows: Sequence[int], operator: RetryWithToleranceOperator,
-) -> tuple[list[Any] | Fields | None, Any, Any]:  # fmt: skip
+    converter: Converter,
+    name: str,
+    stage: Stage,
+    topic: str,
+    data: Sequence[bytes | None] | None,
+    rows: Sequence[int],
+    operator: RetryWithToleranceOperator,
+) -> tuple[list[Any] | Fields | None, Any, Any]:
     if data is None:  # no record has a key: one answer for all
         try:
             schema, value = converter.to_connect(topic, None)
@@ -267,9 +272,12 @@ def _headers_later(
 
 
 def _headers_in(
-    converters: Converters, topic: str, headers: Sequence[Sequence[RawHeader]], rows: Sequence[int],
+    converters: Converters,
+    topic: str,
+    headers: Sequence[Sequence[RawHeader]],
+    rows: Sequence[int],
     operator: RetryWithToleranceOperator,
-) -> tuple[list[tuple[Header, ...]], Sequence[int]]:  # fmt: skip
+) -> tuple[list[tuple[Header, ...]], Sequence[int]]:
     known = _KnownHeaders(converters.header, topic)
     convert = known.__getitem__
     try:
@@ -280,9 +288,11 @@ def _headers_in(
     good: list[int] = []
     for row in rows:
         done, found = operator.attempt(
-            row, Stage.HEADER_CONVERTER, converters.names[2],
+            row,
+            Stage.HEADER_CONVERTER,
+            converters.names[2],
             lambda hs=headers[row]: tuple(map(known.again, hs)),  # type: ignore[misc]
-        )  # fmt: skip
+        )
         if done and found is not None:
             made.append(found)
             good.append(row)

@@ -44,14 +44,21 @@ def dead_letter(record: FailedRecord, failure: Failure, policy: ErrorPolicy, red
     headers = [*record.headers]
     if policy.dead_letter_headers:
         coordinates = {
-            "topic": record.topic, "partition": record.partition, "offset": record.offset,
-            "connector.name": record.connector, "task.id": record.task,
-        }  # fmt: skip
+            "topic": record.topic,
+            "partition": record.partition,
+            "offset": record.offset,
+            "connector.name": record.connector,
+            "task.id": record.task,
+        }
         headers += context_headers(failure, coordinates, redact)
     return Outgoing(
-        length=1, topic=policy.dead_letter_topic or "", key=[record.key], value=[record.value], headers=[headers],
+        length=1,
+        topic=policy.dead_letter_topic or "",
+        key=[record.key],
+        value=[record.value],
+        headers=[headers],
         timestamp=record.timestamp,
-    )  # fmt: skip
+    )
 
 
 def context_headers(

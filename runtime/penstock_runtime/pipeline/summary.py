@@ -10,8 +10,16 @@ __all__ = ["Summary", "decode", "encode", "error_line"]
 
 _LOG_LINES: Final = 50
 _COUNTS: Final = (
-    "read", "written", "dropped", "bytes", "failures", "retries", "dead_letters", "dead_letters_lost", "logged",
-)  # fmt: skip
+    "read",
+    "written",
+    "dropped",
+    "bytes",
+    "failures",
+    "retries",
+    "dead_letters",
+    "dead_letters_lost",
+    "logged",
+)
 
 
 class Summary(msgspec.Struct):

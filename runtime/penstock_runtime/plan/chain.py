@@ -123,9 +123,12 @@ def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any) -> None:
                 raise AssertionError(place.name)
     except ConfigError as e:
         raise ConfigError(
-            Problem(place.prefix + p.property if p.property and not p.property.startswith(place.prefix) else p.property,
-                    p.message) for p in e.problems
-        ) from e  # fmt: skip
+            Problem(
+                place.prefix + p.property if p.property and not p.property.startswith(place.prefix) else p.property,
+                p.message,
+            )
+            for p in e.problems
+        ) from e
     finally:
         if isinstance(plugin, (Transform, Predicate)):
             plugin.close()

@@ -17,9 +17,13 @@ def exactly_once(guarantee: str | None, worker: WorkerConfig) -> bool:
 
 
 def check_delivery(
-    framework: SourceConfig, worker: WorkerConfig, connector: Connector | None, parsed: Config | None, alias: str,
+    framework: SourceConfig,
+    worker: WorkerConfig,
+    connector: Connector | None,
+    parsed: Config | None,
+    alias: str,
     findings: Findings,
-) -> None:  # fmt: skip
+) -> None:
     """Refuse what is asked for and cannot be had; warn of what is not asked for and missing. Connect's words.
 
     Args:

@@ -134,11 +134,18 @@ def plan(
     tasks = _tasks(connector, parsed, resource, own, worker, places, framework, secrets_dir, findings)
     findings.raise_for(resource.reading, own.problems, redactor)
     return Plan(
-        resource.connect_name, kind, tasks, framework, once, standard_input,
+        resource.connect_name,
+        kind,
+        tasks,
+        framework,
+        once,
+        standard_input,
         tuple(redactor.problem(resource.reading.named(w)) for w in findings.warnings),
-        {place: ref.spec() for place, ref in places.items()}, fingerprint(resource, places), redactor,
+        {place: ref.spec() for place, ref in places.items()},
+        fingerprint(resource, places),
+        redactor,
         literals,
-    )  # fmt: skip
+    )
 
 
 def _find(
@@ -204,9 +211,10 @@ def _tasks(
     mine = own_properties(own.values, type(framework), cls)
     assert parsed is not None
     tasks = findings.attempt_plugin(
-        "spec.config", f"{alias}.task_configs",
+        "spec.config",
+        f"{alias}.task_configs",
         lambda: split(connector, parsed, mine, resource.connect_name, resource.spec.tasks_max),
-    )  # fmt: skip
+    )
     if not tasks:
         if tasks is not None:
             findings.warn("", f"{alias} has nothing to do: it asks for no task")

@@ -15,9 +15,13 @@ def owner(topic: str, partition: int, tasks: int) -> int:
 
 
 def assigned(
-    existing: Mapping[str, int], *, topics: Sequence[str], matches: Callable[[str], object] | None, task: int,
+    existing: Mapping[str, int],
+    *,
+    topics: Sequence[str],
+    matches: Callable[[str], object] | None,
+    task: int,
     tasks: int,
-) -> list[TopicPartition]:  # fmt: skip
+) -> list[TopicPartition]:
     """The partitions of this task, in order.
 
     Args:

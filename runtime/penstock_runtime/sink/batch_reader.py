@@ -33,9 +33,15 @@ class BatchReader:
     """
 
     def __init__(
-        self, context: SinkContext, consumer: RecordConsumer, size: PutSize, *, frames: bool, ending: Callable[[], bool],
+        self,
+        context: SinkContext,
+        consumer: RecordConsumer,
+        size: PutSize,
+        *,
+        frames: bool,
+        ending: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._context = context
         self._consumer = consumer
         self._size = size

@@ -32,9 +32,13 @@ class CommitSchedule:
         )
 
     def due(
-        self, now: float, positions: Mapping[TopicPartition, int | None], committed: Mapping[TopicPartition, int], *,
+        self,
+        now: float,
+        positions: Mapping[TopicPartition, int | None],
+        committed: Mapping[TopicPartition, int],
+        *,
         messages: bool,
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """Whether to ask now; `messages`: writers have returned some."""
         since = now - self._last
         if since < self._interval:
@@ -44,9 +48,14 @@ class CommitSchedule:
         return since >= self._pause and self.open(positions, committed)
 
     def done(
-        self, now: float, reached: Mapping[TopicPartition, int], committed: Mapping[TopicPartition, int], *,
-        messages: bool, beyond: Iterable[TopicPartition],
-    ) -> None:  # fmt: skip
+        self,
+        now: float,
+        reached: Mapping[TopicPartition, int],
+        committed: Mapping[TopicPartition, int],
+        *,
+        messages: bool,
+        beyond: Iterable[TopicPartition],
+    ) -> None:
         """The sink was asked up to there.
 
         Args:

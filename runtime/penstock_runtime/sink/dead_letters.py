@@ -29,9 +29,15 @@ class DeadLetters:
     """
 
     def __init__(
-        self, settings: ClientSettings, *, connector: str, task: int, policy: ErrorPolicy,
-        redact: Callable[[str], str], lost: Callable[[Summary], None],
-    ) -> None:  # fmt: skip
+        self,
+        settings: ClientSettings,
+        *,
+        connector: str,
+        task: int,
+        policy: ErrorPolicy,
+        redact: Callable[[str], str],
+        lost: Callable[[Summary], None],
+    ) -> None:
         self._settings = settings
         self._connector = connector
         self._task = task
@@ -55,12 +61,16 @@ class DeadLetters:
             self._producer = PlainProducer(self._settings, client_id=client, keep=True)
         row, (topic, partition) = failure.position, consumed.source
         record = FailedRecord(
-            self._connector, self._task, topic, partition, consumed.offset[row],
+            self._connector,
+            self._task,
+            topic,
+            partition,
+            consumed.offset[row],
             key=None if consumed.key is None else consumed.key[row],
             value=consumed.value[row],
             headers=() if consumed.headers is None else consumed.headers[row],
             timestamp=consumed.timestamp[row],
-        )  # fmt: skip
+        )
         letter = dead_letter(record, failure, self._policy, self._redact)
         try:
             refused = self._producer.send(letter)

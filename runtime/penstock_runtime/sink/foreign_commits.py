@@ -54,5 +54,7 @@ class ForeignCommits:
             log.warning(
                 "Another client has set offsets of group '%s', which this task commits: %s%s. They are overwritten, and "
                 "reading goes on where it is. To set a sink's offsets, stop its connector first, and start it afterwards",
-                self._consumer.group, ", ".join(changed[:_NAMED]), more,
-            )  # fmt: skip
+                self._consumer.group,
+                ", ".join(changed[:_NAMED]),
+                more,
+            )

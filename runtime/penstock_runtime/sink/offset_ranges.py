@@ -84,10 +84,15 @@ class RangeReader:
 
 
 def puts(
-    ranges: Sequence[Range], read: Callable[[TopicPartition, int, int], Iterable[Consumed]],
-    put: Callable[[], Limits], *, until: float, room: float, ending: Callable[[], bool],
+    ranges: Sequence[Range],
+    read: Callable[[TopicPartition, int, int], Iterable[Consumed]],
+    put: Callable[[], Limits],
+    *,
+    until: float,
+    room: float,
+    ending: Callable[[], bool],
     clock: Callable[[], float] = time.monotonic,
-) -> Iterator[tuple[TopicPartition, list[Consumed], int]]:  # fmt: skip
+) -> Iterator[tuple[TopicPartition, list[Consumed], int]]:
     """What is to be written at once, range after range, until the time is over or enough was read.
 
     Each range gets its part of the time, and the first one put in any case. The time that passes while the caller writes

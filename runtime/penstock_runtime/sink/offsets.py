@@ -41,9 +41,17 @@ class SinkOffsets:
     """
 
     def __init__(
-        self, sink: Sink, consumer: RecordConsumer, reports: Reports, *, fence: SinkFence, stopping: threading.Event,
-        interval: float, longest: float, clock: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+        self,
+        sink: Sink,
+        consumer: RecordConsumer,
+        reports: Reports,
+        *,
+        fence: SinkFence,
+        stopping: threading.Event,
+        interval: float,
+        longest: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._sink = sink
         self._fence = fence
         self._consumer = consumer
@@ -111,9 +119,12 @@ class SinkOffsets:
         return {tp: self._ends.get(tp) if o is None else o for tp, o in self.positions.items()}
 
     def assign(
-        self, partitions: Sequence[TopicPartition], *, first: Collection[TopicPartition] = (),
+        self,
+        partitions: Sequence[TopicPartition],
+        *,
+        first: Collection[TopicPartition] = (),
         grown: Collection[TopicPartition] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Begin with new partitions, where the sink stored offsets with its data, else where the group stands.
 
         Args:
@@ -210,8 +221,15 @@ class SinkOffsets:
         log.warning(
             "%s-%d has no offset %d: %s. Reading goes on from there at %d (auto.offset.reset=%s); %d offsets are gone, and "
             "%d that are there are passed over",
-            topic, number, offset, held, to, self._consumer.reset, max(0, low - offset), max(0, to - max(low, offset)),
-        )  # fmt: skip
+            topic,
+            number,
+            offset,
+            held,
+            to,
+            self._consumer.reset,
+            max(0, low - offset),
+            max(0, to - max(low, offset)),
+        )
         self.positions[partition] = self._rewinds[partition] = self._begun[partition] = to
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
@@ -307,8 +325,10 @@ class SinkOffsets:
             if tp not in self._warned:
                 log.warning(
                     "The sink wants to commit %s-%d at %d, which it was not given; ignored, and not logged again. Tell the "
-                    "plugin's author", *tp, allowed[tp],
-                )  # fmt: skip
+                    "plugin's author",
+                    *tp,
+                    allowed[tp],
+                )
         self._warned = {*beyond, *(self._warned - allowed.keys())}
 
     def commit_at_the_end(self, *, failed: bool) -> None:

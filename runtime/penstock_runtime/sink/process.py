@@ -73,12 +73,23 @@ class SinkProcess:
     """
 
     def __init__(
-        self, settings: ClientSettings, *, connector: str, task: int, steps: Sequence[chain.Step],
-        converters: Converters, policy: ErrorPolicy, retries: PutRetries, writer: Callable[[], Writer],
-        stopping: Callable[[], bool], sleep: Callable[[float], Any] = time.sleep,
-        trouble: Callable[[str | None], None] = lambda text: None, lost: Callable[[Summary], None] = lambda summary: None,
-        redact: Callable[[str], str] = str, retries_here: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        settings: ClientSettings,
+        *,
+        connector: str,
+        task: int,
+        steps: Sequence[chain.Step],
+        converters: Converters,
+        policy: ErrorPolicy,
+        retries: PutRetries,
+        writer: Callable[[], Writer],
+        stopping: Callable[[], bool],
+        sleep: Callable[[float], Any] = time.sleep,
+        trouble: Callable[[str | None], None] = lambda text: None,
+        lost: Callable[[Summary], None] = lambda summary: None,
+        redact: Callable[[str], str] = str,
+        retries_here: bool = True,
+    ) -> None:
         self._connector = connector
         self._task = task
         self._steps = steps

@@ -65,9 +65,16 @@ class SparkBatches:
     """
 
     def __init__(
-        self, context: SinkContext, spark: Spark, consumer: RecordConsumer, offsets: SinkOffsets, size: PutSize, *,
-        ending: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+        self,
+        context: SinkContext,
+        spark: Spark,
+        consumer: RecordConsumer,
+        offsets: SinkOffsets,
+        size: PutSize,
+        *,
+        ending: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._context = context
         self._spark = spark
         self._consumer = consumer
@@ -172,9 +179,12 @@ class SparkBatches:
     def _range_limits(self, workers: int) -> spark_worker.RangeLimits:
         context = self._context
         return spark_worker.RangeLimits(
-            size=self._size, workers=workers, room=2 * self._size.put(workers).bytes, seconds=context.range_seconds,
+            size=self._size,
+            workers=workers,
+            room=2 * self._size.put(workers).bytes,
+            seconds=context.range_seconds,
             put_seconds=context.put_seconds,
-        )  # fmt: skip
+        )
 
     def _ranges(self) -> list[Range]:
         """What lies ahead, the partitions first that have waited longest; none when the consumer must find positions."""

@@ -50,9 +50,16 @@ class SinkTask:
     """One sink task, from its start to its stop: `run`, then `close`."""
 
     def __init__(
-        self, context: SinkContext, fence: SinkFence, reports: Reports, *, stopping: threading.Event,
-        paused: threading.Event, spark: Spark | None, clock: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+        self,
+        context: SinkContext,
+        fence: SinkFence,
+        reports: Reports,
+        *,
+        stopping: threading.Event,
+        paused: threading.Event,
+        spark: Spark | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._context = context
         self._fence = fence
         self._reports = reports
@@ -67,14 +74,24 @@ class SinkTask:
             client_id=f"connector-consumer-{context.spec.connector}-{context.spec.task}",
         )
         self._process: SinkProcess | FramePut = context.sink_process(
-            self._sink, stopping.is_set, sleep=lambda s: wait(s, stopping), trouble=self._held_up, spark=spark,
+            self._sink,
+            stopping.is_set,
+            sleep=lambda s: wait(s, stopping),
+            trouble=self._held_up,
+            spark=spark,
             lost=lambda summary: reports.batch(summary, seconds=0.0, on_spark=False),
-        )  # fmt: skip
+        )
         frames = isinstance(self._process, FramePut)
         self._offsets = SinkOffsets(
-            self._sink, self._consumer, reports, fence=fence, stopping=stopping, interval=context.commit_seconds,
-            longest=context.worker.offset_flush_interval_ms / 1000, clock=clock,
-        )  # fmt: skip
+            self._sink,
+            self._consumer,
+            reports,
+            fence=fence,
+            stopping=stopping,
+            interval=context.commit_seconds,
+            longest=context.worker.offset_flush_interval_ms / 1000,
+            clock=clock,
+        )
         self._size = PutSize(
             context.limits,
             context.frame_records if frames else context.put_records,

@@ -8,9 +8,23 @@ from dataclasses import dataclass, field, replace
 from penstock.sink import TopicPartition
 
 __all__ = [
-    "Detached", "OnSpark", "Paused", "Reading", "State", "Unknown", "Writing", "assigned", "detached", "ended", "failed",
-    "on_spark", "paused", "reported", "resumed", "writing",
-]  # fmt: skip
+    "Detached",
+    "OnSpark",
+    "Paused",
+    "Reading",
+    "State",
+    "Unknown",
+    "Writing",
+    "assigned",
+    "detached",
+    "ended",
+    "failed",
+    "on_spark",
+    "paused",
+    "reported",
+    "resumed",
+    "writing",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,10 +156,16 @@ class Delivery:
         if self.policy.dead_letter_topic is None:
             return None
         failed = FailedRecord(
-            self.connector, self.task, record.topic, record.partition, None, _raw(record.key), _raw(record.value),
+            self.connector,
+            self.task,
+            record.topic,
+            record.partition,
+            None,
+            _raw(record.key),
+            _raw(record.value),
             _raw_headers(record),
             timestamp=record.timestamp if (record.timestamp or 0) >= 0 else None,  # Kafka takes no negative one
-        )  # fmt: skip
+        )
         return dead_letter(failed, failure, self.policy, self.redact)
 
     def _bury(self, failure: Failure, record: Record, port: Port, summary: Summary) -> None:

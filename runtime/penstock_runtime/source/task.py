@@ -59,9 +59,16 @@ class SourceTask:
     """
 
     def __init__(
-        self, context: SourceContext, fence: TaskFence | None, writer: StatusWriter, reports: Reports, *,
-        stopping: threading.Event, paused: threading.Event, spark: Spark | None,
-    ) -> None:  # fmt: skip
+        self,
+        context: SourceContext,
+        fence: TaskFence | None,
+        writer: StatusWriter,
+        reports: Reports,
+        *,
+        stopping: threading.Event,
+        paused: threading.Event,
+        spark: Spark | None,
+    ) -> None:
         self._context = context
         self._source = context.source()
         self._transactional_fence = fence

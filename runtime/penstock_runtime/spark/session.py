@@ -136,9 +136,14 @@ class Spark:
         return self._session
 
     def run(
-        self, entry: Entry, payloads: Sequence[bytes], *, timeout: float, meanwhile: Callable[[], None] | None = None,
+        self,
+        entry: Entry,
+        payloads: Sequence[bytes],
+        *,
+        timeout: float,
+        meanwhile: Callable[[], None] | None = None,
         watching: Callable[[], None] = lambda: None,
-    ) -> list[bytes]:  # fmt: skip
+    ) -> list[bytes]:
         """Run `entry` once for each payload, in parallel, and return the results in order.
 
         Args:

@@ -66,16 +66,20 @@ def _sizes() -> dict[str, str]:
 
 def _places(scratch: Scratch) -> dict[str, str]:
     """The settings that keep all files of Spark in one folder."""
-    options = " ".join((_CONF["spark.driver.defaultJavaOptions"], f'"-Djava.io.tmpdir={scratch.path}"',
-                        *_identity(scratch.path)))  # fmt: skip
+    options = " ".join(
+        (_CONF["spark.driver.defaultJavaOptions"], f'"-Djava.io.tmpdir={scratch.path}"', *_identity(scratch.path))
+    )
     sockets = scratch.sockets
     return {
         "spark.local.dir": str(scratch.path),
         "spark.sql.warehouse.dir": (scratch.path / "warehouse").as_uri(),
         **class_archive.settings(options),
-        **({"spark.python.unix.domain.socket.enabled": "false"} if sockets is None
-           else {"spark.python.unix.domain.socket.dir": str(sockets)}),
-    }  # fmt: skip
+        **(
+            {"spark.python.unix.domain.socket.enabled": "false"}
+            if sockets is None
+            else {"spark.python.unix.domain.socket.dir": str(sockets)}
+        ),
+    }
 
 
 def _identity(folder: Path) -> list[str]:

@@ -47,8 +47,10 @@ class StoppedProcesses:
         for process in [p for p, looks in self._seen.items() if looks > _LOOKS]:
             log.error(
                 "Process %d of Spark has been stopped (SIGSTOP) for %.0f s and does not go on: it is ended, and its batch "
-                "comes again.", process.pid, _LOOKS * _EVERY,
-            )  # fmt: skip
+                "comes again.",
+                process.pid,
+                _LOOKS * _EVERY,
+            )
             with suppress(psutil.Error):
                 process.kill()
             self.ended.append(process)

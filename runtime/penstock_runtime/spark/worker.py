@@ -41,9 +41,14 @@ class Answer(msgspec.Struct):
 
 
 _KINDS: Final[dict[str, type[ConnectError]]] = {
-    "superseded": Superseded, "fenced": Fenced, "expired": TransactionExpired, "aborted": TransactionAborted,
-    "retriable": RetriableError, "config": ConfigError, "fatal": ConnectError,
-}  # fmt: skip
+    "superseded": Superseded,
+    "fenced": Fenced,
+    "expired": TransactionExpired,
+    "aborted": TransactionAborted,
+    "retriable": RetriableError,
+    "config": ConfigError,
+    "fatal": ConnectError,
+}
 
 
 def unwrap(result: bytes) -> Summary:
@@ -91,9 +96,11 @@ def failure(error: Exception, redact: Callable[[str], str] = str) -> Answer:
     message = str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}"
     trace = "".join(traceback.format_exception(error))
     return Answer(
-        kind=kind, message=printable(redact(message)), trace=printable(redact(trace)),
+        kind=kind,
+        message=printable(redact(message)),
+        trace=printable(redact(trace)),
         retry_after=getattr(error, "retry_after", None),
-    )  # fmt: skip
+    )
 
 
 class _Waiting:

@@ -58,9 +58,12 @@ class TaskMetrics:
         self._last_error.set(0)
         self._stages: dict[str, Histogram] = {}
         self._seconds = Histogram(
-            "kafka_connect_task_batch_seconds", "Time of a batch by stage of work.", (*_LABELS, "stage"),
-            buckets=_BUCKETS, registry=self.registry,
-        )  # fmt: skip
+            "kafka_connect_task_batch_seconds",
+            "Time of a batch by stage of work.",
+            (*_LABELS, "stage"),
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
         self._spark = Gauge(
             "penstock_task_spark_up", "1 while the Spark session is up.", _LABELS, registry=self.registry
         ).labels(**self._labels)
@@ -90,11 +93,14 @@ class TaskMetrics:
             self._put_seconds.observe(summary.seconds.get("deliver", 0.0))
             self._active.inc(summary.read)
         counts = {
-            "total_record_failures": summary.failures + summary.retries, "total_record_errors": summary.failures,
-            "total_records_skipped": summary.failures, "total_retries": summary.retries,
-            "total_errors_logged": summary.logged, "deadletterqueue_produce_requests": summary.dead_letters,
+            "total_record_failures": summary.failures + summary.retries,
+            "total_record_errors": summary.failures,
+            "total_records_skipped": summary.failures,
+            "total_retries": summary.retries,
+            "total_errors_logged": summary.logged,
+            "deadletterqueue_produce_requests": summary.dead_letters,
             "deadletterqueue_produce_failures": summary.dead_letters_lost,
-        }  # fmt: skip
+        }
         for name, count in counts.items():
             if count:
                 self._errors[name].inc(count)
@@ -132,9 +138,11 @@ class TaskMetrics:
         info.labels(**self._labels).info({k.replace(".", "_"): v for k, v in versions.items()})
         for kind in ("transform", "predicate"):
             of = Info(
-                f"kafka_connect_connector_{kind}", f"Class and version of each {kind}.", (*_LABELS, kind),
+                f"kafka_connect_connector_{kind}",
+                f"Class and version of each {kind}.",
+                (*_LABELS, kind),
                 registry=self.registry,
-            )  # fmt: skip
+            )
             for place, ref in spec.plugins.items():
                 if place.startswith(f"{kind}s."):
                     labels = {**self._labels, kind: place.partition(".")[2]}

@@ -187,9 +187,12 @@ class _Process:
         if self._connection is not None:
             self._connection.begin(context, self._options.reach_seconds, self._stopping.asked)
         spark = Spark(
-            cores=context.cores, conf=self._spec.spark.conf, name=self._spec.id,
-            eager=self._spec.spark.start is SparkStart.EAGER, scratch=self._scratch,
-        )  # fmt: skip
+            cores=context.cores,
+            conf=self._spec.spark.conf,
+            name=self._spec.id,
+            eager=self._spec.spark.start is SparkStart.EAGER,
+            scratch=self._scratch,
+        )
         self._spark = spark
         closing.callback(spark.stop)
         task = _create_task(context, self._reports, writer, spark, self._stopping.asked, self._paused)
@@ -236,12 +239,18 @@ class _Process:
                 self._pod, context, paused=self._paused, stopping=self._stopping.asked
             )
         return TaskReports(
-            connector=spec.connector, task=spec.task, generation=spec.generation,
-            version=spec.plugins["connector"].version, worker_id=worker_id,
+            connector=spec.connector,
+            task=spec.task,
+            generation=spec.generation,
+            version=spec.plugins["connector"].version,
+            worker_id=worker_id,
             records=self._connection or SynchronousStatusRecords(writer, context.status_topic),
-            track_topics=context.worker.topic_tracking_enable, metrics=metrics, parent=self._parent,
-            redact=self._redact, listener=self._connection.reports if self._connection else None,
-        )  # fmt: skip
+            track_topics=context.worker.topic_tracking_enable,
+            metrics=metrics,
+            parent=self._parent,
+            redact=self._redact,
+            listener=self._connection.reports if self._connection else None,
+        )
 
     def _unhealthy(self) -> str | None:
         """The answer to the kubelet's health check. The log says once where the loop stands."""
@@ -350,10 +359,12 @@ class _Process:
             return context if self._reports is None else {**context, "batch": self._reports.batches}
 
         logs.configure(
-            level=self._options.log_level, descriptor=self._options.log_fd,
+            level=self._options.log_level,
+            descriptor=self._options.log_fd,
             stream=sys.__stderr__ if self._pod is not None else None,
-            redact=lambda text: self._redact(text), context=fields,
-        )  # fmt: skip
+            redact=lambda text: self._redact(text),
+            context=fields,
+        )
 
 
 def _close_after_failure(close: Callable[[], None]) -> None:
@@ -365,9 +376,13 @@ def _close_after_failure(close: Callable[[], None]) -> None:
 
 
 def _create_task(
-    context: SourceContext | SinkContext, reports: TaskReports, writer: StatusWriter, spark: Spark,
-    stopping: threading.Event, paused: threading.Event,
-) -> SourceTask | SinkTask:  # fmt: skip
+    context: SourceContext | SinkContext,
+    reports: TaskReports,
+    writer: StatusWriter,
+    spark: Spark,
+    stopping: threading.Event,
+    paused: threading.Event,
+) -> SourceTask | SinkTask:
     if isinstance(context, SinkContext):
         fence = SinkFence(context.at_least_once_fence(), writer)
         return SinkTask(context, fence, reports, stopping=stopping, paused=paused, spark=spark)

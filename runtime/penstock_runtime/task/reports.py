@@ -128,10 +128,20 @@ class TaskReports:
     """Implements `pipeline.reports.Reports` for a task process."""
 
     def __init__(
-        self, *, connector: str, task: int, generation: int, version: str, worker_id: str, records: StatusRecords,
-        track_topics: bool, metrics: TaskMetrics, parent: ParentPipe, redact: Callable[[str], str] = str,
+        self,
+        *,
+        connector: str,
+        task: int,
+        generation: int,
+        version: str,
+        worker_id: str,
+        records: StatusRecords,
+        track_topics: bool,
+        metrics: TaskMetrics,
+        parent: ParentPipe,
+        redact: Callable[[str], str] = str,
         listener: StateListener | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._connector = connector
         self._task = task
         self._generation = generation
@@ -197,12 +207,22 @@ class TaskReports:
         total.failures += summary.failures
         total.dropped += summary.dropped
         self._parent.progress(
-            read=total.read, written=total.written, bytes=total.bytes, failures=total.failures, dropped=total.dropped,
-            spark=on_spark, spark_batches=self._spark_batches,
-        )  # fmt: skip
+            read=total.read,
+            written=total.written,
+            bytes=total.bytes,
+            failures=total.failures,
+            dropped=total.dropped,
+            spark=on_spark,
+            spark_batches=self._spark_batches,
+        )
         if log.isEnabledFor(logging.DEBUG):
-            log.debug("Batch of %d records in %.3f s (%s): %s", summary.read, seconds,
-                      "Spark" if on_spark else "driver", summary.seconds)  # fmt: skip
+            log.debug(
+                "Batch of %d records in %.3f s (%s): %s",
+                summary.read,
+                seconds,
+                "Spark" if on_spark else "driver",
+                summary.seconds,
+            )
 
     def committed(self) -> None:
         """Report to the metrics."""

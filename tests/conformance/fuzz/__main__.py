@@ -77,17 +77,26 @@ def _rounds(oracle: Oracle, chosen: list[Subject], cases: int, number: int) -> l
 
 
 def _told(found: Difference) -> dict[str, Any]:
-    return {"plugins": sorted(plugins(found.case)), "place": found.place, "way": found.way, "record": found.record,
-            "case": {**found.case, "expected": found.expected}, "penstock": found.made}  # fmt: skip
+    return {
+        "plugins": sorted(plugins(found.case)),
+        "place": found.place,
+        "way": found.way,
+        "record": found.record,
+        "case": {**found.case, "expected": found.expected},
+        "penstock": found.made,
+    }
 
 
 def _keep(found: list[Difference]) -> None:
     kept = json.loads(_KEPT.read_text()) if _KEPT.exists() else []
     for different in found:
         names = sorted(plugins(different.case))
-        case = {"id": f"fuzzed-{len(kept) + 1:03}", "area": "converter" if "source" in different.case else "smt",
-                "source": names[0] if len(names) == 1 else "Chain",
-                "note": f"found by make fuzz: {different.place}"}  # fmt: skip
+        case = {
+            "id": f"fuzzed-{len(kept) + 1:03}",
+            "area": "converter" if "source" in different.case else "smt",
+            "source": names[0] if len(names) == 1 else "Chain",
+            "note": f"found by make fuzz: {different.place}",
+        }
         kept.append({**case, **different.case, "expected": different.expected})
     _KEPT.write_text("[\n" + ",\n".join(json.dumps(c) for c in kept) + "\n]\n")
     print(f"{len(found)} added to {_KEPT}")

@@ -110,10 +110,30 @@ def _parting(mine: Json, theirs: Json) -> str | None:
 
 
 _ATTRIBUTES = frozenset(
-    {"record", "topic", "partition", "key", "value", "headers", "timestamp", "schema", "type", "optional", "name",
-     "version", "doc",
-     "parameters", "default", "items", "keys", "values", "fields", "data", "bytes"}
-)  # fmt: skip
+    {
+        "record",
+        "topic",
+        "partition",
+        "key",
+        "value",
+        "headers",
+        "timestamp",
+        "schema",
+        "type",
+        "optional",
+        "name",
+        "version",
+        "doc",
+        "parameters",
+        "default",
+        "items",
+        "keys",
+        "values",
+        "fields",
+        "data",
+        "bytes",
+    }
+)
 
 
 def _same(mine: Json, theirs: Json) -> bool:

@@ -12,9 +12,14 @@ from .texts import BOOLEANS, LITERALS, NUMBERS, PLAIN
 
 __all__ = ["CONVERTERS", "HEADER_CONVERTERS", "reading", "writing"]
 
-_NUMBERS: Final = {"BooleanConverter": "boolean", "ShortConverter": "int16", "IntegerConverter": "int32",
-                   "LongConverter": "int64",
-                   "FloatConverter": "float32", "DoubleConverter": "float64"}  # fmt: skip
+_NUMBERS: Final = {
+    "BooleanConverter": "boolean",
+    "ShortConverter": "int16",
+    "IntegerConverter": "int32",
+    "LongConverter": "int64",
+    "FloatConverter": "float32",
+    "DoubleConverter": "float64",
+}
 CONVERTERS: Final = ("JsonConverter", "StringConverter", "ByteArrayConverter", *_NUMBERS)
 HEADER_CONVERTERS: Final = ("SimpleHeaderConverter", *CONVERTERS)
 
@@ -96,10 +101,14 @@ def reading(draw: st.DrawFn, converter: str, *, header: bool) -> Any:
         data = draw(LITERALS).encode("utf-8", "surrogatepass")
     elif converter in _NUMBERS:
         size = {"boolean": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}[_NUMBERS[converter]]
-        data = draw(st.one_of(st.binary(min_size=size, max_size=size), st.binary(min_size=size, max_size=size),
-                              st.binary(max_size=9),
-                              st.sampled_from([b"\x01", b"\x00", b"\x7f\xc0\x00\x00",
-                                               b"\x80\x00\x00\x00"])))  # fmt: skip
+        data = draw(
+            st.one_of(
+                st.binary(min_size=size, max_size=size),
+                st.binary(min_size=size, max_size=size),
+                st.binary(max_size=9),
+                st.sampled_from([b"\x01", b"\x00", b"\x7f\xc0\x00\x00", b"\x80\x00\x00\x00"]),
+            )
+        )
     else:
         encoded = st.tuples(st.one_of(PLAIN, NUMBERS), st.sampled_from(["utf-8", "utf-16", "utf-16-be", "latin-1"]))
         data = draw(st.one_of(encoded.map(lambda e: e[0].encode(e[1], "replace")), st.binary(max_size=8)))

@@ -8,18 +8,81 @@ from hypothesis import strategies as st
 __all__ = ["FORMATS", "MILLIS", "texts_for"]
 
 _USUAL: Final = st.sampled_from(
-    ["yyyy-MM-dd", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'", "yyyy-MM-dd HH:mm:ss", "yyyyMMdd", "yyyyMMddHHmmss", "dd/MM/yy",
-     "d MMM yyyy",
-     "EEE, d MMM yyyy HH:mm:ss Z", "yyyy-MM-dd'T'HH:mm:ssXXX", "HH:mm:ss.SSS", "h:mm a", "MMMM d, yyyy G",
-     "yyyy-DDD", "YYYY-'W'ww-u",
-     "s.SSS", "yyyy-MM-dd HH:mm:ss z", "kk:mm", "K a"]
-)  # fmt: skip
-_FIELDS: Final = ["yyyy", "yy", "y", "yyy", "yyyyyy", "YYYY", "YY", "MM", "M", "MMM", "MMMM", "L", "LLL", "LLLL",
-                  "dd", "d", "ddd",
-                  "HH", "H", "hh", "h", "kk", "k", "KK", "K", "mm", "m", "ss", "s", "SSS", "S", "SS", "SSSSSS",
-                  "a", "aa", "E",
-                  "EEEE", "u", "uu", "D", "DDD", "w", "ww", "W", "F", "z", "zzzz", "Z", "X", "XX", "XXX",
-                  "G"]  # fmt: skip
+    [
+        "yyyy-MM-dd",
+        "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'",
+        "yyyy-MM-dd HH:mm:ss",
+        "yyyyMMdd",
+        "yyyyMMddHHmmss",
+        "dd/MM/yy",
+        "d MMM yyyy",
+        "EEE, d MMM yyyy HH:mm:ss Z",
+        "yyyy-MM-dd'T'HH:mm:ssXXX",
+        "HH:mm:ss.SSS",
+        "h:mm a",
+        "MMMM d, yyyy G",
+        "yyyy-DDD",
+        "YYYY-'W'ww-u",
+        "s.SSS",
+        "yyyy-MM-dd HH:mm:ss z",
+        "kk:mm",
+        "K a",
+    ]
+)
+_FIELDS: Final = [
+    "yyyy",
+    "yy",
+    "y",
+    "yyy",
+    "yyyyyy",
+    "YYYY",
+    "YY",
+    "MM",
+    "M",
+    "MMM",
+    "MMMM",
+    "L",
+    "LLL",
+    "LLLL",
+    "dd",
+    "d",
+    "ddd",
+    "HH",
+    "H",
+    "hh",
+    "h",
+    "kk",
+    "k",
+    "KK",
+    "K",
+    "mm",
+    "m",
+    "ss",
+    "s",
+    "SSS",
+    "S",
+    "SS",
+    "SSSSSS",
+    "a",
+    "aa",
+    "E",
+    "EEEE",
+    "u",
+    "uu",
+    "D",
+    "DDD",
+    "w",
+    "ww",
+    "W",
+    "F",
+    "z",
+    "zzzz",
+    "Z",
+    "X",
+    "XX",
+    "XXX",
+    "G",
+]
 _BETWEEN: Final = ["-", "/", ":", " ", ".", ", ", "'T'", "''", "'o''clock'", "", "", "ä", "  "]
 _WRONG: Final = ["XXXX", "b", "'open", "n", "yyyy-MM-dd'T", "e", "%", "{0}", "Q", "c", "V"]
 
@@ -38,14 +101,37 @@ FORMATS: Final = st.one_of(_USUAL, _composed())
 
 _SECOND, _DAY = 1000, 86_400_000
 MILLIS: Final = st.one_of(
-    st.sampled_from([0, 1, -1, 7, 999, _DAY - 1, _DAY, _DAY + 1, -_DAY, 1463716800123, 1451606399999, 951782400000,
-                     -12219292800000, -12219292800001, -62135596800000, -62135596800001, 253402300800000,
-                     4102444800000,
-                     1 << 31, -(1 << 31), 10**15, -(10**15), 10**17]),
+    st.sampled_from(
+        [
+            0,
+            1,
+            -1,
+            7,
+            999,
+            _DAY - 1,
+            _DAY,
+            _DAY + 1,
+            -_DAY,
+            1463716800123,
+            1451606399999,
+            951782400000,
+            -12219292800000,
+            -12219292800001,
+            -62135596800000,
+            -62135596800001,
+            253402300800000,
+            4102444800000,
+            1 << 31,
+            -(1 << 31),
+            10**15,
+            -(10**15),
+            10**17,
+        ]
+    ),
     st.integers(-2_000_000_000, 4_000_000_000).map(lambda s: s * _SECOND),
     st.integers(-5_000_000_000_000, 5_000_000_000_000),
     st.integers(-20_000, 40_000).map(lambda d: d * _DAY),
-)  # fmt: skip
+)
 
 _YEARS: Final = st.sampled_from(
     ["2016", "16", "1", "1999", "99", "70", "0", "1582", "1500", "02016", "10000", "-5", "2024", "69"]

@@ -16,8 +16,9 @@ _KINDS: Final = ["int8", "int16", "int32", "int64", "float", "double", "boolean"
 _LOGICAL: Final = {DATE_NAME: "int32", TIME_NAME: "int32", TIMESTAMP_NAME: "int64", DECIMAL_NAME: "bytes"}
 _INTEGERS: Final = st.one_of(
     st.sampled_from([0, 1, -1, 127, 128, 300, 86_400_000, 2**31 - 1, 2**31, 2**63 - 1, 2**63, -(2**63) - 1, 10**25]),
-    st.integers(-1000, 1000), st.integers(-(2**64), 2**64),
-)  # fmt: skip
+    st.integers(-1000, 1000),
+    st.integers(-(2**64), 2**64),
+)
 _FLOATS: Final = st.one_of(
     st.sampled_from([0.0, -0.0, 0.5, 1e7, 1e-9, 1e300, 3.5e38]), st.floats(allow_nan=False, allow_infinity=False)
 )
@@ -41,10 +42,24 @@ def _plain(depth: int) -> st.SearchStrategy[Json]:
 def schema_nodes(draw: st.DrawFn, depth: int = 2) -> Json:
     """A schema as an envelope has it."""
     if draw(st.integers(0, 24)) == 24:
-        return draw(st.one_of(st.none(), st.sampled_from([{}, [], "int32", {"type": "any"}, {"type": "map"},
-                                                          {"type": 1}, {"type": "array"},
-                                                          {"type": "struct"}, {"type": "struct",
-                                                                               "fields": [{"type": "int8"}]}])))  # fmt: skip
+        return draw(
+            st.one_of(
+                st.none(),
+                st.sampled_from(
+                    [
+                        {},
+                        [],
+                        "int32",
+                        {"type": "any"},
+                        {"type": "map"},
+                        {"type": 1},
+                        {"type": "array"},
+                        {"type": "struct"},
+                        {"type": "struct", "fields": [{"type": "int8"}]},
+                    ]
+                ),
+            )
+        )
     kind = draw(st.sampled_from([*_KINDS, *_LOGICAL, *(("array", "map", "struct", "struct") if depth else ())]))
     node: Json = {"type": _LOGICAL.get(kind, kind)}
     if kind == "array":
@@ -124,22 +139,76 @@ def _written(draw: st.DrawFn, node: Json) -> bytes:
     if draw(st.integers(0, 9)) < 9:
         return data
     at = draw(st.integers(0, len(data)))
-    piece = draw(st.sampled_from([b"", b",", b"}", b'"', b"\\", b"\xff", b"\xc3", b"\x00", b"0", b"-", b".", b"e5",
-                                  b"NaN", b"//", b"'",
-                                  b"\\u00", b"\\ud800", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"nul", b" 1", b"+",
-                                  b"\n", b"\t"]))  # fmt: skip
+    piece = draw(
+        st.sampled_from(
+            [
+                b"",
+                b",",
+                b"}",
+                b'"',
+                b"\\",
+                b"\xff",
+                b"\xc3",
+                b"\x00",
+                b"0",
+                b"-",
+                b".",
+                b"e5",
+                b"NaN",
+                b"//",
+                b"'",
+                b"\\u00",
+                b"\\ud800",
+                b"\xed\xa0\x80",
+                b"\xef\xbb\xbf",
+                b"nul",
+                b" 1",
+                b"+",
+                b"\n",
+                b"\t",
+            ]
+        )
+    )
     return data[:at] + piece + data[at + draw(st.integers(0, 2)) :]
 
 
 _WHOLE: Final = st.one_of(
-    st.sampled_from([b"", b" ", b"null", b"NaN", b"01", b"1.", b".5", b"-", b"1e5", b"1E400", b"-0", b"-0.0",
-                     b"[1,]", b'{"a":1,"a":2}', b"{}",
-                     b"[]", b"tru", b"\xef\xbb\xbf1", b"1 2", b'"\\x"', b"'a'", b"/**/1", b'"\xc3\xa4"',
-                     b'"\\ud83d\\ude00"', b"1e-400",
-                     b"123456789012345678901234567890", b"0.1000000000000000055511151231257827", b'"\x01"',
-                     b"\x00\x00\x00\x01"]),
-    NUMBERS.map(lambda t: t.encode("utf-8")), st.binary(max_size=4),
-)  # fmt: skip
+    st.sampled_from(
+        [
+            b"",
+            b" ",
+            b"null",
+            b"NaN",
+            b"01",
+            b"1.",
+            b".5",
+            b"-",
+            b"1e5",
+            b"1E400",
+            b"-0",
+            b"-0.0",
+            b"[1,]",
+            b'{"a":1,"a":2}',
+            b"{}",
+            b"[]",
+            b"tru",
+            b"\xef\xbb\xbf1",
+            b"1 2",
+            b'"\\x"',
+            b"'a'",
+            b"/**/1",
+            b'"\xc3\xa4"',
+            b'"\\ud83d\\ude00"',
+            b"1e-400",
+            b"123456789012345678901234567890",
+            b"0.1000000000000000055511151231257827",
+            b'"\x01"',
+            b"\x00\x00\x00\x01",
+        ]
+    ),
+    NUMBERS.map(lambda t: t.encode("utf-8")),
+    st.binary(max_size=4),
+)
 
 
 def bare() -> st.SearchStrategy[bytes]:

@@ -54,8 +54,18 @@ class Fields:
 
 
 _TYPES: Final = (
-    "int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string", "string", "Int32", " STRING",
-)  # fmt: skip
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float32",
+    "float64",
+    "boolean",
+    "string",
+    "string",
+    "Int32",
+    " STRING",
+)
 
 
 def _some(draw: st.DrawFn, given: dict[str, st.SearchStrategy[str]], needed: Sequence[str] = ()) -> Properties:
@@ -77,8 +87,10 @@ def _extract_field(draw: st.DrawFn, fields: Fields) -> Properties:
     quoted = st.lists(fields.name().map(lambda n: f"`{n}`"), min_size=1, max_size=2).map(".".join)
     odd = quoted if fields.right else st.text("ab.`\\", max_size=7)
     known = st.sampled_from(fields.paths) if fields.paths else steps
-    return {"field": draw(st.one_of(known, known, steps, quoted, odd)),
-            "field.syntax.version": draw(fields.one_of(["V2", "V2", "v2", " V2"], ["V3"]))}  # fmt: skip
+    return {
+        "field": draw(st.one_of(known, known, steps, quoted, odd)),
+        "field.syntax.version": draw(fields.one_of(["V2", "V2", "v2", " V2"], ["V3"])),
+    }
 
 
 def _header_from(draw: st.DrawFn, fields: Fields) -> Properties:
@@ -181,9 +193,19 @@ PREDICATES: Final[dict[str, Callable[[st.DrawFn, Fields], Properties]]] = {
     "TopicNameMatches": _only(pattern=st.one_of(PATTERNS, TOPICS.filter(lambda t: "{" not in t))),
 }
 SIDED: Final = frozenset(
-    {"Cast", "ExtractField", "Flatten", "HeaderFrom", "HoistField", "InsertField", "MaskField", "ReplaceField",
-     "SetSchemaMetadata", "TimestampConverter"}
-)  # fmt: skip
+    {
+        "Cast",
+        "ExtractField",
+        "Flatten",
+        "HeaderFrom",
+        "HoistField",
+        "InsertField",
+        "MaskField",
+        "ReplaceField",
+        "SetSchemaMetadata",
+        "TimestampConverter",
+    }
+)
 _FLAGGED: Final = (SIDED - {"Flatten", "HoistField"}) | {"ValueToKey"}
 _ODD: Final = st.sampled_from(
     ["", " ", ",", "a,", "a,,b", "a,a", "TRUE", "yes", "1.5", "null", "V2", "a , b", ":", "a:b:c"]

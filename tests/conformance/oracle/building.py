@@ -48,8 +48,11 @@ def _compile(java: Java, jars: Path, sources: Iterable[Path], classes: Path) -> 
         path = os.pathsep.join(map(str, sorted(jars.glob("*.jar"))))
         done = subprocess.run(
             [*compiler, "-encoding", "UTF-8", "-cp", path, "-d", str(made), *map(str, sources)],
-            capture_output=True, text=True, check=False, timeout=300,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
         if done.returncode != 0:
             raise ConnectError(
                 f"The oracle, which Penstock is compared with, cannot be compiled by {java.executable}:\n{done.stderr}\n"

@@ -105,8 +105,12 @@ class Oracle:
             self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed with the process)
             self._process = subprocess.Popen(
                 [str(java.executable), *_SMALL, *_PLATFORM, *_QUIET, "-cp", f"{classes}:{jars}/*", "Oracle"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, encoding="utf-8",
-            )  # fmt: skip
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                text=True,
+                encoding="utf-8",
+            )
         return self._process
 
     def _start_again(self, case: Any) -> None:

@@ -18,9 +18,16 @@ _PLURALS: Final = {
     "NetworkPolicy": "networkpolicies",
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
 }
-_CLUSTER_WIDE: Final = ("Namespace", "Node", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding",
-                        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-                        "ValidatingWebhookConfiguration")  # fmt: skip
+_CLUSTER_WIDE: Final = (
+    "Namespace",
+    "Node",
+    "CustomResourceDefinition",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration",
+)
 _APPLY: Final = "application/apply-patch+yaml"
 
 

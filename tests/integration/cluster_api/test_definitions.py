@@ -111,9 +111,10 @@ def test_two_managers_share_a_configuration_property_by_property(api: Api, names
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [({}, {"connectName": "b"}), ({"connectName": "a"}, {"connectName": "b"}),
-                          ({"connectName": "a"}, {})], ids=["set", "changed", "removed"],
-)  # fmt: skip
+    ("before", "after"),
+    [({}, {"connectName": "b"}), ({"connectName": "a"}, {"connectName": "b"}), ({"connectName": "a"}, {})],
+    ids=["set", "changed", "removed"],
+)
 def test_the_name_in_kafka_cannot_change(api: Api, namespace: str, before: Json, after: Json) -> None:
     created = api.create(connector(namespace, **before))
     changed = connector(namespace, **after)
@@ -128,8 +129,12 @@ def test_a_connector_with_a_name_in_kafka_can_change_otherwise(api: Api, namespa
 
 
 def test_a_version_of_plugins_never_changes(api: Api, namespace: str) -> None:
-    spec = {"plugin": "files", "version": "1.0", "image": f"files@sha256:{DIGEST}",
-            "classes": [{"alias": "Files", "type": "source"}]}  # fmt: skip
+    spec = {
+        "plugin": "files",
+        "version": "1.0",
+        "image": f"files@sha256:{DIGEST}",
+        "classes": [{"alias": "Files", "type": "source"}],
+    }
     version = manifest({"kind": "PluginVersion", "spec": spec}, namespace)
     api.apply(version)
     for change in (

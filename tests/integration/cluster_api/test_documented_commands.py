@@ -39,8 +39,13 @@ class Console:
         """What a command prints; it fails the test when it fails."""
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command],
-            cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=180,
-        )  # fmt: skip
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=180,
+        )
         assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
         return done.stdout
 
@@ -62,9 +67,14 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         (folder / "tenant-shop.yaml").write_text(first_yaml("docs/tenants.md", "# tenant-shop.yaml"))
         for file in ("jaas.conf", "ca.crt"):
             (folder / file).write_text("a secret")
-        yield Console(folder, {
-            "PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(folder), "KUBECONFIG": str(kubeconfig),
-        })  # fmt: skip
+        yield Console(
+            folder,
+            {
+                "PATH": f"{programs}:{os.environ['PATH']}",
+                "HOME": str(folder),
+                "KUBECONFIG": str(kubeconfig),
+            },
+        )
     finally:
         run(name, "down")
 
@@ -100,9 +110,10 @@ def prepare(console: Console, block: Block) -> None:
 def typed(block: Block) -> list[str]:
     """The commands of a block that this API server can answer."""
     return [
-        re.sub(r" --wait$", "", command.replace("5f0c6f0e-...", CLUSTER_ID)) for command in commands(block)
+        re.sub(r" --wait$", "", command.replace("5f0c6f0e-...", CLUSTER_ID))
+        for command in commands(block)
         if command.startswith(("kubectl", "helm")) and not command.startswith(NEED_PODS)
-    ]  # fmt: skip
+    ]
 
 
 def test_commands_left_out_are_those_that_need_pods() -> None:

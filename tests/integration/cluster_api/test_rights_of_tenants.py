@@ -29,8 +29,11 @@ def rendered(api_server: ApiServer, folder: Path, namespace: str, **values: Any)
     words = [helm, "template", "penstock", str(ROOT / "helm" / "penstock"), "--namespace", namespace]
     done = subprocess.run(
         [*words, "--values", str(file), "--kube-version", "1.36.0"],
-        capture_output=True, text=True, check=True, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
     return [d for d in yaml.safe_load_all(done.stdout) if d]
 
 
@@ -56,8 +59,11 @@ class Tenants:
             "subresource": part,
             "name": name,
         }
-        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-                  "spec": {"user": user, "resourceAttributes": asked}}  # fmt: skip
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": user, "resourceAttributes": asked},
+        }
         answer = self.api.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
         return bool(answer["status"]["allowed"])
 
@@ -70,9 +76,13 @@ class Tenants:
 @pytest.fixture
 def tenants(api_server: ApiServer, api: Api, tmp_path: Path) -> Iterator[Tenants]:
     release, own, other = (api.new_namespace() for _ in range(3))
-    roles = [d for d in rendered(api_server, tmp_path, release, watchNamespaces=[own],
-                                  clusterId="test", rbac={"endingNamespaces": False})
-             if d["kind"] in ("ServiceAccount", "Role", "RoleBinding", "ClusterRole")]  # fmt: skip
+    roles = [
+        d
+        for d in rendered(
+            api_server, tmp_path, release, watchNamespaces=[own], clusterId="test", rbac={"endingNamespaces": False}
+        )
+        if d["kind"] in ("ServiceAccount", "Role", "RoleBinding", "ClusterRole")
+    ]
     for role in roles:
         api.apply(role)
     for user, level in (("ann", "edit"), ("vic", "view")):
@@ -81,17 +91,27 @@ def tenants(api_server: ApiServer, api: Api, tmp_path: Path) -> Iterator[Tenants
             (level, f"penstock:{release}:penstock:{level}", f"penstock:{release}:penstock:view")
         ):
             api.apply(
-                {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-                 "metadata": {"name": f"{user}-{number}", "namespace": own},
-                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-                 "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]}
-            )  # fmt: skip
+                {
+                    "apiVersion": "rbac.authorization.k8s.io/v1",
+                    "kind": "RoleBinding",
+                    "metadata": {"name": f"{user}-{number}", "namespace": own},
+                    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+                    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+                }
+            )
     api.apply(
-        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "pat", "namespace": own},
-         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
-                     "name": f"penstock:{release}:penstock:topic-policies"},
-         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "pat"}]}
-    )  # fmt: skip
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "pat", "namespace": own},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": f"penstock:{release}:penstock:topic-policies",
+            },
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "pat"}],
+        }
+    )
     yield Tenants(api, release, own, other)
     for role in roles:
         if role["kind"] == "ClusterRole":

@@ -36,9 +36,12 @@ PURPOSES = {
     "reset of a sink's offsets": (*ALWAYS, "sink", "reset of a sink's offsets"),
     "first start of a release": (*ALWAYS, "sink", "first start of a release"),
     "first start with a dead letter queue": (
-        *ALWAYS, "sink", "sink with a dead letter queue", "first start with a dead letter queue",
+        *ALWAYS,
+        "sink",
+        "sink with a dead letter queue",
+        "first start with a dead letter queue",
     ),
-}  # fmt: skip
+}
 """What is run, and the rows that it needs."""
 PODS = [row for row in ROWS if row.who == "pods"]
 OPERATOR = [row for row in ROWS if row.who == "operator"]
@@ -77,15 +80,25 @@ class Case:
     @property
     def names(self) -> dict[str, str]:
         """What the table's placeholders stand for."""
-        return {"<group.id>": "tenant", "<name>": self.name, "<status.storage.topic>": self.status,
-                "<offset.storage.topic>": self.offsets, "<errors.deadletterqueue.topic.name>": self.dead,
-                "each topic it writes to": self.topic, "each topic it creates": self.topic,
-                "each topic it reads": self.topic}  # fmt: skip
+        return {
+            "<group.id>": "tenant",
+            "<name>": self.name,
+            "<status.storage.topic>": self.status,
+            "<offset.storage.topic>": self.offsets,
+            "<errors.deadletterqueue.topic.name>": self.dead,
+            "each topic it writes to": self.topic,
+            "each topic it creates": self.topic,
+            "each topic it reads": self.topic,
+        }
 
     @property
     def worker(self) -> dict[str, str]:
-        return {**self.kafka.worker(self.user), "group.id": "tenant", "status.storage.topic": self.status,
-                "offset.storage.topic": self.offsets}  # fmt: skip
+        return {
+            **self.kafka.worker(self.user),
+            "group.id": "tenant",
+            "status.storage.topic": self.status,
+            "offset.storage.topic": self.offsets,
+        }
 
     def manifest(self) -> dict[str, Any]:
         lab = self.pods.lab
@@ -95,8 +108,12 @@ class Case:
             more = {"delivery.guarantee": guarantee, **(rule if "created by rule" in self.purpose else {})}
             return lab.source_manifest([["v"]], self.topic, name=self.name, **more)
         lab.produce(self.topic, "good", "bad")
-        queue_ = {"errors.deadletterqueue.topic.name": self.dead, "errors.tolerance": "all",
-                  "errors.deadletterqueue.topic.replication.factor": "1", "on": {"bad": {"do": "report"}}}  # fmt: skip
+        queue_ = {
+            "errors.deadletterqueue.topic.name": self.dead,
+            "errors.tolerance": "all",
+            "errors.deadletterqueue.topic.replication.factor": "1",
+            "on": {"bad": {"do": "report"}},
+        }
         return lab.sink_manifest(self.topic, name=self.name, **(queue_ if "dead letter" in self.purpose else {}))
 
     def run(self) -> str | None:

@@ -24,9 +24,12 @@ def make(kafka: str) -> Make:
     def made(**settings: str) -> dict[str, str]:
         topic = f"internal-{uuid.uuid4().hex[:8]}"
         Admin(ClientSettings(producer=client, consumer=client, admin=client)).ensure_compacted(
-            topic, partitions=1, replication_factor=1, named_by="offset.storage.topic",
+            topic,
+            partitions=1,
+            replication_factor=1,
+            named_by="offset.storage.topic",
             settings={name.replace("_", "."): value for name, value in settings.items()},
-        )  # fmt: skip
+        )
         of = ConfigResource(ResourceType.TOPIC, topic)
         asking = AdminClient({**client})
         return {n: e.value for n, e in asking.describe_configs([of])[of].result(30).items()}

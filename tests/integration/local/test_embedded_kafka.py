@@ -236,8 +236,10 @@ def test_folders_after_the_first_are_what_kafkas_tool_made_with_ids_of_their_own
         jvm = replace(jvm, jars=())  # the tool cannot run again
     made = [tmp_path / cluster / "topics" for cluster in clusters]
     assert len({(folder / "bootstrap.checkpoint").read_bytes() for folder in made}) == 1
-    ids = [dict(line.split("=") for line in (folder / "meta.properties").read_text().splitlines() if "=" in line)
-           for folder in made]  # fmt: skip
+    ids = [
+        dict(line.split("=") for line in (folder / "meta.properties").read_text().splitlines() if "=" in line)
+        for folder in made
+    ]
     assert [found.pop("cluster.id") for found in ids] == clusters
     assert len({found.pop("directory.id") for found in ids}) == 3
     assert ids == [{"node.id": "1", "version": "1"}] * 3
@@ -280,8 +282,11 @@ def test_a_cache_that_holds_only_jars_is_filled_by_the_first_start(
         produce(kafka.bootstrap_servers, "t", b"a")
     assert said == ["Preparing Kafka for quick starts (once)..."]
     assert sorted(found.name.partition("-")[0] for found in kafka_folder().iterdir()) == [
-        "classes", "formatted", "libs", "lock"
-    ]  # fmt: skip
+        "classes",
+        "formatted",
+        "libs",
+        "lock",
+    ]
 
 
 def test_where_the_cache_cannot_be_written_kafkas_tool_runs_each_time(

@@ -20,9 +20,16 @@ BOOM = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "tran
 def source(lab: Lab, folder: Path, blocks: str, **more: str) -> dict[str, Any]:
     config = {"value.converter": "StringConverter", **BOOM, **more}
     return manifest(
-        new_name(), "outside_sources:Outside", config, journal=lab.journal.path, topic=lab.topic(), folder=folder,
-        most=6_000, each=6_000, blocks=blocks,
-    )  # fmt: skip
+        new_name(),
+        "outside_sources:Outside",
+        config,
+        journal=lab.journal.path,
+        topic=lab.topic(),
+        folder=folder,
+        most=6_000,
+        each=6_000,
+        blocks=blocks,
+    )
 
 
 def assert_told(lab: Lab, name: str, task: Running, message: str) -> None:
@@ -49,9 +56,12 @@ def failing_sink(lab: Lab, blocks: str) -> tuple[str, Running]:
     topic = lab.topic()
     lab.produce(topic, *map(str, range(10)), "boom")
     config = {
-        "value.converter": "StringConverter", "topics": topic, "consumer.override.max.poll.records": "5",
-        "journal": lab.journal.path, "blocks": blocks,
-    }  # fmt: skip
+        "value.converter": "StringConverter",
+        "topics": topic,
+        "consumer.override.max.poll.records": "5",
+        "journal": lab.journal.path,
+        "blocks": blocks,
+    }
     return lab.start(manifest(new_name(), "blocking_sinks:BlockingSink", config))
 
 

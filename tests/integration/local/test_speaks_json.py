@@ -25,9 +25,13 @@ def test_every_line_is_json_through_a_dying_jvm_a_plugins_print_and_a_warning(
 ) -> None:
     (tmp_path / "lines").write_text("a\n")
     resource = manifest(
-        new_name(), "noisy_source:Noisy", file=tmp_path / "lines", topic=topic, spark="Eager",
+        new_name(),
+        "noisy_source:Noisy",
+        file=tmp_path / "lines",
+        topic=topic,
+        spark="Eager",
         restart={"onFailure": False},
-    )  # fmt: skip
+    )
     run = processes.run([resource], kafka, env={"PYTHONWARNINGS": "default"})
     run.await_log("Spark is up")
     run.jvms()[0].kill()
@@ -45,9 +49,13 @@ def test_a_failure_is_told_once_with_its_reason_and_the_last_line_says_it(
 ) -> None:
     (tmp_path / "lines").write_text("a\n")
     resource = manifest(
-        new_name(), "FileStreamSource", file=tmp_path / "lines", topic=topic, value_converter="ByteArrayConverter",
+        new_name(),
+        "FileStreamSource",
+        file=tmp_path / "lines",
+        topic=topic,
+        value_converter="ByteArrayConverter",
         restart={"onFailure": False},
-    )  # fmt: skip
+    )
     run = processes.run([resource], kafka)
     assert run.await_exit() == 1, run.last_words()
     said = lines(run)

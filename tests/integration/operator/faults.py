@@ -67,14 +67,25 @@ class Rule:
 
 
 def fail(
-    code: int, *, retry_after: float | None = None, reason: str = "Injected", message: str = "injected",
+    code: int,
+    *,
+    retry_after: float | None = None,
+    reason: str = "Injected",
+    message: str = "injected",
     details: Mapping[str, str] | None = None,
-) -> Fault:  # fmt: skip
+) -> Fault:
     """Answer with this status."""
 
     def fault(handler: "_Handler") -> bool:
-        status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message,
-                  "code": code, **({} if details is None else {"details": details})}  # fmt: skip
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "status": "Failure",
+            "reason": reason,
+            "message": message,
+            "code": code,
+            **({} if details is None else {"details": details}),
+        }
         handler.answer(
             code, json.dumps(status).encode(), {} if retry_after is None else {"Retry-After": str(retry_after)}
         )
@@ -170,13 +181,15 @@ class FaultProxy:
         self.kubeconfig.write_text(
             yaml.safe_dump(
                 {
-                    "apiVersion": "v1", "kind": "Config", "current-context": "faults",
+                    "apiVersion": "v1",
+                    "kind": "Config",
+                    "current-context": "faults",
                     "contexts": [{"name": "faults", "context": {"cluster": "faults", "user": "nobody"}}],
                     "clusters": [{"name": "faults", "cluster": {"server": self.url}}],
                     "users": [{"name": "nobody", "user": {}}],
                 }
             )
-        )  # fmt: skip
+        )
         threading.Thread(target=self._server.serve_forever, args=(0.1,), name="faults", daemon=True).start()
 
     def __enter__(self) -> Self:

@@ -52,8 +52,12 @@ def pod(name: str, **metadata: Any) -> dict[str, Any]:
 
 
 def status(state: str, **metadata: Any) -> dict[str, Any]:
-    return {"apiVersion": CONNECTOR.api_version, "kind": "Connector", "metadata": {"name": "orders", **metadata},
-            "status": {"state": state}}  # fmt: skip
+    return {
+        "apiVersion": CONNECTOR.api_version,
+        "kind": "Connector",
+        "metadata": {"name": "orders", **metadata},
+        "status": {"state": state},
+    }
 
 
 FORCE = {"fieldManager": "penstock", "force": "true"}
@@ -68,12 +72,28 @@ REQUESTS: Final = [
     Asked("read", "GET", CONFIG_MAP, "a"),
     Asked("merged", "PATCH", CONFIG_MAP, "a", {"data": {"a": None, "b": "2"}}, content_type=MERGE),
     Asked("merged with nothing new", "PATCH", CONFIG_MAP, "a", {"data": {"b": "2"}}, content_type=MERGE),
-    Asked("replaced at the version that was read", "PUT", CONFIG_MAP, "a",
-          config_map("a", data={"c": "3"}, metadata={"resourceVersion": "{version a}"})),
-    Asked("replaced at another version", "PUT", CONFIG_MAP, "a",
-          config_map("a", data={"c": "4"}, metadata={"resourceVersion": "1"})),
-    Asked("patched at another version", "PATCH", CONFIG_MAP, "a",
-          {"metadata": {"resourceVersion": "1"}, "data": {"c": "4"}}, content_type=MERGE),
+    Asked(
+        "replaced at the version that was read",
+        "PUT",
+        CONFIG_MAP,
+        "a",
+        config_map("a", data={"c": "3"}, metadata={"resourceVersion": "{version a}"}),
+    ),
+    Asked(
+        "replaced at another version",
+        "PUT",
+        CONFIG_MAP,
+        "a",
+        config_map("a", data={"c": "4"}, metadata={"resourceVersion": "1"}),
+    ),
+    Asked(
+        "patched at another version",
+        "PATCH",
+        CONFIG_MAP,
+        "a",
+        {"metadata": {"resourceVersion": "1"}, "data": {"c": "4"}},
+        content_type=MERGE,
+    ),
     Asked("deleted with another uid", "DELETE", CONFIG_MAP, "a", {"preconditions": {"uid": "no-such"}}),
     Asked("a plan", "POST", CONFIG_MAP, body=config_map("plan-1", immutable=True)),
     Asked("another plan", "POST", CONFIG_MAP, body=config_map("plan-2")),
@@ -85,19 +105,49 @@ REQUESTS: Final = [
     Asked("deleted with its uid", "DELETE", CONFIG_MAP, "a", {"preconditions": {"uid": "{uid a}"}}),
     Asked("gone", "GET", CONFIG_MAP, "a"),
     Asked("a Connector, whose status is not taken", "POST", CONNECTOR, body=connector(status={"state": "Running"})),
-    Asked("its status", "PATCH", CONNECTOR, "orders", status("Running", resourceVersion="{version orders}"), "status",
-          APPLY, FORCE),
-    Asked("its status at an earlier version", "PATCH", CONNECTOR, "orders", status("Paused", resourceVersion="1"),
-          "status", APPLY, FORCE),
+    Asked(
+        "its status",
+        "PATCH",
+        CONNECTOR,
+        "orders",
+        status("Running", resourceVersion="{version orders}"),
+        "status",
+        APPLY,
+        FORCE,
+    ),
+    Asked(
+        "its status at an earlier version",
+        "PATCH",
+        CONNECTOR,
+        "orders",
+        status("Paused", resourceVersion="1"),
+        "status",
+        APPLY,
+        FORCE,
+    ),
     Asked("the same status", "PATCH", CONNECTOR, "orders", status("Running"), "status", APPLY, FORCE),
-    Asked("the spec changes the generation", "PATCH", CONNECTOR, "orders", {"spec": {"tasksMax": 2}},
-          content_type=MERGE),
-    Asked("metadata do not", "PATCH", CONNECTOR, "orders", {"metadata": {"annotations": {"a": "b"}}},
-          content_type=MERGE),
-    Asked("the main resource does not change the status", "PATCH", CONNECTOR, "orders", {"status": {"state": "Failed"}},
-          content_type=MERGE),
-    Asked("a finalizer", "PATCH", CONNECTOR, "orders",
-          {"metadata": {"finalizers": [FINALIZER], "resourceVersion": "{version orders}"}}, content_type=MERGE),
+    Asked(
+        "the spec changes the generation", "PATCH", CONNECTOR, "orders", {"spec": {"tasksMax": 2}}, content_type=MERGE
+    ),
+    Asked(
+        "metadata do not", "PATCH", CONNECTOR, "orders", {"metadata": {"annotations": {"a": "b"}}}, content_type=MERGE
+    ),
+    Asked(
+        "the main resource does not change the status",
+        "PATCH",
+        CONNECTOR,
+        "orders",
+        {"status": {"state": "Failed"}},
+        content_type=MERGE,
+    ),
+    Asked(
+        "a finalizer",
+        "PATCH",
+        CONNECTOR,
+        "orders",
+        {"metadata": {"finalizers": [FINALIZER], "resourceVersion": "{version orders}"}},
+        content_type=MERGE,
+    ),
     Asked("a Connector deleted with another uid", "DELETE", CONNECTOR, "orders", {"preconditions": {"uid": "no-such"}}),
     Asked("deleted, and held", "DELETE", CONNECTOR, "orders", {"propagationPolicy": "Background"}),
     Asked("deleted once more", "DELETE", CONNECTOR, "orders"),
@@ -105,8 +155,16 @@ REQUESTS: Final = [
     Asked("its status while it is held", "PATCH", CONNECTOR, "orders", status("Stopped"), "status", APPLY, FORCE),
     Asked("let go", "PATCH", CONNECTOR, "orders", {"metadata": {"finalizers": []}}, content_type=MERGE),
     Asked("a Connector that is gone", "GET", CONNECTOR, "orders"),
-    Asked("the status of one that is gone", "PATCH", CONNECTOR, "orders", status("Stopped", resourceVersion="1"),
-          "status", APPLY, FORCE),
+    Asked(
+        "the status of one that is gone",
+        "PATCH",
+        CONNECTOR,
+        "orders",
+        status("Stopped", resourceVersion="1"),
+        "status",
+        APPLY,
+        FORCE,
+    ),
     Asked("a Connector once more", "POST", CONNECTOR, body=connector()),
     Asked("that nothing holds", "DELETE", CONNECTOR, "orders"),
     Asked("a pod", "POST", POD, body=pod("orders-0-1")),
@@ -117,7 +175,7 @@ REQUESTS: Final = [
     Asked("deleted while it is held", "DELETE", POD, "orders-0-2"),
     Asked("let go at last", "PATCH", POD, "orders-0-2", {"metadata": {"finalizers": None}}, content_type=MERGE),
     Asked("no pods", "GET", POD),
-]  # fmt: skip
+]
 
 
 class Client:
@@ -140,10 +198,16 @@ class Client:
         path = asked.kind.path(space, asked.name or None, asked.subresource)
         return self.essence(
             self.server.request(
-                asked.method, asked.kind, path, asked.what, body=body, content_type=asked.content_type,
-                query=asked.query, accept=asked.accept,
+                asked.method,
+                asked.kind,
+                path,
+                asked.what,
+                body=body,
+                content_type=asked.content_type,
+                query=asked.query,
+                accept=asked.accept,
             )
-        )  # fmt: skip
+        )
 
     def essence(self, answer: Answer) -> dict[str, Any]:
         if not answer.body.startswith(b"{"):
@@ -151,8 +215,12 @@ class Client:
         document = json.loads(answer.body)
         if document.get("kind") == "Status" and document["status"] == "Failure":
             details = {k: v for k, v in document.get("details", {}).items() if k in ("name", "kind", "group")}
-            return {"code": answer.code, "reason": document["reason"], "details": details,
-                    "message": self._plain(document["message"])}  # fmt: skip
+            return {
+                "code": answer.code,
+                "reason": document["reason"],
+                "details": details,
+                "message": self._plain(document["message"]),
+            }
         if document.get("kind") == "Status":  # some deletions are answered with it in place of the object
             return {"code": answer.code, "deleted": document["details"]["name"]}
         if "items" in document:

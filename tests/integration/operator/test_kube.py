@@ -46,8 +46,18 @@ def pod(namespace: str, name: str = "orders-in-0-1") -> dict[str, Any]:
 
 
 def running(kind: str, **more: Any) -> dict[str, Any]:
-    return {"conditions": [{"type": "Ready", "status": "True", "reason": kind, "message": "",
-                            "lastTransitionTime": "2026-01-01T00:00:00Z"}], **more}  # fmt: skip
+    return {
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": "True",
+                "reason": kind,
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+        ],
+        **more,
+    }
 
 
 def test_an_object_is_made_once_read_and_deleted(kube: Kube, namespace: str) -> None:
@@ -167,9 +177,14 @@ def test_a_status_is_written_over_what_changed_since_it_was_read(
 
     def write() -> object:
         return kube.apply_status(
-            CONNECTOR, namespace, "orders-in", running("Running"), uid=meta["uid"], manager="penstock",
+            CONNECTOR,
+            namespace,
+            "orders-in",
+            running("Running"),
+            uid=meta["uid"],
+            manager="penstock",
             resource_version=meta["resourceVersion"],
-        )  # fmt: skip
+        )
 
     api.merge(made, {"metadata": {"labels": {"team": "a"}}})
     assert write() is not None
@@ -234,8 +249,12 @@ def test_a_namespace_that_ends_is_told_apart(kube: Kube, api: Api, namespace: st
 
 
 def test_a_used_up_quota_is_told_apart(kube: Kube, api: Api, namespace: str) -> None:
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"namespace": namespace, "name": "none"},
-             "spec": {"hard": {"pods": "0"}}}  # fmt: skip
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"namespace": namespace, "name": "none"},
+        "spec": {"hard": {"pods": "0"}},
+    }
     api.create(quota)
     api.merge(quota, {"status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}}, "status")
     refused = _refused_soon(lambda: kube.create(pod(namespace)))
@@ -420,11 +439,13 @@ def _kubeconfig(folder: Path, server: str) -> Path:
     path.write_text(
         yaml.safe_dump(
             {
-                "apiVersion": "v1", "kind": "Config", "current-context": "c",
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "c",
                 "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
                 "clusters": [{"name": "c", "cluster": {"server": server}}],
                 "users": [{"name": "u", "user": {}}],
             }
         )
-    )  # fmt: skip
+    )
     return path

@@ -184,9 +184,13 @@ def test_records_of_a_connector_that_went_while_nobody_watched_are_looked_at(
 
     ours = f"{namespace}/penstock"
     put(
-        kafka, topic, claim("ours", ours, "here"), claim("theirs", "another/penstock", "here"),
-        claim("elsewhere", ours, "another"), claim("anywhere", ours, None),
-    )  # fmt: skip
+        kafka,
+        topic,
+        claim("ours", ours, "here"),
+        claim("theirs", "another/penstock", "here"),
+        claim("elsewhere", ours, "another"),
+        claim("anywhere", ours, None),
+    )
     running = begin().until_ready()
     assert running.key() == Key(namespace, "ours")
     with pytest.raises(queue.Empty):
@@ -277,9 +281,16 @@ def process(
     def start(**changes: Any) -> subprocess.Popen[str]:
         (tmp_path / "operator.yaml").write_text(yaml.safe_dump({**document(kafka, topic, namespace), **changes}))
         command = [
-            sys.executable, "-m", "penstock_operator", "--config", str(tmp_path / "operator.yaml"),
-            "--key", str(tmp_path / "key"), "--kubeconfig", str(api_server.kubeconfig),
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "penstock_operator",
+            "--config",
+            str(tmp_path / "operator.yaml"),
+            "--key",
+            str(tmp_path / "key"),
+            "--kubeconfig",
+            str(api_server.kubeconfig),
+        ]
         made.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path))
         return made[-1]
 

@@ -19,17 +19,24 @@ from ..cluster_api.api import Api, ApiRefused
 
 def _settings(level: str) -> Settings:
     return Settings.of(
-        {"release": {"name": "penstock", "namespace": "penstock-system"}, "worker": {"bootstrap.servers": "k:1"},
-         "images": {"runtime": "r:1"}, "podSecurity": {"level": level}}
-    )  # fmt: skip
+        {
+            "release": {"name": "penstock", "namespace": "penstock-system"},
+            "worker": {"bootstrap.servers": "k:1"},
+            "images": {"runtime": "r:1"},
+            "podSecurity": {"level": level},
+        }
+    )
 
 
 def _connector(template: dict[str, Any], namespace: str) -> Connector:
     return Connector.read(
-        {"apiVersion": "penstock.dev/v1alpha1", "kind": "Connector",
-         "metadata": {"name": "orders-in", "namespace": namespace, "uid": "0b1a4b0e-0000-4000-8000-000000000000"},
-         "spec": {"class": "FileStreamSource", "template": template}}
-    )  # fmt: skip
+        {
+            "apiVersion": "penstock.dev/v1alpha1",
+            "kind": "Connector",
+            "metadata": {"name": "orders-in", "namespace": namespace, "uid": "0b1a4b0e-0000-4000-8000-000000000000"},
+            "spec": {"class": "FileStreamSource", "template": template},
+        }
+    )
 
 
 @pytest.mark.parametrize("level", ["Baseline", "Restricted"])

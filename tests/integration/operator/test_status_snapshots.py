@@ -283,9 +283,16 @@ def test_a_follower_reads_a_topic_that_was_made_anew_from_its_beginning(world: W
 
 def test_the_operator_tells_the_greatest_generation_that_a_report_names(world: World) -> None:
     report = Report(
-        connector=NAME, connector_uid="u", pod_uid="p", task=0, standing=Standing(generation=5_000, plan="x"),
-        incarnation=1, state="RUNNING", acted=1, since=0,
-    )  # fmt: skip
+        connector=NAME,
+        connector_uid="u",
+        pod_uid="p",
+        task=0,
+        standing=Standing(generation=5_000, plan="x"),
+        incarnation=1,
+        state="RUNNING",
+        acted=1,
+        since=0,
+    )
     put(world.servers, world.topic, (report_key(NAME, 0), report.to_value()))
     assert world.prepare(world.snapshot()).generation == 5_001
 

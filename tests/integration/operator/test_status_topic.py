@@ -116,9 +116,16 @@ def put(servers: str, topic: str, *entries: tuple[bytes, bytes | None]) -> None:
 
 def report(task: int = 0, state: str = "RUNNING", name: str = NAME) -> tuple[bytes, bytes]:
     value = Report(
-        connector=name, connector_uid="u", pod_uid="p", task=task, standing=Standing(generation=1, plan="x"),
-        incarnation=1, state=state, acted=1, since=0,
-    )  # fmt: skip
+        connector=name,
+        connector_uid="u",
+        pod_uid="p",
+        task=task,
+        standing=Standing(generation=1, plan="x"),
+        incarnation=1,
+        state=state,
+        acted=1,
+        since=0,
+    )
     return report_key(name, task), value.to_value()
 
 
@@ -344,13 +351,16 @@ def secured(servers: str, topic: str, secrets: Path, password: str) -> Settings:
         {
             "release": {"name": "penstock", "namespace": "ns"},
             "worker": {
-                "bootstrap.servers": servers, "status.storage.topic": topic, "security.protocol": "SASL_PLAINTEXT",
-                "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas,
+                "bootstrap.servers": servers,
+                "status.storage.topic": topic,
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN",
+                "sasl.jaas.config": jaas,
             },
             "images": {"runtime": "r:1"},
         },
         secrets,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.slow
@@ -374,9 +384,14 @@ def test_a_topic_that_may_not_be_read_is_told_with_what_is_needed(tmp_path: Path
     with secured_kafka(tmp_path / "sasl", {USER: PASSWORD}, without_acls=True) as broker:
         make(broker.plain, topic)
         deny = AclBinding(
-            ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{USER}", "*", AclOperation.ALL,
+            ResourceType.TOPIC,
+            topic,
+            ResourcePatternType.LITERAL,
+            f"User:{USER}",
+            "*",
+            AclOperation.ALL,
             AclPermissionType.DENY,
-        )  # fmt: skip
+        )
         client = admin(broker.plain)
         for future in client.create_acls([deny]).values():
             future.result(30)

@@ -56,10 +56,13 @@ class Watcher:
             KINDS, namespaces, on_gap=lambda: self.gaps.put(None), on_listed=lambda: self.listed.put(None)
         )
         self.watching = KopfWatch(
-            self.kube.server, settings, EventKeys(self.index, self.keys.put, self.keys.put), deliver=self._deliver,
+            self.kube.server,
+            settings,
+            EventKeys(self.index, self.keys.put, self.keys.put),
+            deliver=self._deliver,
             kinds=KINDS,
             health=self.streams,
-        )  # fmt: skip
+        )
         self.watching.start(lambda: self.ended.put(None))
 
     def _deliver(self, told: Callable[[Event], None], event: Event) -> None:

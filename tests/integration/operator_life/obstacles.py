@@ -21,8 +21,14 @@ def quota(site: Site, resource: str, *, room: int = 0) -> list[Json]:
     """So many more of a resource than there are, and no more."""
     there = len(site.api.list("v1", {"configmaps": "ConfigMap", "pods": "Pod"}[resource], site.namespace))
     meta = {"name": "full", "namespace": site.namespace}
-    return [{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta,
-             "spec": {"hard": {f"count/{resource}": str(there + room)}}}]  # fmt: skip
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": meta,
+            "spec": {"hard": {f"count/{resource}": str(there + room)}},
+        }
+    ]
 
 
 def policy(site: Site, resource: str, labels: Labels = NONE) -> list[Json]:
@@ -32,13 +38,26 @@ def policy(site: Site, resource: str, labels: Labels = NONE) -> list[Json]:
     api, name = "admissionregistration.k8s.io/v1", f"no-{site.namespace}"
     own = {"matchLabels": {"kubernetes.io/metadata.name": site.namespace}}
     return [
-        {"apiVersion": api, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
-         "spec": {"matchConstraints": {"resourceRules": [rule]},
-                  "validations": [{"expression": "false", "message": "not on Fridays"}]}},
-        {"apiVersion": api, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
-         "spec": {"policyName": name, "validationActions": ["Deny"],
-                  "matchResources": {"namespaceSelector": own, "objectSelector": {"matchLabels": dict(labels)}}}},
-    ]  # fmt: skip
+        {
+            "apiVersion": api,
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": name},
+            "spec": {
+                "matchConstraints": {"resourceRules": [rule]},
+                "validations": [{"expression": "false", "message": "not on Fridays"}],
+            },
+        },
+        {
+            "apiVersion": api,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": name},
+            "spec": {
+                "policyName": name,
+                "validationActions": ["Deny"],
+                "matchResources": {"namespaceSelector": own, "objectSelector": {"matchLabels": dict(labels)}},
+            },
+        },
+    ]
 
 
 def webhook(site: Site, resource: str, labels: Labels = NONE) -> list[Json]:
@@ -47,13 +66,25 @@ def webhook(site: Site, resource: str, labels: Labels = NONE) -> list[Json]:
     rule = {"apiGroups": [group], "apiVersions": [version], "operations": ["CREATE", "UPDATE"], "resources": [resource]}
     own = {"matchLabels": {"kubernetes.io/metadata.name": site.namespace}}
     return [
-        {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
-         "metadata": {"name": f"away-{site.namespace}"},
-         "webhooks": [{"name": "away.example.com", "rules": [rule], "namespaceSelector": own, "failurePolicy": "Fail",
-                       "objectSelector": {"matchLabels": dict(labels)},
-                       "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"}, "sideEffects": "None",
-                       "admissionReviewVersions": ["v1"], "timeoutSeconds": 2}]},
-    ]  # fmt: skip
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": f"away-{site.namespace}"},
+            "webhooks": [
+                {
+                    "name": "away.example.com",
+                    "rules": [rule],
+                    "namespaceSelector": own,
+                    "failurePolicy": "Fail",
+                    "objectSelector": {"matchLabels": dict(labels)},
+                    "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"},
+                    "sideEffects": "None",
+                    "admissionReviewVersions": ["v1"],
+                    "timeoutSeconds": 2,
+                }
+            ],
+        },
+    ]
 
 
 @contextmanager

@@ -117,9 +117,13 @@ def test_a_pod_that_vanishes_is_replaced_at_once(site: Site) -> None:
     site.check()
 
 
-@pytest.mark.parametrize(("code", "cause"), [
-    (ExitCode.STALLED, "The task's loop has stood still"), (137, "its process stood still, and was killed"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        (ExitCode.STALLED, "The task's loop has stood still"),
+        (137, "its process stood still, and was killed"),
+    ],
+)
 def test_a_task_that_fails_its_health_check_is_replaced_with_the_cause(site: Site, code: int, cause: str) -> None:
     site.operator().start()
     site.create("orders", restart={"onFailure": False})
@@ -176,14 +180,17 @@ def test_annotations_restart_once_per_token_and_stay(site: Site) -> None:
     site.until("orders", lambda b: [t["incarnation"] for t in b["status"]["tasks"]] == [2, 3], "both anew")
     body = site.settled("orders")
     assert [(a["action"], a["token"], a["result"]) for a in body["status"]["restartActions"]] == [
-        ("restart-tasks", "a", "Succeeded"), ("restart", "b", "Succeeded")
-    ]  # fmt: skip
+        ("restart-tasks", "a", "Succeeded"),
+        ("restart", "b", "Succeeded"),
+    ]
     site.annotate("orders", restart_failed="c")
     body = site.until("orders", lambda b: len(b["status"]["restartActions"]) == 3, "the third is handled")
     assert lives() == [2, 3]
     assert body["metadata"]["annotations"] == {
-        "penstock.dev/restart-tasks": "a 1", "penstock.dev/restart": "b", "penstock.dev/restart-failed": "c",
-    }  # fmt: skip
+        "penstock.dev/restart-tasks": "a 1",
+        "penstock.dev/restart": "b",
+        "penstock.dev/restart-failed": "c",
+    }
     site.check()
 
 

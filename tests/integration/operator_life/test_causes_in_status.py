@@ -66,20 +66,41 @@ def refusals(proxy: Proxy, method: str, *ends: str) -> Callable[[], int]:
 @pytest.mark.parametrize(
     ("make", "resource", "words"),
     [
-        pytest.param(lambda s: quota(s, "configmaps", room=1), "configmaps", ("False QuotaExceeded", "ResourceQuota"),
-                     id="quota-when-a-plan-is-kept"),
-        pytest.param(lambda s: quota(s, "configmaps"), "configmaps", ("False QuotaExceeded", "count/configmaps"),
-                     id="quota-when-something-is-asked"),
-        pytest.param(lambda s: policy(s, "configmaps"), "configmaps", ("False AdmissionDenied", "not on Fridays"),
-                     id="policy-at-configmaps"),
-        pytest.param(lambda s: webhook(s, "configmaps"), "configmaps", ("False AdmissionUnavailable", "refused"),
-                     id="webhook-that-is-away-at-configmaps"),
-        pytest.param(lambda s: policy(s, "pods"), "pods", ("False AdmissionDenied", "not on Fridays"),
-                     id="policy-at-pods"),
-        pytest.param(lambda s: webhook(s, "pods"), "pods", ("False AdmissionUnavailable", "refused"),
-                     id="webhook-that-is-away-at-pods"),
+        pytest.param(
+            lambda s: quota(s, "configmaps", room=1),
+            "configmaps",
+            ("False QuotaExceeded", "ResourceQuota"),
+            id="quota-when-a-plan-is-kept",
+        ),
+        pytest.param(
+            lambda s: quota(s, "configmaps"),
+            "configmaps",
+            ("False QuotaExceeded", "count/configmaps"),
+            id="quota-when-something-is-asked",
+        ),
+        pytest.param(
+            lambda s: policy(s, "configmaps"),
+            "configmaps",
+            ("False AdmissionDenied", "not on Fridays"),
+            id="policy-at-configmaps",
+        ),
+        pytest.param(
+            lambda s: webhook(s, "configmaps"),
+            "configmaps",
+            ("False AdmissionUnavailable", "refused"),
+            id="webhook-that-is-away-at-configmaps",
+        ),
+        pytest.param(
+            lambda s: policy(s, "pods"), "pods", ("False AdmissionDenied", "not on Fridays"), id="policy-at-pods"
+        ),
+        pytest.param(
+            lambda s: webhook(s, "pods"),
+            "pods",
+            ("False AdmissionUnavailable", "refused"),
+            id="webhook-that-is-away-at-pods",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_edit_that_the_cluster_lets_nothing_come_of_says_why_and_ends_no_task(
     site: Site, proxy: Proxy, make: Callable[[Site], list[Json]], resource: str, words: tuple[str, ...]
 ) -> None:

@@ -17,14 +17,24 @@ OLD = "2020-01-01T00:00:00Z"
 
 
 def claim_of(
-    site: Site, *, cluster: str | None, name: str = "far", created: str = OLD, uid: str = "uid-elsewhere",
+    site: Site,
+    *,
+    cluster: str | None,
+    name: str = "far",
+    created: str = OLD,
+    uid: str = "uid-elsewhere",
     installation: str | None = None,
-) -> Claim:  # fmt: skip
+) -> Claim:
     """What a release of this one's name and namespace says that it owns, in another cluster."""
     return Claim(
-        connector_uid=uid, namespace=site.namespace, name=name, created=created,
-        operator=f"{site.namespace}/penstock", cluster=cluster, installation=installation,
-    )  # fmt: skip
+        connector_uid=uid,
+        namespace=site.namespace,
+        name=name,
+        created=created,
+        operator=f"{site.namespace}/penstock",
+        cluster=cluster,
+        installation=installation,
+    )
 
 
 def stand(site: Site, name: str, claim: Claim) -> list[bytes]:
@@ -139,9 +149,13 @@ def test_of_two_releases_that_watch_one_namespace_one_leaves_it_to_the_other(mak
     second.stop()
     second.start()
     site.until(
-        "orders-1", lambda b: any(p["metadata"]["labels"]["penstock.dev/operator"] == f"{two}.two"
-                                  for p in site.kubelet.alive(site.key("orders-1"))), "taken over",
-    )  # fmt: skip
+        "orders-1",
+        lambda b: any(
+            p["metadata"]["labels"]["penstock.dev/operator"] == f"{two}.two"
+            for p in site.kubelet.alive(site.key("orders-1"))
+        ),
+        "taken over",
+    )
     site.settled("orders-1")
 
 

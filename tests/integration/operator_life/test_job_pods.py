@@ -119,9 +119,11 @@ def test_a_pod_that_the_namespace_refuses_is_tried_more_and_more_seldom_and_agai
     site: Site, proxy: Proxy
 ) -> None:
     limits = {
-        "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small", "namespace": site.namespace},
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "small", "namespace": site.namespace},
         "spec": {"limits": [{"type": "Pod", "max": {"memory": "64Mi"}}]},
-    }  # fmt: skip
+    }
     site.api.create(limits)
     site.operator(proxy.kubeconfig).start()
     site.create("orders")

@@ -84,9 +84,13 @@ def test_a_fresh_connector_starts_only_once_its_name_is_known_to_be_free(
     records = site.kubelet.records
     records.make()
     foreign = Claim(
-        connector_uid="x", namespace="elsewhere", name="orders", created="2020-01-01T00:00:00Z",
-        operator="elsewhere/penstock", cluster="elsewhere",
-    )  # fmt: skip
+        connector_uid="x",
+        namespace="elsewhere",
+        name="orders",
+        created="2020-01-01T00:00:00Z",
+        operator="elsewhere/penstock",
+        cluster="elsewhere",
+    )
     records.write(claim_key("taken"), foreign.to_value())
     records.until(lambda: records.claim("taken"), "the claim")
     own_kafka.kill()

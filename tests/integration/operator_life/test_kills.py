@@ -27,9 +27,13 @@ def killed_after(count: int, operator: OperatorProcess, proxy: Proxy) -> Iterato
 
 
 def every_write(
-    site: Site, proxy: Proxy, before: Callable[[int], object], stage: Callable[[int], object],
-    is_done: Callable[[int], bool], check: Callable[[int], object],
-) -> int:  # fmt: skip
+    site: Site,
+    proxy: Proxy,
+    before: Callable[[int], object],
+    stage: Callable[[int], object],
+    is_done: Callable[[int], bool],
+    check: Callable[[int], object],
+) -> int:
     """Go through a stage again and again, killed after one write more each time; how many writes it has."""
     operator = site.operator(proxy.kubeconfig).start()
     for count in range(1, _MOST):
@@ -80,9 +84,13 @@ def test_it_is_killed_while_it_rolls_a_change_out(site: Site, proxy: Proxy) -> N
         assert len(site.kubelet.alive(site.key("orders"))) == 2
 
     writes = every_write(
-        site, proxy, lambda _: site.settled("orders", seconds=120),
-        lambda n: site.change("orders", config={"file": f"/data/{n}"}), lambda _: is_settled(site.seen("orders")), check,
-    )  # fmt: skip
+        site,
+        proxy,
+        lambda _: site.settled("orders", seconds=120),
+        lambda n: site.change("orders", config={"file": f"/data/{n}"}),
+        lambda _: is_settled(site.seen("orders")),
+        check,
+    )
     assert writes >= 8
 
 
@@ -96,9 +104,13 @@ def test_it_is_killed_while_the_number_of_tasks_changes(site: Site, proxy: Proxy
         assert len(site.get("orders")["status"]["tasks"]) == count_of(n) == len(site.kubelet.alive(site.key("orders")))
 
     writes = every_write(
-        site, proxy, lambda _: site.settled("orders", seconds=120),
-        lambda n: site.change("orders", tasksMax=count_of(n)), lambda _: is_settled(site.seen("orders")), check,
-    )  # fmt: skip
+        site,
+        proxy,
+        lambda _: site.settled("orders", seconds=120),
+        lambda n: site.change("orders", tasksMax=count_of(n)),
+        lambda _: is_settled(site.seen("orders")),
+        check,
+    )
     assert writes >= 8
 
 
@@ -113,9 +125,13 @@ def test_it_is_killed_while_it_stops_a_connector(site: Site, proxy: Proxy) -> No
         assert site.kubelet.alive(site.key("orders")) == []
 
     writes = every_write(
-        site, proxy, before, lambda _: site.change("orders", state="Stopped"),
-        lambda _: is_settled(site.seen("orders"), "Stopped"), check,
-    )  # fmt: skip
+        site,
+        proxy,
+        before,
+        lambda _: site.change("orders", state="Stopped"),
+        lambda _: is_settled(site.seen("orders"), "Stopped"),
+        check,
+    )
     assert writes >= 3
 
 
@@ -131,9 +147,13 @@ def test_it_is_killed_while_it_lets_go_of_a_connector_with_reset(site: Site, pro
         assert resets
 
     writes = every_write(
-        site, proxy, before, lambda n: site.delete(f"c{n}"),
-        lambda n: site.key(f"c{n}") not in site.connectors.objects, check,
-    )  # fmt: skip
+        site,
+        proxy,
+        before,
+        lambda n: site.delete(f"c{n}"),
+        lambda n: site.key(f"c{n}") not in site.connectors.objects,
+        check,
+    )
     assert writes >= 5
 
 
@@ -151,9 +171,13 @@ def test_it_is_killed_while_an_annotation_is_followed(site: Site, proxy: Proxy) 
         assert seen[-1] == [i + 1 for i in seen[-2]]
 
     writes = every_write(
-        site, proxy, lambda _: site.settled("orders", seconds=120),
-        lambda n: site.annotate("orders", restart_tasks=f"t{n} 0,1"), is_done, check,
-    )  # fmt: skip
+        site,
+        proxy,
+        lambda _: site.settled("orders", seconds=120),
+        lambda n: site.annotate("orders", restart_tasks=f"t{n} 0,1"),
+        is_done,
+        check,
+    )
     assert writes >= 4
 
 

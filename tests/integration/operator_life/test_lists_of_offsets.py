@@ -60,8 +60,14 @@ def test_a_map_of_somebody_else_stays_as_it_is(site: Site) -> None:
     site.operator().start()
     site.create("orders", state="Stopped")
     site.settled("orders", "Stopped")
-    site.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME, "namespace": site.namespace},
-                     "data": {"offsets.json": "mine"}})  # fmt: skip
+    site.api.create(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": NAME, "namespace": site.namespace},
+            "data": {"offsets.json": "mine"},
+        }
+    )
     before = list_map(site)
     site.annotate("orders", list_offsets="l1")
     entry = done(site, "l1")
@@ -109,8 +115,11 @@ def test_an_operator_that_is_killed_after_any_write_lists_once(site: Site, proxy
         assert [a for _, a in site.kubelet.jobs].count(Action.LIST_OFFSETS) == n
 
     writes = every_write(
-        site, proxy, lambda _: site.settled("orders", "Stopped", seconds=120),
+        site,
+        proxy,
+        lambda _: site.settled("orders", "Stopped", seconds=120),
         lambda n: site.annotate("orders", list_offsets=f"l{n}"),
-        lambda n: entry_of(site.seen("orders") or {}, f"l{n}").get("result") == "Succeeded" and is_quiet(site), check,
-    )  # fmt: skip
+        lambda n: entry_of(site.seen("orders") or {}, f"l{n}").get("result") == "Succeeded" and is_quiet(site),
+        check,
+    )
     assert writes >= 5

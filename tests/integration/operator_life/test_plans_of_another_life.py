@@ -12,9 +12,10 @@ def left(site: Site, role: str) -> list[Json]:
     """ConfigMaps of the operator for that."""
     found = site.api.list("v1", "ConfigMap", site.namespace)
     return [
-        {"apiVersion": "v1", "kind": "ConfigMap", **c} for c in found
+        {"apiVersion": "v1", "kind": "ConfigMap", **c}
+        for c in found
         if (c["metadata"].get("labels") or {}).get("penstock.dev/role") == role
-    ]  # fmt: skip
+    ]
 
 
 def owned(site: Site, body: Json) -> None:

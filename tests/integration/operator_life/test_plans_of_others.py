@@ -14,17 +14,22 @@ def test_hundreds_of_configmaps_labelled_as_plans_neither_stop_their_connector_n
     site.create("orders")
     site.settled("orders")
     (plan,) = (
-        c for c in site.api.list("v1", "ConfigMap", site.namespace)
+        c
+        for c in site.api.list("v1", "ConfigMap", site.namespace)
         if (c["metadata"].get("labels") or {}).get("penstock.dev/role") == "plan"
-    )  # fmt: skip
+    )
     pods = set(site.kubelet.pods.objects)
     deep = '{"hash": ' + "[" * 100_000 + "]" * 100_000 + "}"
     for n in range(200):
         text = deep if n % 2 else json.dumps({"hash": "x" * 300_000})
-        site.api.create({
-            "apiVersion": "v1", "kind": "ConfigMap", "data": {"plan.json": text},
-            "metadata": {"name": f"a-{n}", "namespace": site.namespace, "labels": plan["metadata"]["labels"]},
-        })  # fmt: skip
+        site.api.create(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "data": {"plan.json": text},
+                "metadata": {"name": f"a-{n}", "namespace": site.namespace, "labels": plan["metadata"]["labels"]},
+            }
+        )
     operator.stop()
     operator = site.operator().start().ready()
     site.change("orders", state="Paused")

@@ -224,8 +224,11 @@ def test_it_waits_for_the_pod_of_an_earlier_connector_of_the_name(life: Site, la
 def test_a_member_of_a_sinks_group_refuses_it_and_is_named(life: Site, lab: Lab) -> None:
     topic, name = lab.topic(), f"{life.namespace}.orders"
     lab.produce(topic, "a")
-    life.create("orders", **{"class": "scripted_sinks:RecordingSink"}, config={
-        **TEXT, "journal": lab.journal.path, "topics": topic})  # fmt: skip
+    life.create(
+        "orders",
+        **{"class": "scripted_sinks:RecordingSink"},
+        config={**TEXT, "journal": lab.journal.path, "topics": topic},
+    )
     lab.wait_committed(name, topic, 1)
     life.change("orders", state="Stopped")
     life.settled("orders", "Stopped", seconds=120)
@@ -267,10 +270,13 @@ def test_an_operator_that_is_killed_after_any_write_resets_once(site: Site, prox
         assert pods[-1] == n
 
     writes = every_write(
-        site, proxy, lambda _: site.settled("orders", "Stopped", seconds=120),
+        site,
+        proxy,
+        lambda _: site.settled("orders", "Stopped", seconds=120),
         lambda n: site.annotate("orders", reset_offsets=f"r{n}"),
-        lambda n: entry_of(site.seen("orders") or {}, f"r{n}").get("result") == "Succeeded" and is_quiet(site), check,
-    )  # fmt: skip
+        lambda n: entry_of(site.seen("orders") or {}, f"r{n}").get("result") == "Succeeded" and is_quiet(site),
+        check,
+    )
     assert writes >= 4
 
 

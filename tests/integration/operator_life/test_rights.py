@@ -55,8 +55,12 @@ def replace_plan(site: Site) -> None:
 
 def whole_life(site: Site) -> None:
     """Everything that the operator ever does."""
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": site.namespace},
-              "stringData": {"password": "a"}}  # fmt: skip
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "db", "namespace": site.namespace},
+        "stringData": {"password": "a"},
+    }
     for resource in (plugin_version(site), policy(site, RULES)):
         site.api.create(resource)
         observed(site, resource)
@@ -79,8 +83,12 @@ def whole_life(site: Site) -> None:
     site.annotate("orders", restart="a")
     site.until("orders", lambda b: b["status"].get("restartActions"), "restarted")
     site.settled("orders")
-    foreign = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "others-0-1", "namespace": site.namespace},
-               "spec": {"containers": [{"name": "c", "image": "x"}]}}  # fmt: skip
+    foreign = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "others-0-1", "namespace": site.namespace},
+        "spec": {"containers": [{"name": "c", "image": "x"}]},
+    }
     site.api.create(foreign)
     site.create("others")
     site.until("others", lambda b: "others-0-1" in condition(b, "Ready"), "a pod of that name is there")

@@ -107,8 +107,9 @@ def test_an_edit_under_which_two_connectors_fail_stops_there_and_a_correction_ge
     site.api.merge(policy(site, RULES), {"spec": limited("other")})
     site.connectors.until(
         lambda all_: sum(condition(b, "UpdatePending").startswith("True RolloutStopped") for b in all_.values()) == 3,
-        "it stops", 120,
-    )  # fmt: skip
+        "it stops",
+        120,
+    )
     failed = [n for n in connectors if not condition(site.get(n), "Ready").startswith("True Running")]
     assert len(failed) == 2
     for name in failed:

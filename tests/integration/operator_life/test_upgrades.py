@@ -168,8 +168,9 @@ def test_an_image_whose_tasks_fail_stops_after_two_and_a_rollback_takes_them_bac
     operator = upgraded(site, operator, NEW)
     site.connectors.until(
         lambda all_: sum(condition(b, "UpdatePending").startswith("True RolloutStopped") for b in all_.values()) == 4,
-        "it stops", 120,
-    )  # fmt: skip
+        "it stops",
+        120,
+    )
     still = [n for n in [*connectors, "own"] if images(site, n) == [OLD]]
     assert len(still) == 4
     assert all(condition(site.get(n), "Ready").startswith("True Running") for n in still)
@@ -301,9 +302,10 @@ def as_an_earlier_release_left_it(site: Site, name: str) -> None:
     """Its plans held no shape, its pods another mark."""
     body = site.get(name)
     plan = next(
-        c for c in site.api.list("v1", "ConfigMap", site.namespace)
+        c
+        for c in site.api.list("v1", "ConfigMap", site.namespace)
         if "plan.json" in (c.get("data") or {}) and c["metadata"]["labels"][names.CONNECTOR_LABEL] == name
-    )  # fmt: skip
+    )
     about = json.loads(plan["data"]["plan.json"])
     about["hash"] = about["asked"]
     for later in ("asked", "shape", "restarted", "digests"):

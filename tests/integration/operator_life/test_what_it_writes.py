@@ -39,8 +39,12 @@ def test_whoever_watches_only_reads(site: Site, proxy: Proxy) -> None:
     watching = [r for r in proxy.requests if r.watches]
     assert {r.method for r in watching} == {"GET"}
     assert {r.path.rpartition("/")[2] for r in watching if "watch=" in r.query} == {
-        "connectors", "pods", "secrets", "topiccreationpolicies", "pluginversions",
-    }  # fmt: skip
+        "connectors",
+        "pods",
+        "secrets",
+        "topiccreationpolicies",
+        "pluginversions",
+    }
     assert {r.method for r in proxy.requests if r.agent == "penstock-operator/watch"} == {"GET"}  # all that kopf sends
     assert {r.agent for r in proxy.requests} == {"penstock-operator", "penstock-operator/watch"}
     for change in proxy.changes():

@@ -99,9 +99,12 @@ class NumbersReader(PartitionReader):
         while at < end:
             to = min(end, at + _PORTION)
             yield RecordBatch(
-                length=to - at, topic=topic, partition=p % (self._config.spread or p + 1), value_schema=STRING,
+                length=to - at,
+                topic=topic,
+                partition=p % (self._config.spread or p + 1),
+                value_schema=STRING,
                 value=[f"{p}:{n}".ljust(self._config.size) for n in range(at, to)],
-            )  # fmt: skip
+            )
             at = to
         self._wait(p)
 

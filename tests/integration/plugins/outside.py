@@ -186,9 +186,12 @@ class StreamReader(PartitionReader):
             to = min(end, at + _PORTION)
             self._outside.meet(to - at)
             yield RecordBatch(
-                length=to - at, topic=self._config.topic, partition=to_partition, value_schema=STRING,
+                length=to - at,
+                topic=self._config.topic,
+                partition=to_partition,
+                value_schema=STRING,
                 value=[text_of(p, n, self._config.largest) for n in range(at, to)],
-            )  # fmt: skip
+            )
             at = to
 
 

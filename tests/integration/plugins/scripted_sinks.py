@@ -26,14 +26,18 @@ from telling import JOURNAL, Teller, error_of, in_driver
 class SinkConfig(Config):
     journal: str = JOURNAL
     on: str = prop(
-        "on", "{}", doc="JSON: what a value does when it is written: {do: retriable|fatal|report|swallow|copy, message, "
+        "on",
+        "{}",
+        doc="JSON: what a value does when it is written: {do: retriable|fatal|report|swallow|copy, message, "
         "times, after}.",
-    )  # fmt: skip
+    )
     stored: str = prop("stored", "{}", doc="JSON: offsets that open hands back, by `<topic>-<partition>`.")
     commits: str = prop(
-        "commits", "", doc="What commit does: `lower`, `higher`, `nothing`, `retriable` (twice), `never` (retriable for "
+        "commits",
+        "",
+        doc="What commit does: `lower`, `higher`, `nothing`, `retriable` (twice), `never` (retriable for "
         "ever) or `fatal`.",
-    )  # fmt: skip
+    )
     out: str = prop("out", "", doc="Write `<topic> <partition> <offset>` lines to this file, and tell no puts.")
     tasks: int = prop("tasks", 1, doc="How many tasks there are.")
     slow: float = prop("slow", 0.0, doc="How long, in seconds, a write takes in the driver; Spark's workers are fast.")

@@ -33,9 +33,11 @@ class SourceConfig(Config):
     journal: str = JOURNAL
     topic: str = prop("topic", "", doc="Where records go that name no topic of their own.")
     script: str = prop(
-        "script", "[]", doc="JSON: batches of records (a text, or an object with value, key, topic, partition, timestamp, "
+        "script",
+        "[]",
+        doc="JSON: batches of records (a text, or an object with value, key, topic, partition, timestamp, "
         "headers), or {raise, message}.",
-    )  # fmt: skip
+    )
     partition: str = prop("partition", '{"p":"a0"}', doc="The source partition, as JSON.")
     tasks: int = prop("tasks", 0, doc="Ask for that many tasks, whatever is allowed.")
     scripts: str = prop("scripts", "", doc="JSON: a script for each task, which has source partition `{p: a<task>}`.")
@@ -173,6 +175,10 @@ def _record(given: str | dict[str, Any], topic: str) -> Record:
     if "repeat" in given:
         value *= given["repeat"]
     return Record(
-        topic=given.get("topic", topic), value=value, key=given.get("key"), timestamp=given.get("timestamp"),
-        headers=headers, partition=given.get("partition"),
-    )  # fmt: skip
+        topic=given.get("topic", topic),
+        value=value,
+        key=given.get("key"),
+        timestamp=given.get("timestamp"),
+        headers=headers,
+        partition=given.get("partition"),
+    )

@@ -49,8 +49,11 @@ def test_a_source_under_load_stands_still_when_it_is_paused_and_goes_on_when_it_
     until(lambda: end_of(pods.lab.servers, topic) > end)
     task.process.stop()
     assert [(r.state, r.acted) for r in task.reports()] == [
-        ("RUNNING", 1), ("PAUSED", 2), ("RUNNING", 3), ("UNASSIGNED", 3),
-    ]  # fmt: skip
+        ("RUNNING", 1),
+        ("PAUSED", 2),
+        ("RUNNING", 3),
+        ("UNASSIGNED", 3),
+    ]
 
 
 @pytest.mark.scenario("state-pause-source")
@@ -81,8 +84,11 @@ def test_a_paused_source_moves_no_record_and_has_committed_what_it_has_sent(
     assert values == [f"v{n}" for n in range(len(values))]
     assert pods.lab.journal.kinds().count("start") == pods.lab.journal.kinds().count("stop") == 1
     assert [s["state"] for s in pods.lab.status(f"status-task-{name}-0")] == [
-        "RUNNING", "PAUSED", "RUNNING", "UNASSIGNED",
-    ]  # fmt: skip
+        "RUNNING",
+        "PAUSED",
+        "RUNNING",
+        "UNASSIGNED",
+    ]
 
 
 def test_an_idle_sink_is_paused_and_resumed(pods: Pods) -> None:

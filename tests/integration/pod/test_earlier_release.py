@@ -49,13 +49,21 @@ def test_sources_go_on_at_the_positions_of_an_earlier_release_and_fence_its_task
         more.write("new\n")
     resources = [
         manifest(names["orders"], "FileStreamSource", file=file, topic=topic, value_converter="StringConverter"),
-        manifest(names["copy"], "FileStreamSource", file=file, topic=topic, value_converter="StringConverter",
-                 delivery_guarantee="at-least-once"),
-    ]  # fmt: skip
+        manifest(
+            names["copy"],
+            "FileStreamSource",
+            file=file,
+            topic=topic,
+            value_converter="StringConverter",
+            delivery_guarantee="at-least-once",
+        ),
+    ]
     worker = {
-        "offset.storage.topic": topics["offsets"], "status.storage.topic": topics["status"],
-        "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1",
-    }  # fmt: skip
+        "offset.storage.topic": topics["offsets"],
+        "status.storage.topic": topics["status"],
+        "offset.storage.replication.factor": "1",
+        "status.storage.replication.factor": "1",
+    }
     run = lab.processes.run(resources, lab.servers, worker=worker)
     run.await_log(f"Fenced 4 transactional ids of earlier incarnations of {names['orders']}")
     await_records(lab.servers, topic, 2)

@@ -57,8 +57,9 @@ def test_a_plan_holds_tasks_that_are_not_alive_and_equal_plans_are_equal_bytes(p
     assert (first.plan.kind, first.plan.class_name, first.plan.exactly_once) == ("source", "ScriptedSource", True)
     assert first.standing is None
     assert [(t.task, t.tasks, t.generation, t.incarnation, t.plan, t.token) for t in first.plan.tasks] == [
-        (0, 2, 0, 0, "", ""), (1, 2, 0, 0, "", ""),
-    ]  # fmt: skip
+        (0, 2, 0, 0, "", ""),
+        (1, 2, 0, 0, "", ""),
+    ]
     assert second.plan is not None
     assert [t.to_json() for t in first.plan.tasks] == [t.to_json() for t in second.plan.tasks]
 
@@ -82,8 +83,11 @@ def test_everything_that_is_wrong_is_told_at_once_also_where_kafka_is_away(pods:
     assert answer is not None
     assert answer.outcome is Outcome.INVALID
     assert {p.property for p in answer.problems} == {
-        "spec.tasksMax", "value.converter", "transforms.x.type", "worker configuration, status.storage.partitions",
-    }  # fmt: skip
+        "spec.tasksMax",
+        "value.converter",
+        "transforms.x.type",
+        "worker configuration, status.storage.partitions",
+    }
     assert "spec.tasksMax" in job.word
 
 
@@ -98,9 +102,11 @@ def test_a_request_of_another_version_is_the_last_word_and_no_answer(pods: Pods,
     file, log = tmp_path / "request.json", tmp_path / "word"
     file.write_text('{"apiVersion":"penstock.dev/job/v9"}')
     done = subprocess.run(
-        [sys.executable, "-m", "penstock_runtime.job", str(file)], capture_output=True, check=False,
+        [sys.executable, "-m", "penstock_runtime.job", str(file)],
+        capture_output=True,
+        check=False,
         env={"PYTHONPATH": str(PLUGINS), TERMINATION_LOG_VARIABLE: str(log)},
-    )  # fmt: skip
+    )
     assert (done.returncode, done.stdout) == (ExitCode.CONFIG_INVALID, b"")
     word = TerminationMessage.of(log.read_bytes())
     assert word is not None
@@ -314,9 +320,13 @@ def test_a_plan_a_run_and_validate_warn_of_records_that_will_vanish(pods: Pods, 
     run.stop()
     (tmp_path / "vanish.yaml").write_text(json.dumps(resource))
     done = subprocess.run(
-        [sys.executable, "-m", "penstock_runtime.cli", "validate", str(tmp_path / "vanish.yaml")], capture_output=True,
-        text=True, timeout=60, check=True, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PLUGINS)},
-    )  # fmt: skip
+        [sys.executable, "-m", "penstock_runtime.cli", "validate", str(tmp_path / "vanish.yaml")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PLUGINS)},
+    )
     assert told in done.stderr
     assert "valid (sink" in done.stdout
 

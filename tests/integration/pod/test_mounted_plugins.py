@@ -30,8 +30,10 @@ assert _regex.__file__.startswith(os.path.dirname(__file__))
 def mounted(folder: Path, version: str = "1.0.0", **declared: Any) -> PluginMount:
     source = (PLUGINS / "numbers_source.py").read_text() + _WHERE
     modules: dict[str, str | bytes] = {
-        "acme_numbers.py": source, "acme_native/__init__.py": "", f"acme_native/{_NATIVE.name}": _NATIVE.read_bytes()
-    }  # fmt: skip
+        "acme_numbers.py": source,
+        "acme_native/__init__.py": "",
+        f"acme_native/{_NATIVE.name}": _NATIVE.read_bytes(),
+    }
     add_distribution(folder, "acme-numbers", "1.0.0", modules, {"Numbers": "acme_numbers:Numbers"})
     classes = DeclaredClass(alias="Numbers", type="source").model_copy(update=declared)
     return mount(folder, "acme-numbers", version, classes)

@@ -144,11 +144,13 @@ def test_members_of_a_sinks_group_refuse_it_and_are_named(pods: Pods) -> None:
     ("plugin", "told"),
     [
         ("Refusing", "offsets are kept elsewhere: {'p': 'a0'}=None"),
-        ("Unsupporting", "Failed to modify offsets for connector {} because it doesn't support external modification of "
-                         "offsets"),
+        (
+            "Unsupporting",
+            "Failed to modify offsets for connector {} because it doesn't support external modification of offsets",
+        ),
         ("Raising", "The connector's alter_offsets failed, and nothing was written: KeyError: 'id'"),
     ],
-)  # fmt: skip
+)
 def test_a_plugin_that_refuses_or_raises_keeps_the_offsets(pods: Pods, plugin: str, told: str) -> None:
     resource = source(pods, pods.lab.topic(), **{"class": f"altering_source:{plugin}"})
     name = run_source(pods, resource)
@@ -220,7 +222,7 @@ def test_a_connector_that_was_started_since_is_not_reset_nor_fenced_nor_asked(po
 )
 def test_a_reset_that_froze_over_a_resume_and_wakes_does_not_rewind(
     pods: Pods, tmp_path: Path, guarantee: str, plugin: str, outcome: Outcome, told: str
-) -> None:  # fmt: skip
+) -> None:
     go_on = tmp_path / "go-on"
     config = {"x.env": str(go_on), "delivery.guarantee": guarantee}
     resource = source(pods, pods.lab.topic(), config=config, **{"class": f"altering_source:{plugin}"})
@@ -244,7 +246,7 @@ def test_a_reset_that_froze_over_a_resume_and_wakes_does_not_rewind(
 @pytest.mark.slow
 def test_a_reset_that_froze_before_its_records_neither_hides_nor_fences_what_was_started_since(
     pods: Pods, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     resource = source(pods, pods.lab.topic())
     name = run_source(pods, resource)
     settings = clients(pods)

@@ -194,8 +194,9 @@ def test_what_says_where_the_offsets_are_is_right_or_nothing_is_listed(pods: Pod
     resource = sink(pods, "t", **{"consumer.override.fetch.min.bytes": "many"})
     answer = answer_of(pods, resource, "sink")
     assert (answer.outcome, [p.property for p in answer.problems]) == (
-        Outcome.INVALID, ["consumer.override.fetch.min.bytes"],
-    )  # fmt: skip
+        Outcome.INVALID,
+        ["consumer.override.fetch.min.bytes"],
+    )
     resource = source(pods, "t", config={"offsets.storage.topic": "${secret:gone:topic}"})
     answer = answer_of(pods, resource, "source")
     assert (answer.outcome, [p.property for p in answer.problems]) == (Outcome.INVALID, ["offsets.storage.topic"])

@@ -17,11 +17,29 @@ from ..running import manifest, new_name, until
 __all__ = ["pods"]
 
 NOBODY = [
-    "env", "--chdir=/", "-u", "HOME", "-u", "USER", "-u", "LOGNAME", "TMPDIR=/tmp",
+    "env",
+    "--chdir=/",
+    "-u",
+    "HOME",
+    "-u",
+    "USER",
+    "-u",
+    "LOGNAME",
+    "TMPDIR=/tmp",
     # It may read what the tests' own user may, such as the interpreter; it may write nothing of it.
-    "setpriv", "--reuid", "65532", "--regid", "65532", "--clear-groups", "--inh-caps", "-all,+dac_read_search",
-    "--ambient-caps", "-all,+dac_read_search", "--bounding-set", "-all,+dac_read_search",
-]  # fmt: skip
+    "setpriv",
+    "--reuid",
+    "65532",
+    "--regid",
+    "65532",
+    "--clear-groups",
+    "--inh-caps",
+    "-all,+dac_read_search",
+    "--ambient-caps",
+    "-all,+dac_read_search",
+    "--bounding-set",
+    "-all,+dac_read_search",
+]
 FIRST = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 as_root = pytest.mark.skipif(

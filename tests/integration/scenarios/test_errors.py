@@ -18,9 +18,17 @@ CONTEXT: Final = {"errors.deadletterqueue.context.headers.enable": "true", "erro
 JSON: Final = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "true"}
 PREFIX: Final = "__connect.errors."
 NAMES: Final = [
-    "topic", "partition", "offset", "connector.name", "task.id", "stage", "class.name", "exception.class.name",
-    "exception.message", "exception.stacktrace",
-]  # fmt: skip
+    "topic",
+    "partition",
+    "offset",
+    "connector.name",
+    "task.id",
+    "stage",
+    "class.name",
+    "exception.class.name",
+    "exception.message",
+    "exception.stacktrace",
+]
 REFUSING: Final = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "boom"}
 VALID: Final = json.dumps({"schema": {"type": "string"}, "payload": "good"})
 
@@ -43,9 +51,13 @@ def test_a_dead_letter_is_the_record_as_it_was_and_what_happened_to_it(lab: Lab,
     lab.produce(topic, VALID, key="k1")
     lab.produce(topic, "not json", key="k2", headers={"h1": "x"}, timestamp=1_600_000_000_001)
     resource = lab.sink_manifest(
-        topic, name=name, **JSON, **CONTEXT, **LOG,
+        topic,
+        name=name,
+        **JSON,
+        **CONTEXT,
+        **LOG,
         **{DLQ: dlq, "errors.deadletterqueue.topic.replication.factor": "1"},
-    )  # fmt: skip
+    )
     run = processes.run([resource], lab.servers)
     line = run.await_log("Error encountered in task")
     lab.journal.count("commit")
@@ -117,8 +129,14 @@ def test_dead_letters_of_a_transform_and_of_the_sink_hold_the_bytes_of_the_sourc
     topic = lab.topic()
     dlq, more = dead_letters(lab)
     lab.produce(topic, "ok", "boom1", "bad2", "ok3")
-    chain = {"transforms": "f,r", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "boom1",
-             "transforms.r.type": "RegexRouter", "transforms.r.regex": ".*", "transforms.r.replacement": "x"}  # fmt: skip
+    chain = {
+        "transforms": "f,r",
+        "transforms.f.type": "scripted_steps:Refusing",
+        "transforms.f.on": "boom1",
+        "transforms.r.type": "RegexRouter",
+        "transforms.r.regex": ".*",
+        "transforms.r.replacement": "x",
+    }
     name, task = lab.sink(topic, on={"bad2": {"do": how, "message": "bad for sink"}}, **chain, **more)
     lab.journal.count("commit")
     task.stop()
@@ -126,11 +144,19 @@ def test_dead_letters_of_a_transform_and_of_the_sink_hold_the_bytes_of_the_sourc
     assert [first.value, second.value] == [b"boom1", b"bad2"]
     one, two = context(first), context(second)
     assert [one[k] for k in ("topic", "offset", "stage", "class.name", "exception.message")] == [
-        topic, "1", "TRANSFORMATION", "scripted_steps.Refusing", "transform refused boom1",
-    ]  # fmt: skip
+        topic,
+        "1",
+        "TRANSFORMATION",
+        "scripted_steps.Refusing",
+        "transform refused boom1",
+    ]
     assert [two[k] for k in ("topic", "offset", "stage", "class.name", "exception.message")] == [
-        topic, "2", "TASK_PUT", "org.apache.kafka.connect.sink.SinkTask", "bad for sink",
-    ]  # fmt: skip
+        topic,
+        "2",
+        "TASK_PUT",
+        "org.apache.kafka.connect.sink.SinkTask",
+        "bad for sink",
+    ]
     assert lab.committed(name, topic) == 4
 
 
@@ -179,8 +205,14 @@ def test_a_record_is_told_by_the_first_stage_that_fails(lab: Lab) -> None:
 @pytest.mark.parametrize("kind", ["source", "sink"])
 def test_a_transform_is_tried_again_until_the_deadline(lab: Lab, kind: str) -> None:
     topic = lab.topic()
-    more = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "a", "transforms.f.error":
-            "retriable", "transforms.f.journal": lab.journal.path, "errors.retry.timeout": "1500"}  # fmt: skip
+    more = {
+        "transforms": "f",
+        "transforms.f.type": "scripted_steps:Refusing",
+        "transforms.f.on": "a",
+        "transforms.f.error": "retriable",
+        "transforms.f.journal": lab.journal.path,
+        "errors.retry.timeout": "1500",
+    }
     if kind == "sink":
         lab.produce(topic, "a")
         _, task = lab.sink(topic, **more)
@@ -231,8 +263,14 @@ def test_a_failure_in_a_batch_keeps_all_of_it_from_the_sink_where_nothing_is_tol
 @pytest.mark.scenario("errors-predicate-throws")
 def test_a_predicate_that_fails_counts_as_its_transform(lab: Lab) -> None:
     topic = lab.topic()
-    chain = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.predicate": "p",
-             "predicates": "p", "predicates.p.type": "scripted_steps:Unsure", "predicates.p.on": "odd"}  # fmt: skip
+    chain = {
+        "transforms": "f",
+        "transforms.f.type": "scripted_steps:Refusing",
+        "transforms.f.predicate": "p",
+        "predicates": "p",
+        "predicates.p.type": "scripted_steps:Unsure",
+        "predicates.p.on": "odd",
+    }
     name, task = lab.source([["a", "odd", "b"]], topic, **chain, **LOG, **{"errors.tolerance": "all"})
     lab.journal.count("commit")
     line = task.await_log("Error encountered")
@@ -311,8 +349,12 @@ def test_a_source_has_a_dead_letter_queue_too(lab: Lab, guarantee: str, polling:
     assert lab.timestamp(dlq, 0) == 1_600_000_000_001
     assert [k for k, _ in first.headers[1:]] == [PREFIX + n for n in NAMES if n not in ("partition", "offset")]
     assert [context(first)[k] for k in ("topic", "connector.name", "task.id", "stage", "class.name")] == [
-        topic, name, "0", "TRANSFORMATION", "scripted_steps.Refusing",
-    ]  # fmt: skip
+        topic,
+        name,
+        "0",
+        "TRANSFORMATION",
+        "scripted_steps.Refusing",
+    ]
     # Exactly once it lies in the transaction of its batch, whose end takes an offset.
     assert second.offset == (2 if guarantee == "exactly-once" else 1)
     assert lab.offsets(name)[-1] == {"i": 1}
@@ -366,14 +408,21 @@ def test_the_queue_is_made_with_one_partition_and_one_that_is_there_stays_as_it_
 
 STEPS: Final = {
     "transform": ("transforms.f", {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing"}),
-    "predicate": ("predicates.p", {
-        "transforms": "f", "transforms.f.type": "Filter", "transforms.f.negate": "true", "transforms.f.predicate": "p",
-        "predicates": "p", "predicates.p.type": "scripted_steps:Unsure",
-    }),
+    "predicate": (
+        "predicates.p",
+        {
+            "transforms": "f",
+            "transforms.f.type": "Filter",
+            "transforms.f.negate": "true",
+            "transforms.f.predicate": "p",
+            "predicates": "p",
+            "predicates.p.type": "scripted_steps:Unsure",
+        },
+    ),
     "key": ("key.converter", {"key.converter": "scripted_steps:Picky"}),
     "value": ("value.converter", {"value.converter": "scripted_steps:Picky"}),
     "header": ("header.converter", {"header.converter": "scripted_steps:PickyHeaders"}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.scenario("errors-backoff-deadline")
@@ -382,8 +431,14 @@ STEPS: Final = {
 def test_every_stage_is_tried_again(lab: Lab, kind: str, step: str) -> None:
     topic = lab.topic()
     prefix, more = STEPS[step]
-    more = {**more, f"{prefix}.on": "boom", f"{prefix}.error": "retriable", f"{prefix}.times": "2",
-            f"{prefix}.journal": lab.journal.path, "errors.retry.timeout": "10000"}  # fmt: skip
+    more = {
+        **more,
+        f"{prefix}.on": "boom",
+        f"{prefix}.error": "retriable",
+        f"{prefix}.times": "2",
+        f"{prefix}.journal": lab.journal.path,
+        "errors.retry.timeout": "10000",
+    }
     key, value, header = (
         "boom" if step == s or (step in ("transform", "predicate") and s == "value") else s
         for s in ("key", "value", "header")
@@ -407,8 +462,12 @@ def test_every_stage_is_tried_again(lab: Lab, kind: str, step: str) -> None:
 def test_a_record_that_fails_for_good_is_the_last_that_is_tried_where_nothing_is_tolerated(lab: Lab) -> None:
     topic = lab.topic()
     lab.produce(topic, "boom", *("boom" for _ in range(20)))
-    more = {**REFUSING, "transforms.f.error": "retriable", "transforms.f.journal": lab.journal.path,
-            "errors.retry.timeout": "300"}  # fmt: skip
+    more = {
+        **REFUSING,
+        "transforms.f.error": "retriable",
+        "transforms.f.journal": lab.journal.path,
+        "errors.retry.timeout": "300",
+    }
     _, task = lab.sink(topic, **more)
     assert f"record at {topic}-0 offset 0 failed" in failed(task)
     assert len(lab.journal.of("apply")) == 2

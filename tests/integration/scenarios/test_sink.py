@@ -63,9 +63,10 @@ def test_a_sink_that_asks_to_wait_gets_the_same_batch_after_that_time(lab: Lab) 
     topic = lab.topic()
     lab.produce(topic, "a", "b")
     name, task = lab.sink(
-        topic, on={"b": {"do": "retriable", "after": 0.25, "times": 3}},
+        topic,
+        on={"b": {"do": "retriable", "after": 0.25, "times": 3}},
         **{"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.journal": lab.journal.path},
-    )  # fmt: skip
+    )
     puts = lab.journal.count("put", 4)
     lab.journal.count("commit")
     task.stop()
@@ -122,8 +123,9 @@ def test_a_new_topic_that_matches_is_read_from_its_start_also_by_a_busy_sink(lab
         second = lab.topic(f"{word}-2")
         lab.produce(second, "b")
         # By default it would be five minutes.
-        lab.journal.until(lambda: [r for e in lab.journal.events if e["event"] == "put"
-                                   for r in e["records"] if r[0] == second], 1)  # fmt: skip
+        lab.journal.until(
+            lambda: [r for e in lab.journal.events if e["event"] == "put" for r in e["records"] if r[0] == second], 1
+        )
     until(lambda: lab.status(f"status-topic-{second}:connector-{name}"))
     task.stop()
     put = [r for e in lab.journal.of("put") for r in e["records"]]
@@ -140,8 +142,12 @@ def test_a_new_topic_that_matches_is_read_from_its_start_also_by_a_busy_sink(lab
 def test_the_topic_that_was_read_is_active_whatever_a_router_made_of_it(lab: Lab) -> None:
     topic = lab.topic("sk")
     lab.produce(topic, "a")
-    route = {"transforms": "r", "transforms.r.type": "RegexRouter", "transforms.r.regex": "sk-(.*)",
-             "transforms.r.replacement": "renamed-$1"}  # fmt: skip
+    route = {
+        "transforms": "r",
+        "transforms.r.type": "RegexRouter",
+        "transforms.r.regex": "sk-(.*)",
+        "transforms.r.replacement": "renamed-$1",
+    }
     name, task = lab.sink(topic, **route)
     ((now, _, offset, _, original),) = lab.journal.put(1)
     task.stop()
@@ -199,10 +205,14 @@ def test_a_task_that_retries_without_end_stops_when_asked_and_loses_nothing(lab:
     topic = lab.topic()
     lab.produce(topic, "a")
     more = {
-        "transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "a",
-        "transforms.f.error": "retriable", "transforms.f.journal": lab.journal.path, "errors.retry.timeout": "-1",
+        "transforms": "f",
+        "transforms.f.type": "scripted_steps:Refusing",
+        "transforms.f.on": "a",
+        "transforms.f.error": "retriable",
+        "transforms.f.journal": lab.journal.path,
+        "errors.retry.timeout": "-1",
         "errors.tolerance": "all",
-    }  # fmt: skip
+    }
     name, task = lab.sink(topic, **more)
     lab.journal.count("apply", 3)
     task.stop()

@@ -16,9 +16,13 @@ TOLERANT = {"errors.tolerance": "all"}
 def policy(p: str, **limits: object) -> TopicPolicy:
     """Three partitions, and one that is compacted for the tables of `p`."""
     tables = PolicyGroup(
-        name="tables", partitions=1, replication_factor=-1, config={"cleanup.policy": "compact"},
-        include=(f"{p}\\.(a|b)", f"{p}\\.table\\..*"), exclude=(".*\\.tmp",),
-    )  # fmt: skip
+        name="tables",
+        partitions=1,
+        replication_factor=-1,
+        config={"cleanup.policy": "compact"},
+        include=(f"{p}\\.(a|b)", f"{p}\\.table\\..*"),
+        exclude=(".*\\.tmp",),
+    )
     default = PolicyGroup(name="default", partitions=3, replication_factor=1, config={"retention.ms": "1111"})
     own = (PolicyLimits.model_validate({"policy": "shop-topics", **limits}),) if limits else ()
     return TopicPolicy(rules=PolicyRules(policy="shop-topics", groups=(tables,), default=default), limits=own)

@@ -47,10 +47,19 @@ def deliver(lab: Lab, given: Rules, *names: str) -> None:
 def test_the_first_group_that_takes_a_topic_decides_alone(lab: Lab) -> None:
     p = new_name("tc1")
     given = rules(
-        groups="a,b", default_replication_factor="1", default_partitions="3", default_cleanup_policy="compact",
-        default_retention_ms="1111", a_include=f"{p}\\.orders,{p}\\.both", a_partitions="1", a_retention_ms="2222",
-        b_include=f"{p}\\.(both|tmp)", b_exclude=f"{p}\\.tmp", b_partitions="2", b_segment_ms="100000",
-    )  # fmt: skip
+        groups="a,b",
+        default_replication_factor="1",
+        default_partitions="3",
+        default_cleanup_policy="compact",
+        default_retention_ms="1111",
+        a_include=f"{p}\\.orders,{p}\\.both",
+        a_partitions="1",
+        a_retention_ms="2222",
+        b_include=f"{p}\\.(both|tmp)",
+        b_exclude=f"{p}\\.tmp",
+        b_partitions="2",
+        b_segment_ms="100000",
+    )
     deliver(lab, given, f"{p}.orders", f"{p}.both", f"{p}.tmp")
     assert created(lab, f"{p}.orders") == (1, {"retention.ms": "2222"})
     assert created(lab, f"{p}.both") == (1, {"retention.ms": "2222"})
@@ -68,8 +77,13 @@ def test_patterns_match_whole_names(lab: Lab) -> None:
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 def test_the_name_that_transforms_gave_counts_and_what_exists_stays_as_it_is(lab: Lab, guarantee: str) -> None:
     there, new = lab.topic(retention_ms="4444"), new_name("new")
-    route = {"transforms": "r", "transforms.r.type": "RegexRouter", "transforms.r.regex": "old",
-             "transforms.r.replacement": new, "delivery.guarantee": guarantee}  # fmt: skip
+    route = {
+        "transforms": "r",
+        "transforms.r.type": "RegexRouter",
+        "transforms.r.regex": "old",
+        "transforms.r.replacement": new,
+        "delivery.guarantee": guarantee,
+    }
     given = rules(default_replication_factor="1", default_partitions="5")
     _, task = lab.source([[{"value": "v", "topic": "old"}, {"value": "w", "topic": there}]], "old", **route, **given)
     lab.journal.count("commit", 1)
@@ -131,8 +145,11 @@ def test_a_topic_that_may_not_be_described_or_created_fails_the_task_with_the_ri
     lab = Lab(guarded.plain, processes, journal)
     hidden, seen = new_name("ac1"), new_name("ac2")
     guarded.allow("alice", ResourceType.TOPIC, seen, AclOperation.DESCRIBE)
-    more = {**rules(default_replication_factor="1", default_partitions="2"), "errors.tolerance": "all",
-            "delivery.guarantee": guarantee}  # fmt: skip
+    more = {
+        **rules(default_replication_factor="1", default_partitions="2"),
+        "errors.tolerance": "all",
+        "delivery.guarantee": guarantee,
+    }
     for topic, words, right in (
         (hidden, f"Not authorized to describe topic(s) '{hidden}' on the brokers {guarded.secured}", "Describe"),
         (

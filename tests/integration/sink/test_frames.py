@@ -33,8 +33,10 @@ def test_records_of_two_schemas_come_to_a_sink_of_frames_in_the_order_of_their_p
     lab.wait_committed(name, topic, 3)
     task.stop()
     assert [(e["columns"], e["ids"]) for e in lab.journal.of("frame")] == [
-        (COLUMNS["v1"], [0]), (COLUMNS["v2"], [1]), (COLUMNS["v1"], [2])
-    ]  # fmt: skip
+        (COLUMNS["v1"], [0]),
+        (COLUMNS["v2"], [1]),
+        (COLUMNS["v1"], [2]),
+    ]
 
 
 def test_partitions_share_frames_as_far_as_the_order_of_each_allows(lab: Lab) -> None:

@@ -29,9 +29,14 @@ def test_records_of_a_megabyte_are_written_in_pieces_of_a_batch_and_fit_the_memo
     config = {**STRING, "journal": lab.journal.path, "topics": topic, "out": out, "errors.retry.timeout": -1}
     _, task = lab.start(manifest(name, "slow_sinks:SlowSink", config, spark="Eager"))
     producer = Producer(
-        {"bootstrap.servers": lab.servers, "transactional.id": new_name("tx"), "transaction.timeout.ms": 600_000,
-         "message.max.bytes": 2 * MEGABYTE, "queue.buffering.max.messages": 1_000_000}
-    )  # fmt: skip
+        {
+            "bootstrap.servers": lab.servers,
+            "transactional.id": new_name("tx"),
+            "transaction.timeout.ms": 600_000,
+            "message.max.bytes": 2 * MEGABYTE,
+            "queue.buffering.max.messages": 1_000_000,
+        }
+    )
     task.await_log("Spark is up")
     producer.init_transactions(60)
     producer.begin_transaction()
@@ -58,15 +63,24 @@ def test_records_that_compression_makes_tiny_fit_the_memory_limit_with_a_smaller
     """Fetches are bounded by compressed bytes, and unpacked at once: with the default these take twice the limit."""
     topic, name, records = lab.topic("tiny"), new_name("tiny"), 4_000
     producer = Producer(
-        {"bootstrap.servers": lab.servers, "compression.type": "zstd", "message.max.bytes": 2 * MEGABYTE,
-         "queue.buffering.max.kbytes": 200_000}
-    )  # fmt: skip
+        {
+            "bootstrap.servers": lab.servers,
+            "compression.type": "zstd",
+            "message.max.bytes": 2 * MEGABYTE,
+            "queue.buffering.max.kbytes": 200_000,
+        }
+    )
     for n in range(records):
         producer.produce(topic, b"x" * MEGABYTE)
         if n % 100 == 99:
             assert producer.flush(60) == 0
-    config = {**STRING, "journal": lab.journal.path, "topics": topic, "out": tmp_path / "out",
-              "consumer.override.max.partition.fetch.bytes": "16384"}  # fmt: skip
+    config = {
+        **STRING,
+        "journal": lab.journal.path,
+        "topics": topic,
+        "out": tmp_path / "out",
+        "consumer.override.max.partition.fetch.bytes": "16384",
+    }
     _, task = lab.start(manifest(name, "slow_sinks:SlowSink", config, spark="Eager"))
     with peak(task) as found:
         until(lambda: lab.committed(name, topic) == records, seconds=240, what=task.last_words)

@@ -11,7 +11,7 @@ from ..running import Running
 
 # connect-semantics 13, where it has a meaning: the metric there, its name here.
 COMMON: Final = {
-    "connector-task-metrics status": 'kafka_connect_connector_task_status',
+    "connector-task-metrics status": "kafka_connect_connector_task_status",
     "connector-task-metrics running-ratio": "kafka_connect_connector_task_running_ratio",
     "connector-task-metrics pause-ratio": "kafka_connect_connector_task_pause_ratio",
     "connector-task-metrics batch-size-avg": "kafka_connect_connector_task_batch_size_sum",
@@ -20,12 +20,10 @@ COMMON: Final = {
     "task-error-metrics total-records-skipped": "kafka_connect_task_error_total_records_skipped_total",
     "task-error-metrics total-retries": "kafka_connect_task_error_total_retries_total",
     "task-error-metrics total-errors-logged": "kafka_connect_task_error_total_errors_logged_total",
-    "task-error-metrics deadletterqueue-produce-requests":
-        "kafka_connect_task_error_deadletterqueue_produce_requests_total",
-    "task-error-metrics deadletterqueue-produce-failures":
-        "kafka_connect_task_error_deadletterqueue_produce_failures_total",
+    "task-error-metrics deadletterqueue-produce-requests": "kafka_connect_task_error_deadletterqueue_produce_requests_total",
+    "task-error-metrics deadletterqueue-produce-failures": "kafka_connect_task_error_deadletterqueue_produce_failures_total",
     "task-error-metrics last-error-timestamp": "kafka_connect_task_error_last_error_timestamp",
-}  # fmt: skip
+}
 SINK: Final = {
     "sink-record-read-total": "kafka_connect_sink_task_sink_record_read_total",
     "sink-record-send-total": "kafka_connect_sink_task_sink_record_send_total",
@@ -59,11 +57,20 @@ def test_a_sink_counts_what_it_reads_writes_commits_and_fails_to(lab: Lab) -> No
     lab.produce(topic, "a", "boom", "b", "slow")
     more = {**LOG, "errors.tolerance": "all", "errors.deadletterqueue.topic.name": dlq}
     name, task = lab.sink(
-        topic, worker={"offset.flush.interval.ms": "200"}, value_converter="scripted_steps:Picky",
+        topic,
+        worker={"offset.flush.interval.ms": "200"},
+        value_converter="scripted_steps:Picky",
         on={"slow": {"do": "retriable", "times": 1}},
-        **{"value.converter.on": "boom", **more, "transforms": "f", "transforms.f.type": "Filter",
-           "transforms.f.predicate": "p", "predicates": "p", "predicates.p.type": "RecordIsTombstone"},
-    )  # fmt: skip
+        **{
+            "value.converter.on": "boom",
+            **more,
+            "transforms": "f",
+            "transforms.f.type": "Filter",
+            "transforms.f.predicate": "p",
+            "predicates": "p",
+            "predicates.p.type": "RecordIsTombstone",
+        },
+    )
     lab.journal.count("commit")
     task.await_event(lambda e: e["event"] == "progress" and e.get("lag") == 0)
     lab.wait_committed(name, topic, 4)
@@ -79,9 +86,14 @@ def test_a_sink_counts_what_it_reads_writes_commits_and_fails_to(lab: Lab) -> No
     errors = {k.removeprefix("task-error-metrics "): v for k, v in value.items() if k.startswith("task-error")}
     assert errors.pop("last-error-timestamp") > 1_600_000_000_000
     assert errors == {
-        "total-record-failures": 2, "total-record-errors": 1, "total-records-skipped": 1, "total-retries": 1,
-        "total-errors-logged": 1, "deadletterqueue-produce-requests": 1, "deadletterqueue-produce-failures": 0,
-    }  # fmt: skip
+        "total-record-failures": 2,
+        "total-record-errors": 1,
+        "total-records-skipped": 1,
+        "total-retries": 1,
+        "total-errors-logged": 1,
+        "deadletterqueue-produce-requests": 1,
+        "deadletterqueue-produce-failures": 0,
+    }
     assert found["kafka_connect_sink_task_lag"] == 0
     assert any(n.startswith("kafka_connect_connector_transform_info{") and 'transform="f"' in n for n in found)
     assert any(n.startswith("kafka_connect_connector_predicate_info{") and 'predicate="p"' in n for n in found)
@@ -103,8 +115,13 @@ def test_a_source_counts_what_it_reads_and_writes(lab: Lab) -> None:
 
 def test_a_source_counts_what_fails(lab: Lab) -> None:
     topic, dlq = lab.topic(), lab.topic("dlq")
-    chain = {"transforms": "f", "transforms.f.type": "scripted_steps:Refusing", "transforms.f.on": "boom",
-             "transforms.f.error": "retriable", "errors.retry.timeout": "300"}  # fmt: skip
+    chain = {
+        "transforms": "f",
+        "transforms.f.type": "scripted_steps:Refusing",
+        "transforms.f.on": "boom",
+        "transforms.f.error": "retriable",
+        "errors.retry.timeout": "300",
+    }
     more = {**LOG, "errors.tolerance": "all", "errors.deadletterqueue.topic.name": dlq}
     _, task = lab.source([["a", "boom", "b"]], topic, **chain, **more)
     lab.journal.count("commit")
@@ -114,9 +131,14 @@ def test_a_source_counts_what_fails(lab: Lab) -> None:
     task.stop()
     assert value.pop("task-error-metrics last-error-timestamp") > 1_600_000_000_000
     assert {k.removeprefix("task-error-metrics "): v for k, v in value.items()} == {
-        "total-record-failures": 2, "total-record-errors": 1, "total-records-skipped": 1, "total-retries": 1,
-        "total-errors-logged": 1, "deadletterqueue-produce-requests": 1, "deadletterqueue-produce-failures": 0,
-    }  # fmt: skip
+        "total-record-failures": 2,
+        "total-record-errors": 1,
+        "total-records-skipped": 1,
+        "total-retries": 1,
+        "total-errors-logged": 1,
+        "deadletterqueue-produce-requests": 1,
+        "deadletterqueue-produce-failures": 0,
+    }
     assert written == 2
 
 

@@ -263,8 +263,11 @@ def test_dead_letters_that_kafka_does_not_take_are_counted_and_the_batch_waits_f
 ) -> None:
     topic, dlq = lab.topic(), lab.topic("dlq")
     lab.produce(topic, "a", "boom")
-    away = {"producer.override.bootstrap.servers": "127.0.0.1:1", "producer.override.delivery.timeout.ms": "300",
-            "producer.override.linger.ms": "0"}  # fmt: skip
+    away = {
+        "producer.override.bootstrap.servers": "127.0.0.1:1",
+        "producer.override.delivery.timeout.ms": "300",
+        "producer.override.linger.ms": "0",
+    }
     more = {"value.converter": "scripted_steps:Picky", "value.converter.on": "boom", "errors.tolerance": "all"}
     spec = lab.spec(lab.sink_manifest(topic, **more, **{"errors.deadletterqueue.topic.name": dlq}))
     spec = spec.model_copy(update={"config": {**spec.config, **away}})  # gone since the task was planned

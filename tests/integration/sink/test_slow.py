@@ -35,9 +35,15 @@ def hidden(lab: Lab, partitions: int, count: int) -> tuple[str, Callable[[], Non
     """A backlog in a transaction that is still open, and what commits it: a marker lies behind each partition's records."""
     topic = lab.topic("t", partitions)
     producer = Producer(
-        {"bootstrap.servers": lab.servers, "transactional.id": new_name("tx"), "transaction.timeout.ms": 600_000,
-         "linger.ms": 20, "batch.num.messages": 10_000, "queue.buffering.max.messages": 2_000_000}
-    )  # fmt: skip
+        {
+            "bootstrap.servers": lab.servers,
+            "transactional.id": new_name("tx"),
+            "transaction.timeout.ms": 600_000,
+            "linger.ms": 20,
+            "batch.num.messages": 10_000,
+            "queue.buffering.max.messages": 2_000_000,
+        }
+    )
     producer.init_transactions(60)
     producer.begin_transaction()
     for n in range(count):
@@ -75,8 +81,11 @@ def test_a_slow_sink_with_a_backlog_commits_as_it_goes_and_writes_nothing_twice(
         seen.add(total)
         return total
 
-    until(lambda: committed() >= enough and len(seen) >= 4 and sum(e["records"] for e in by_spark(lab)) >= enough,
-          seconds=FAST_ENOUGH, what=lambda: f"progress, but {sorted(seen)}\n{task.last_words()}")  # fmt: skip
+    until(
+        lambda: committed() >= enough and len(seen) >= 4 and sum(e["records"] for e in by_spark(lab)) >= enough,
+        seconds=FAST_ENOUGH,
+        what=lambda: f"progress, but {sorted(seen)}\n{task.last_words()}",
+    )
     task.stop()
     offsets = written(out)
     assert len(offsets) == 3  # none of them waits until another is done
@@ -92,9 +101,12 @@ def test_an_outside_that_is_away_for_longer_than_any_worker_may_wait_ends_as_a_d
 ) -> None:
     (topic, show), out, away = hidden(lab, 2, 400_000), tmp_path / "out", tmp_path / "away"
     config: dict[str, Any] = {
-        "consumer.override.max.poll.interval.ms": 2_000, "batch.max.ms": 1_000, "errors.retry.timeout": -1,
-        "errors.retry.delay.max.ms": 1_000, "each": 0.00005,
-    }  # fmt: skip
+        "consumer.override.max.poll.interval.ms": 2_000,
+        "batch.max.ms": 1_000,
+        "errors.retry.timeout": -1,
+        "errors.retry.delay.max.ms": 1_000,
+        "each": 0.00005,
+    }
     if where == "writer":
         config["away"] = away
     else:
@@ -137,9 +149,15 @@ def test_what_is_staged_behind_a_part_that_had_no_time_is_in_the_file_once_and_i
 ) -> None:
     (topic, show), out, slow, name = hidden(lab, 1, 400_000), tmp_path / "out.txt", tmp_path / "slow", new_name("gap")
     config = {
-        **STRING, "topics": topic, "file": out, "batch.max.ms": 1_000, "transforms": "ask",
-        "transforms.ask.type": "slow_sinks:Lookup", "transforms.ask.slow": slow, "transforms.ask.slow.after": 30_000,
-    }  # fmt: skip
+        **STRING,
+        "topics": topic,
+        "file": out,
+        "batch.max.ms": 1_000,
+        "transforms": "ask",
+        "transforms.ask.type": "slow_sinks:Lookup",
+        "transforms.ask.slow": slow,
+        "transforms.ask.slow.after": 30_000,
+    }
     slow.touch()
     _, task = lab.start(manifest(name, "FileStreamSink", config, spark="Eager"))
     task.await_log("Spark is up")

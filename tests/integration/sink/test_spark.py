@@ -71,8 +71,12 @@ def gate(lab: Lab, topic: str) -> Iterator[None]:
 
 def fill(lab: Lab, topic: str, partition: int, count: int, *, transactional: bool) -> list[int]:
     """Small records; in transactions of a thousand, every fifth of which is aborted. The offsets of those that show."""
-    config = {"bootstrap.servers": lab.servers, "linger.ms": 20, "batch.num.messages": 10_000,
-              "queue.buffering.max.messages": 1_000_000}  # fmt: skip
+    config = {
+        "bootstrap.servers": lab.servers,
+        "linger.ms": 20,
+        "batch.num.messages": 10_000,
+        "queue.buffering.max.messages": 1_000_000,
+    }
     producer = Producer({**config, **({"transactional.id": new_name("tx")} if transactional else {})})
     if not transactional:
         for n in range(count):
@@ -142,9 +146,13 @@ def test_records_that_trickle_are_gathered_into_few_files(lab: Lab, tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("limit", "most"), [({"batch.max.records": "1000"}, 1000), ({"batch.max.bytes": "300000"}, 310),
-                        ({"consumer.override.max.poll.records": "700"}, 700)]
-)  # fmt: skip
+    ("limit", "most"),
+    [
+        ({"batch.max.records": "1000"}, 1000),
+        ({"batch.max.bytes": "300000"}, 310),
+        ({"consumer.override.max.poll.records": "700"}, 700),
+    ],
+)
 def test_a_frame_holds_no_more_than_a_batch_may_though_much_more_waits(
     lab: Lab, limit: dict[str, str], most: int
 ) -> None:

@@ -51,9 +51,14 @@ def test_an_interval_holds_up_no_backlog_and_a_stop_ends_its_transaction(lab: La
     topic, lines = lab.topic(), 300_000
     (tmp_path / "lines").write_text("".join(f"{n}\n" for n in range(lines)))
     name, task = lab.start(
-        manifest(new_name(), "FileStreamSource", {"transaction.boundary": "interval", **STRINGS},
-                 file=tmp_path / "lines", topic=topic)
-    )  # fmt: skip
+        manifest(
+            new_name(),
+            "FileStreamSource",
+            {"transaction.boundary": "interval", **STRINGS},
+            file=tmp_path / "lines",
+            topic=topic,
+        )
+    )
     with Reader(lab.servers, topic, isolation="read_uncommitted") as sent:
         sent.count(lines)
     task.stop()
@@ -78,9 +83,16 @@ def test_a_source_that_takes_longer_to_say_what_there_is_than_a_transaction_may_
     topic = lab.topic()
     more = interval(LONG, **{"producer.override.transaction.timeout.ms": "2000"}, **STRINGS)
     _, task = lab.start(
-        manifest(new_name(), "outside_sources:Outside", more, journal=lab.journal.path, topic=topic, folder=tmp_path,
-                 asked=3.0)
-    )  # fmt: skip
+        manifest(
+            new_name(),
+            "outside_sources:Outside",
+            more,
+            journal=lab.journal.path,
+            topic=topic,
+            folder=tmp_path,
+            asked=3.0,
+        )
+    )
     until(lambda: lab.values(topic) == ["0", "1", "2"], seconds=90, what=task.last_words)
     task.stop()
     assert [e["n"] for e in lab.journal.of("commit")] == [1, 2, 3]
@@ -91,9 +103,15 @@ def test_a_transaction_holds_a_bounded_number_of_records(lab: Lab, tmp_path: Pat
     topic, lines = lab.topic(), 20_000
     (tmp_path / "lines").write_text("".join(f"{n}\n" for n in range(lines)))
     name, task = lab.start(
-        manifest(new_name(), "FileStreamSource", {**interval(LONG), **STRINGS}, file=tmp_path / "lines", topic=topic,
-                 batch_max_records=100)
-    )  # fmt: skip
+        manifest(
+            new_name(),
+            "FileStreamSource",
+            {**interval(LONG), **STRINGS},
+            file=tmp_path / "lines",
+            topic=topic,
+            batch_max_records=100,
+        )
+    )
     with Reader(lab.servers, topic) as reader:
         reader.count(10_000)
     task.stop()
@@ -128,9 +146,15 @@ def test_a_failure_aborts_every_batch_since_the_last_commit(lab: Lab) -> None:
 def test_an_outside_that_is_away_leaves_the_open_transaction_as_it_is(lab: Lab, tmp_path: Path, polling: bool) -> None:
     topic = lab.topic()
     resource = manifest(
-        new_name(), "outside_sources:Outside", {**interval(4000), **STRINGS}, journal=lab.journal.path, topic=topic,
-        folder=tmp_path, polling=polling, most=1,
-    )  # fmt: skip
+        new_name(),
+        "outside_sources:Outside",
+        {**interval(4000), **STRINGS},
+        journal=lab.journal.path,
+        topic=topic,
+        folder=tmp_path,
+        polling=polling,
+        most=1,
+    )
     away = tmp_path / ("read" if polling else "plan")
     _, task = lab.start(resource)
     lab.journal.count("read")

@@ -58,9 +58,18 @@ def test_batches_that_never_fit_into_a_transaction_fail_the_task_with_the_proper
 ) -> None:
     topic = lab.topic()
     _, task = lab.start(
-        outside(lab, tmp_path, topic, polling=polling, tells=False, most=5_000, each=1_000 if polling else 5_000,
-                pace=0.001, over=TIMEOUT)
-    )  # fmt: skip
+        outside(
+            lab,
+            tmp_path,
+            topic,
+            polling=polling,
+            tells=False,
+            most=5_000,
+            each=1_000 if polling else 5_000,
+            pace=0.001,
+            over=TIMEOUT,
+        )
+    )
     message = failed(task)
     assert "do not fit into a transaction, 3 times in a row" in message
     assert "Outside was asked for 2000 records" in message

@@ -34,9 +34,16 @@ def test_thousands_of_source_partitions_are_a_transaction_for_each_worker_also_w
     topic, hold = lab.topic("many", SPREAD), Hold(tmp_path)
     config = {"value.converter": "StringConverter", "hold": hold.path, "batch.max.records": "32000"}
     name, task = lab.start(
-        manifest(new_name(), "numbers_source:Numbers", config, topic=topic, partitions=partitions, spread=SPREAD,
-                 spark="Eager")
-    )  # fmt: skip
+        manifest(
+            new_name(),
+            "numbers_source:Numbers",
+            config,
+            topic=topic,
+            partitions=partitions,
+            spread=SPREAD,
+            spark="Eager",
+        )
+    )
     task.await_event(lambda e: e.get("spark_batches", 0) > 0, seconds=200)
     hold.on([7])
     victim = hold.await_reader(7)

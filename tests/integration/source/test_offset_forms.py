@@ -38,8 +38,13 @@ def test_the_newest_form_of_a_partition_holds_wherever_it_lies(lab: Lab, tmp_pat
         if number % 2:
             forms.reverse()
         for i, key in enumerate(forms):
-            lab.produce(topic, json.dumps({"i": i}), key=key, partition=partition_of(key, PARTITIONS),
-                        timestamp=1_700_000_000_000 + i)  # fmt: skip
+            lab.produce(
+                topic,
+                json.dumps({"i": i}),
+                key=key,
+                partition=partition_of(key, PARTITIONS),
+                timestamp=1_700_000_000_000 + i,
+            )
         expected[SourcePartition(json.loads(forms[0])[1])] = {"i": 1}
     spec = lab.spec(manifest(name, "scripted_sources:ScriptedSource", {"topic": "t"}))
     stored = offsets_topic.load(SourceContext.of(spec, slots_dir=tmp_path).settings, name, topic=topic)
@@ -52,8 +57,9 @@ def test_the_form_that_lost_gets_its_tombstone_in_the_transaction_of_the_next_of
     create(lab.servers, own, PARTITIONS, cleanup_policy="compact")
     older, newer = twofold(name, 1)
     for i, key in enumerate((older, newer)):
-        lab.produce(own, f'{{"i":{i}}}', key=key, partition=partition_of(key, PARTITIONS),
-                    timestamp=1_700_000_000_000 + i)  # fmt: skip
+        lab.produce(
+            own, f'{{"i":{i}}}', key=key, partition=partition_of(key, PARTITIONS), timestamp=1_700_000_000_000 + i
+        )
     partition = json.dumps(json.loads(older)[1])
     _, task = lab.source(
         [["v0"], ["v1"], ["v2"], ["v3"]], topic, name=name, partition=partition, **{"offsets.storage.topic": own}

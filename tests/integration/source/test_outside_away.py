@@ -22,9 +22,14 @@ def test_an_outside_that_is_away_fences_nothing_and_reads_no_offsets(
     topic, away = lab.topic(), tmp_path / what
     away.touch()
     resource = manifest(
-        new_name(), "outside_sources:Outside", {"value.converter": "StringConverter"}, journal=lab.journal.path,
-        topic=topic, folder=tmp_path, polling=polling,
-    )  # fmt: skip
+        new_name(),
+        "outside_sources:Outside",
+        {"value.converter": "StringConverter"},
+        journal=lab.journal.path,
+        topic=topic,
+        folder=tmp_path,
+        polling=polling,
+    )
     name, task = lab.start(resource)
     lab.journal.count("away", 1)
     before = takeovers(lab, name)

@@ -20,9 +20,11 @@ def test_a_sink_writes_dead_letters_with_acks_of_one_broker(lab: Lab) -> None:
     lab.produce(topic, "good", "boom")
     picky = {"value.converter": "scripted_steps:Picky", "value.converter.on": "boom"}
     name, task = lab.sink(
-        topic, **picky, **LOG, **{"errors.tolerance": "all", "errors.deadletterqueue.topic.name": dlq,
-        "producer.override.acks": "1"},
-    )  # fmt: skip
+        topic,
+        **picky,
+        **LOG,
+        **{"errors.tolerance": "all", "errors.deadletterqueue.topic.name": dlq, "producer.override.acks": "1"},
+    )
     lab.wait_committed(name, topic, 2)
     task.stop()
     assert lab.values(dlq) == ["boom"]

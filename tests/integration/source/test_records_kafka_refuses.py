@@ -121,8 +121,11 @@ def test_a_record_too_large_for_its_topic_fails_the_task_with_size_and_side(lab:
 
 @MODES
 def test_a_record_too_large_for_the_producer_names_the_property_of_the_producer(lab: Lab, guarantee: str) -> None:
-    _, task = lab.source([[{"value": "x", "repeat": 2_000_000}]], lab.topic(max_message_bytes="9000000"),
-                         **{"delivery.guarantee": guarantee})  # fmt: skip
+    _, task = lab.source(
+        [[{"value": "x", "repeat": 2_000_000}]],
+        lab.topic(max_message_bytes="9000000"),
+        **{"delivery.guarantee": guarantee},
+    )
     assert "a record of 2000074 bytes is larger than the producer sends (max.request.size)" in failed(task)
 
 
@@ -239,8 +242,9 @@ def test_dead_letters_of_a_sink_fit_the_batches_of_their_queue(lab: Lab) -> None
 def test_offsets_fit_the_batches_of_their_topic(lab: Lab, guarantee: str) -> None:
     topic, offsets = lab.topic(), lab.topic("offsets", cleanup_policy="compact", max_message_bytes="2000")
     wide = json.dumps({"p": "x" * 1_000})
-    name, task = lab.source([["a"], ["b"]], topic, partition=wide,
-                            **{"delivery.guarantee": guarantee, "offsets.storage.topic": offsets})  # fmt: skip
+    name, task = lab.source(
+        [["a"], ["b"]], topic, partition=wide, **{"delivery.guarantee": guarantee, "offsets.storage.topic": offsets}
+    )
     lab.journal.count("commit", 2)
     task.stop()
     assert lab.values(topic) == ["a", "b"]

@@ -56,8 +56,12 @@ def test_records_too_large_for_such_a_topic_are_found_and_counted(
     random = Random(7)
     large = [{"value": "".join(random.choices(ascii_letters, k=9_000 + n))} for n in range(30)]
     script = [[v for k in range(30) for v in (f"a{k}", large[k], f"b{k}")], ["last"]]
-    more = {**TOLERANT, "errors.deadletterqueue.topic.name": dlq, "delivery.guarantee": "at-least-once",
-            "producer.override.compression.type": compression}  # fmt: skip
+    more = {
+        **TOLERANT,
+        "errors.deadletterqueue.topic.name": dlq,
+        "delivery.guarantee": "at-least-once",
+        "producer.override.compression.type": compression,
+    }
     _, task = lab.source(script, topic, **more, worker=guarded.worker("alice"))
     lab.journal.count("commit", 2)
     task.stop()

@@ -136,10 +136,12 @@ def test_a_line_that_is_too_large_is_passed_over_with_tolerance_all(
     tolerant = {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": f"dlq-{topic}"[:240]}
     if buried:
         tolerant |= {
-            "transforms": "wrap", "transforms.wrap.type": "HoistField$Value",
-            "transforms.wrap.field": "a-long-name-" * 20, "value.converter": "JsonConverter",
+            "transforms": "wrap",
+            "transforms.wrap.type": "HoistField$Value",
+            "transforms.wrap.field": "a-long-name-" * 20,
+            "value.converter": "JsonConverter",
             "value.converter.schemas.enable": "false",
-        }  # fmt: skip
+        }
     create(kafka, f"dlq-{topic}"[:240])
     task = start(kafka, processes, file, topic, **tolerant)
     with Reader(kafka, topic) as reader:

@@ -40,10 +40,17 @@ def test_with_tolerance_all_malformed_json_goes_to_the_dead_letter_queue_and_the
     produce(kafka, topic, RECORDS)
     queue = f"dlq-{topic}"[:240]
     task = start(
-        kafka, processes, tmp_path / "out", topic,
-        **{"errors.tolerance": "all", "errors.deadletterqueue.topic.name": queue,
-           "errors.deadletterqueue.topic.replication.factor": 1, "errors.deadletterqueue.context.headers.enable": "true"},
-    )  # fmt: skip
+        kafka,
+        processes,
+        tmp_path / "out",
+        topic,
+        **{
+            "errors.tolerance": "all",
+            "errors.deadletterqueue.topic.name": queue,
+            "errors.deadletterqueue.topic.replication.factor": 1,
+            "errors.deadletterqueue.context.headers.enable": "true",
+        },
+    )
     buried = await_records(kafka, queue, 2)
     assert [r.value for r in buried] == RECORDS[1:3]
     headers = [dict(r.headers) for r in buried]
@@ -79,9 +86,16 @@ def test_a_full_disk_is_said_and_waited_for_and_nothing_is_lost_or_torn(
     produce(kafka, topic, (b"%06d" % n for n in range(count)))
     file = small_disk / "out"
     task = start(
-        kafka, processes, file, topic,
-        **{"value.converter": "StringConverter", "sink.retry.delay.max.ms": 500, "consumer.override.max.poll.records": 500},
-    )  # fmt: skip
+        kafka,
+        processes,
+        file,
+        topic,
+        **{
+            "value.converter": "StringConverter",
+            "sink.retry.delay.max.ms": 500,
+            "consumer.override.max.poll.records": 500,
+        },
+    )
     said = until(lambda: task.trouble, what=task.last_words)
     assert "No space left on device" in said
     assert str(file) in said

@@ -27,17 +27,26 @@ GRACE = 5.0  # seconds; task.shutdown.graceful.timeout.ms
 def source(servers: str, processes: Processes) -> Running:
     create(servers, "numbers", 2)
     resource = manifest(
-        new_name(), "numbers_source:Numbers", topic="numbers", partitions=2, batch_max_records=500,
-        value_converter="StringConverter", batch_max_bytes=256 << 10,  # so small that Spark is never worth it
-    )  # fmt: skip
+        new_name(),
+        "numbers_source:Numbers",
+        topic="numbers",
+        partitions=2,
+        batch_max_records=500,
+        value_converter="StringConverter",
+        batch_max_bytes=256 << 10,  # so small that Spark is never worth it
+    )
     return processes.task(specs(resource, servers)[0])
 
 
 def sink(servers: str, processes: Processes, file: Path, topic: str = "lines") -> Running:
     resource = manifest(
-        new_name(), "FileStreamSink", topics=topic, file=file, value_converter="StringConverter",
+        new_name(),
+        "FileStreamSink",
+        topics=topic,
+        file=file,
+        value_converter="StringConverter",
         consumer_override_max_poll_records=500,
-    )  # fmt: skip
+    )
     return processes.task(specs(resource, servers)[0])
 
 

@@ -18,9 +18,13 @@ def test_a_source_goes_on_when_its_topic_is_deleted_and_the_broker_may_make_it_a
     file = tmp_path / "lines"
     file.write_text("before\n")
     resource = manifest(
-        new_name(), "FileStreamSource", file=file, topic=topic, value_converter="StringConverter",
+        new_name(),
+        "FileStreamSource",
+        file=file,
+        topic=topic,
+        value_converter="StringConverter",
         delivery_guarantee=guarantee,
-    )  # fmt: skip
+    )
     task = processes.task(specs(resource, kafka)[0])
     with Reader(kafka, topic) as reader:
         reader.count(1)
@@ -43,10 +47,17 @@ def test_a_sink_waits_for_a_deleted_topic_and_reads_the_new_one_from_its_beginni
     file = tmp_path / "out"
     task = processes.task(
         specs(
-            manifest(new_name(), "FileStreamSink", topics=topic, file=file, value_converter="StringConverter",
-                     consumer_override_metadata_max_age_ms=500), kafka,
+            manifest(
+                new_name(),
+                "FileStreamSink",
+                topics=topic,
+                file=file,
+                value_converter="StringConverter",
+                consumer_override_metadata_max_age_ms=500,
+            ),
+            kafka,
         )[0]
-    )  # fmt: skip
+    )
     until(lambda: file.exists() and file.read_text().count("\n") == 3, what=task.last_words)
     delete(kafka, topic)
     until(lambda: task.trouble, what=task.last_words)
@@ -66,9 +77,13 @@ def test_a_sink_reads_a_topic_that_was_made_anew_at_once_from_its_beginning(
     topic, file = lab.topic(), tmp_path / "out"
     lab.produce(topic, "old 0", "old 1", "old 2")
     resource = manifest(
-        new_name(), "FileStreamSink", topics=topic, file=file, value_converter="StringConverter",
+        new_name(),
+        "FileStreamSink",
+        topics=topic,
+        file=file,
+        value_converter="StringConverter",
         consumer_override_metadata_max_age_ms=10_000,
-    )  # fmt: skip
+    )
     name, task = lab.start(resource)
     lab.wait_committed(name, topic, 3)
     delete(lab.servers, topic)

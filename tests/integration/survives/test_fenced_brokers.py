@@ -98,9 +98,10 @@ def test_every_client_of_a_task_outlives_brokers_that_listed_none(
     stuck = Asked("a bare consumer", lambda: bare.list_topics(timeout=5), asking)
     fenced = [*asked[:2], stuck]  # the others ask for one topic alone, and hear of it less often
     until(
-        lambda: all(a.failures for a in fenced), seconds=2 * PATIENCE,
+        lambda: all(a.failures for a in fenced),
+        seconds=2 * PATIENCE,
         what=lambda: ", ".join(f"{a.name}: {a.failures} failures" for a in fenced),
-    )  # fmt: skip
+    )
     kafka.stop()
     with EmbeddedKafka(tmp_path / "kafka", port=port):
         asking.clear()
@@ -117,16 +118,22 @@ def test_running_tasks_outlive_brokers_that_listed_none(tmp_path: Path, processe
             create(servers, topic, 2)
         produce(servers, "lines", [b"before"])
         numbers = {"partitions": 2, "batch.max.records": 500, "batch.max.bytes": 256 << 10, **TEXT}
-        once, least, sink = (processes.task(specs(resource, servers)[0]) for resource in (
-            manifest(new_name(), "numbers_source:Numbers", numbers, topic="once"),
-            manifest(
-                new_name(), "numbers_source:Numbers", numbers, topic="least", delivery_guarantee="at-least-once"
-            ),
-            manifest(
-                new_name(), "FileStreamSink", {"consumer.override.metadata.max.age.ms": 1_000, **TEXT}, topics="lines",
-                file=file,
-            ),
-        ))  # fmt: skip
+        once, least, sink = (
+            processes.task(specs(resource, servers)[0])
+            for resource in (
+                manifest(new_name(), "numbers_source:Numbers", numbers, topic="once"),
+                manifest(
+                    new_name(), "numbers_source:Numbers", numbers, topic="least", delivery_guarantee="at-least-once"
+                ),
+                manifest(
+                    new_name(),
+                    "FileStreamSink",
+                    {"consumer.override.metadata.max.age.ms": 1_000, **TEXT},
+                    topics="lines",
+                    file=file,
+                ),
+            )
+        )
         for topic in ("once", "least"):
             with Reader(servers, topic) as reader:
                 reader.count(500)

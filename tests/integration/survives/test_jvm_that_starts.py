@@ -30,9 +30,12 @@ os._exit(0)
 @pytest.mark.parametrize("seconds", [0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.3, 2.0, 3.0])
 def test_no_jvm_is_left_by_a_task_that_ends_in_its_start(seconds: float, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", SCRIPT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
         env={"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)},
-    )  # fmt: skip
+    )
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(seconds)  # any moment of the start is as good: each must leave nothing
     printed, _ = process.communicate("kill\n", timeout=120)

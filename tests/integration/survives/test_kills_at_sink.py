@@ -38,9 +38,15 @@ def test_kills_leave_every_record_in_the_file(
     create(kafka, topic, PARTITIONS)
     many = victim != "task"  # what goes to Spark is a backlog of 100,000 records
     resource = manifest(
-        new_name(), "FileStreamSink", topics=topic, file=file, value_converter="StringConverter", spark="Eager",
-        batch_max_records=20_000, consumer_override_max_poll_records=200,
-    )  # fmt: skip
+        new_name(),
+        "FileStreamSink",
+        topics=topic,
+        file=file,
+        value_converter="StringConverter",
+        spark="Eager",
+        batch_max_records=20_000,
+        consumer_override_max_poll_records=200,
+    )
     spec = specs(resource, kafka)[0]
     task = processes.task(spec)
     for _ in range(rounds if victim != "jvm" else max(3, rounds // 3)):

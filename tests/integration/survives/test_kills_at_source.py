@@ -36,9 +36,17 @@ def test_a_killed_task_process_leaves_each_line_exactly_once(
     load.keep_ahead_of(0)
     create(kafka, topic)
     spec = specs(
-        manifest(new_name(), "FileStreamSource", file=tmp_path / "lines", topic=topic, batch_max_records=500,
-                 value_converter="StringConverter", spark="Eager"), kafka,
-    )[0]  # fmt: skip
+        manifest(
+            new_name(),
+            "FileStreamSource",
+            file=tmp_path / "lines",
+            topic=topic,
+            batch_max_records=500,
+            value_converter="StringConverter",
+            spark="Eager",
+        ),
+        kafka,
+    )[0]
     with Reader(kafka, topic) as reader:
         for _ in range(rounds):
             task = processes.task(spec)
@@ -65,9 +73,14 @@ def test_killed_parts_of_spark_leave_each_record_exactly_once(
     random = seeded()
     create(kafka, topic, PARTITIONS)
     resource = manifest(
-        new_name(), NUMBERS, topic=topic, partitions=PARTITIONS, batch_max_records=random.choice([400, 4_000]),
-        value_converter="StringConverter", spark="Eager",
-    )  # fmt: skip
+        new_name(),
+        NUMBERS,
+        topic=topic,
+        partitions=PARTITIONS,
+        batch_max_records=random.choice([400, 4_000]),
+        value_converter="StringConverter",
+        spark="Eager",
+    )
     spec = specs(resource, kafka)[0]
     task = processes.task(spec)
     with Reader(kafka, topic) as reader:
@@ -97,9 +110,14 @@ def test_a_change_of_tasks_max_between_killed_lives_leaves_each_record_exactly_o
     with Reader(kafka, topic) as reader:
         for number in range(max(4, rounds // 2)):
             resource = manifest(
-                name, NUMBERS, topic=topic, partitions=PARTITIONS, batch_max_records=random.choice([40, 400]),
-                value_converter="StringConverter", tasks_max=(3, 1, 2, 4)[number % 4],
-            )  # fmt: skip
+                name,
+                NUMBERS,
+                topic=topic,
+                partitions=PARTITIONS,
+                batch_max_records=random.choice([40, 400]),
+                value_converter="StringConverter",
+                tasks_max=(3, 1, 2, 4)[number % 4],
+            )
             run = processes.run([resource], kafka)
             reader.count(len(reader.to_end()) + random.randrange(1, 3_000))
             if random.random() < 0.5:

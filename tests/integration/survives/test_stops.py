@@ -95,9 +95,13 @@ def test_sigterm_to_a_busy_sink_loses_nothing(kafka: str, topic: str, processes:
     file, count = tmp_path / "out", 60_000
     produce(kafka, topic, (b"%d" % n for n in range(count)))
     resource = manifest(
-        new_name(), "FileStreamSink", topics=topic, file=file, value_converter="StringConverter",
+        new_name(),
+        "FileStreamSink",
+        topics=topic,
+        file=file,
+        value_converter="StringConverter",
         consumer_override_max_poll_records=200,
-    )  # fmt: skip
+    )
     spec = specs(resource, kafka)[0]
     task = processes.task(spec)
     until(lambda: file.exists() and file.stat().st_size > 1_000)

@@ -372,10 +372,18 @@ def test_a_superseded_task_that_waits_for_room_leaves_as_superseded(
     create(kafka, topic)
     (tmp_path / "lines").write_text("".join(f"{n:0500d}\n" for n in range(400_000)))
     (spec,) = specs(
-        manifest(new_name(), "FileStreamSource", file=tmp_path / "lines", topic=topic, batch_max_bytes=100_000_000,
-                 value_converter="StringConverter", producer_override_buffer_memory=1 << 20,
-                 producer_override_linger_ms=1_000), kafka,
-    )  # fmt: skip
+        manifest(
+            new_name(),
+            "FileStreamSource",
+            file=tmp_path / "lines",
+            topic=topic,
+            batch_max_bytes=100_000_000,
+            value_converter="StringConverter",
+            producer_override_buffer_memory=1 << 20,
+            producer_override_linger_ms=1_000,
+        ),
+        kafka,
+    )
     task = processes.task(spec)
     task.await_event(lambda e: e["event"] == "progress" and e.get("written", 0) > 0)
     newer = processes.task(next_life(spec))

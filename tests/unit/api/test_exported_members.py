@@ -57,9 +57,11 @@ def defined_names(module: ModuleType) -> Iterator[str]:
     for node in ast.parse(inspect.getsource(module)).body:
         match node:
             case (
-                ast.ClassDef(name=name) | ast.FunctionDef(name=name)
-                | ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name))
-            ) if not name.startswith("_"):  # fmt: skip
+                ast.ClassDef(name=name)
+                | ast.FunctionDef(name=name)
+                | ast.Assign(targets=[ast.Name(id=name)])
+                | ast.AnnAssign(target=ast.Name(id=name))
+            ) if not name.startswith("_"):
                 yield name
 
 

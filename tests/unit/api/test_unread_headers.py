@@ -88,7 +88,8 @@ _RAW = st.tuples(st.sampled_from("abc"), st.sampled_from([None, b"", b"1", b"x",
 _STEPS = st.lists(
     st.sampled_from(
         [
-            methodcaller("without_headers", {"a"}), methodcaller("without_headers", {"b", "c"}),
+            methodcaller("without_headers", {"a"}),
+            methodcaller("without_headers", {"b", "c"}),
             methodcaller("with_header", Header("b", "new")),
             lambda batch: batch.take(range(0, batch.length, 2)),
             lambda batch: RecordBatch.merged(
@@ -107,7 +108,7 @@ _STEPS = st.lists(
         ]
     ),
     max_size=5,
-)  # fmt: skip
+)
 
 
 @settings(deadline=None)

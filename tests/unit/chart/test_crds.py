@@ -12,9 +12,11 @@ def sources() -> dict[str, Document]:
 
 def test_the_release_brings_every_definition_as_it_is_but_for_the_wish_to_keep_it(rendered: Rendered) -> None:
     crds = {d["metadata"]["name"]: d for d in rendered.of("CustomResourceDefinition")}
-    assert crds.keys() == sources().keys() == {
-        f"{plural}.penstock.dev" for plural in ("connectors", "pluginversions", "topiccreationpolicies")
-    }  # fmt: skip
+    assert (
+        crds.keys()
+        == sources().keys()
+        == {f"{plural}.penstock.dev" for plural in ("connectors", "pluginversions", "topiccreationpolicies")}
+    )
     for name, crd in crds.items():
         assert crd["metadata"]["annotations"].pop("helm.sh/resource-policy") == "keep"
         source = sources()[name]

@@ -13,37 +13,62 @@ WHOLE = ("resources", "podSecurityContext", "securityContext")
 """Given on as they are: one field of them stands for all."""
 EVERYTHING: dict[str, Any] = {
     "metrics": {
-        "serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}, "alerts": {"enabled": True},
+        "serviceMonitor": {"enabled": True},
+        "podMonitor": {"enabled": True},
+        "alerts": {"enabled": True},
         "dashboard": {"enabled": True},
     },
-    "argoCD": {"configMap": True}, "watchNamespaces": ["billing"],
+    "argoCD": {"configMap": True},
+    "watchNamespaces": ["billing"],
     "networkPolicy": {"egress": {"enabled": True, "kafka": [{"ports": [{"port": 9092}]}]}},
-}  # fmt: skip
+}
 """What must be switched on for its own values to matter."""
 OTHERS: Mapping[str, Any] = {
-    "worker": {"group.id": "other"}, "workerSecretName": "kafka-client", "watchNamespaces": ["shop"],
+    "worker": {"group.id": "other"},
+    "workerSecretName": "kafka-client",
+    "watchNamespaces": ["shop"],
     "allowedConnectNames": ["shop/orders"],
-    "images.operator.digest": f"sha256:{'0' * 64}", "images.runtime.digest": f"sha256:{'0' * 64}",
-    "images.pullPolicy": "Always", "images.pullSecrets": ["mine"], "secretHashKey.existingSecret": "mine",
-    "job.resources": {"limits": {"memory": "1Gi"}}, "task.resources": {"limits": {"memory": "1Gi"}},
-    "operator.resources": {"limits": {"memory": "1Gi"}}, "task.podSecurityContext": {"fsGroup": 1},
-    "task.securityContext": {"readOnlyRootFilesystem": False}, "operator.podSecurityContext": {"fsGroup": 1},
-    "operator.securityContext": {"readOnlyRootFilesystem": False}, "logLevel": "DEBUG", "rollout.maxUnavailable": "20%",
+    "images.operator.digest": f"sha256:{'0' * 64}",
+    "images.runtime.digest": f"sha256:{'0' * 64}",
+    "images.pullPolicy": "Always",
+    "images.pullSecrets": ["mine"],
+    "secretHashKey.existingSecret": "mine",
+    "job.resources": {"limits": {"memory": "1Gi"}},
+    "task.resources": {"limits": {"memory": "1Gi"}},
+    "operator.resources": {"limits": {"memory": "1Gi"}},
+    "task.podSecurityContext": {"fsGroup": 1},
+    "task.securityContext": {"readOnlyRootFilesystem": False},
+    "operator.podSecurityContext": {"fsGroup": 1},
+    "operator.securityContext": {"readOnlyRootFilesystem": False},
+    "logLevel": "DEBUG",
+    "rollout.maxUnavailable": "20%",
     "podSecurity.level": "Baseline",
-    "operator.podLabels": {"a": "b"}, "operator.podAnnotations": {"a": "b"}, "operator.env": [{"name": "A", "value": "b"}],
-    "operator.nodeSelector": {"a": "b"}, "operator.tolerations": [{"operator": "Exists"}],
+    "operator.podLabels": {"a": "b"},
+    "operator.podAnnotations": {"a": "b"},
+    "operator.env": [{"name": "A", "value": "b"}],
+    "operator.nodeSelector": {"a": "b"},
+    "operator.tolerations": [{"operator": "Exists"}],
     "operator.affinity": {"podAffinity": {}},
-    "operator.temporarySize": "1Mi", "task.temporarySize": "1Gi",
-    "serviceAccount.annotations": {"a": "b"}, "metrics.service.annotations": {"a": "b"},
-    "metrics.serviceMonitor.interval": "1m", "metrics.podMonitor.interval": "1m",
-    "metrics.serviceMonitor.labels": {"a": "b"}, "metrics.podMonitor.labels": {"a": "b"},
+    "operator.temporarySize": "1Mi",
+    "task.temporarySize": "1Gi",
+    "serviceAccount.annotations": {"a": "b"},
+    "metrics.service.annotations": {"a": "b"},
+    "metrics.serviceMonitor.interval": "1m",
+    "metrics.podMonitor.interval": "1m",
+    "metrics.serviceMonitor.labels": {"a": "b"},
+    "metrics.podMonitor.labels": {"a": "b"},
     "metrics.alerts.labels": {"a": "b"},
-    "metrics.dashboard.labels": {"a": "b"}, "metrics.dashboard.annotations": {"a": "b"},
+    "metrics.dashboard.labels": {"a": "b"},
+    "metrics.dashboard.annotations": {"a": "b"},
     "networkPolicy.metricsFrom": [{"podSelector": {}}],
     "networkPolicy.egress.enabled": False,
-    **{f"networkPolicy.egress.{rules}": [{"ports": [{"port": 1}]}] for rules in ("kafka", "dns", "apiServer", "connectors")},
-    "plugins.mount": "InitContainer", "plugins.sharedNamespaces": ["shop"],
-}  # fmt: skip
+    **{
+        f"networkPolicy.egress.{rules}": [{"ports": [{"port": 1}]}]
+        for rules in ("kafka", "dns", "apiServer", "connectors")
+    },
+    "plugins.mount": "InitContainer",
+    "plugins.sharedNamespaces": ["shop"],
+}
 """Other values than the chart's, where one more, one letter more or the opposite will not do."""
 REFUSED = {"plugins.mount", "plugins.sharedNamespaces"}
 

@@ -42,9 +42,16 @@ def measured() -> Labels:
     ref = PluginReference(reference="a:B", alias="B", version="1")
     for kind in ("source", "sink"):
         spec = TaskSpec.model_validate(
-            {"connector": "shop.orders", "task": 0, "tasks": 1, "kind": kind, "config": {}, "worker": {},
-             "plugins": {"connector": ref}}
-        )  # fmt: skip
+            {
+                "connector": "shop.orders",
+                "task": 0,
+                "tasks": 1,
+                "kind": kind,
+                "config": {},
+                "worker": {},
+                "plugins": {"connector": ref},
+            }
+        )
         task = TaskMetrics(spec, {"connector.version": "1"})
         task.batch(Summary(), 0.0, on_spark=False)
         found.update(samples(generate_latest(task.registry)))

@@ -10,9 +10,11 @@ from penstock_operator import names
 from .rendering import NAMESPACE, Document, Helm, Refused, Rendered, least
 
 KAFKA: list[Document] = [
-    {"to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kafka"}}}],
-     "ports": [{"protocol": "TCP", "port": 9093}]}
-]  # fmt: skip
+    {
+        "to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kafka"}}}],
+        "ports": [{"protocol": "TCP", "port": 9093}],
+    }
+]
 DATABASE: list[Document] = [
     {"to": [{"ipBlock": {"cidr": "10.1.0.0/16"}}], "ports": [{"protocol": "TCP", "port": 5432}]}
 ]

@@ -20,8 +20,15 @@ def notes(helm: Helm) -> Any:
         file = helm.folder / "values.yaml"
         file.write_text(yaml.safe_dump(least(**values)))
         text = helm.run(
-            "install", "penstock", str(CHART), "--namespace", "sys", "--values", str(file), "--dry-run=client",
-        )  # fmt: skip
+            "install",
+            "penstock",
+            str(CHART),
+            "--namespace",
+            "sys",
+            "--values",
+            str(file),
+            "--dry-run=client",
+        )
         return text.partition("NOTES:\n")[2]
 
     return of

@@ -128,8 +128,10 @@ def test_images_by_tag_or_digest(helm: Helm, image: dict[str, str], wanted: str)
         assert pod["containers"][0]["imagePullPolicy"] == "Always"
         assert pod["imagePullSecrets"] == [{"name": "a"}, {"name": "b"}]
     assert rendered.configuration["images"] == {
-        "runtime": wanted.format("runtime"), "pullPolicy": "Always", "pullSecrets": ["a", "b"],
-    }  # fmt: skip
+        "runtime": wanted.format("runtime"),
+        "pullPolicy": "Always",
+        "pullSecrets": ["a", "b"],
+    }
 
 
 def test_the_pod_can_be_placed_and_labelled(helm: Helm) -> None:

@@ -48,8 +48,10 @@ def test_the_operator_may_do_this_and_nothing_else(rendered: Rendered) -> None:
 def test_with_watched_namespaces_only_connectors_are_reached_elsewhere(helm: Helm) -> None:
     found = rights(helm.render(least(watchNamespaces=["shop", "audit"])))
     assert {name: verbs for (ns, name), verbs in found.items() if ns is None} == {
-        "namespaces/kube-system": {"get"}, "namespaces/audit": {"get"}, "connectors": {"get", "list", "patch"},
-    }  # fmt: skip
+        "namespaces/kube-system": {"get"},
+        "namespaces/audit": {"get"},
+        "connectors": {"get", "list", "patch"},
+    }
     rendered = helm.render(least(watchNamespaces=["shop", "audit"], rbac={"endingNamespaces": False}))
     assert {name for ns, name in rights(rendered) if ns is None} == {"namespaces/kube-system"}
     assert rendered.of("ValidatingAdmissionPolicy") == []
@@ -112,8 +114,10 @@ def test_without_rbac_there_are_only_the_roles_of_users(helm: Helm) -> None:
         return [d for d in rendered.documents if d["kind"] in kinds]
 
     assert {r["metadata"]["name"].rpartition(":")[2] for r in roles(rbac={"create": False})} == {
-        "view", "edit", "topic-policies"
-    }  # fmt: skip
+        "view",
+        "edit",
+        "topic-policies",
+    }
     assert roles(rbac={"create": False, "aggregate": False}) == []
 
 

@@ -38,8 +38,10 @@ def test_it_has_a_service_account_and_names_in_kafka_of_its_own(tenant: Rendered
     worker = tenant.configuration["worker"]
     names = ("group.id", "offset.storage.topic", "status.storage.topic")
     assert {n: worker[n] for n in names} == {
-        "group.id": "shop", "offset.storage.topic": "shop-offsets", "status.storage.topic": "shop-status",
-    }  # fmt: skip
+        "group.id": "shop",
+        "offset.storage.topic": "shop-offsets",
+        "status.storage.topic": "shop-status",
+    }
     assert not {worker[n] for n in names} & {WorkerConfig.parse({"bootstrap.servers": "k:1"}).raw.get(n) for n in names}
 
 

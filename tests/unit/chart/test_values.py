@@ -173,9 +173,20 @@ def test_every_value_of_the_chart_is_in_the_schema_and_the_other_way_round() -> 
 
 @pytest.mark.parametrize(
     "name",
-    ["listeners", "rest.port", "config.storage.topic", "plugin.path", "producer.acks", "offset.storage.min.isr",
-     "value.converter.plugin.version", "ssl.truststore.location", "errors.toleranz", "grup.id", "produser.acks"],
-)  # fmt: skip
+    [
+        "listeners",
+        "rest.port",
+        "config.storage.topic",
+        "plugin.path",
+        "producer.acks",
+        "offset.storage.min.isr",
+        "value.converter.plugin.version",
+        "ssl.truststore.location",
+        "errors.toleranz",
+        "grup.id",
+        "produser.acks",
+    ],
+)
 def test_the_schema_refuses_what_the_worker_would_not_know(helm: Helm, name: str) -> None:
     known = frozenset(p.name for p in WorkerConfig.properties())
     unknown: list[Problem] = [w for w in warnings({name: "1"}, known) if "is not known" in w.message]

@@ -9,9 +9,15 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("operator", "runtime")
 SMALLER_ROOMS = (
-    "operator/penstock_operator", "operator/penstock_operator/connector", "runtime/penstock_runtime",
-    "runtime/penstock_runtime/task", "runtime/penstock_model", "runtime", "operator", "",
-)  # fmt: skip
+    "operator/penstock_operator",
+    "operator/penstock_operator/connector",
+    "runtime/penstock_runtime",
+    "runtime/penstock_runtime/task",
+    "runtime/penstock_model",
+    "runtime",
+    "operator",
+    "",
+)
 
 
 def modules_named_in(page: str) -> list[str]:
@@ -26,10 +32,11 @@ def test_each_module_that_the_page_names_exists(page: str) -> None:
     assert len(named) > 10
     files = {path.name for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     missing = [
-        name for name in named
+        name
+        for name in named
         if name not in files
         and not any((ROOT / room / f"{name}{ending}").exists() for room in SMALLER_ROOMS for ending in ("", ".py"))
-    ]  # fmt: skip
+    ]
     assert not missing
 
 

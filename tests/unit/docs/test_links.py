@@ -34,9 +34,10 @@ def test_each_file_of_the_repository_that_a_page_names_exists(page: str) -> None
     folder = r"(?:tests|examples|scripts|docs|helm|crds|unit|integration|e2e|cluster_api)"
     named = re.findall(rf"`({folder}/[\w./*-]+)`", text_of(page))
     missing = [
-        name for name in named
+        name
+        for name in named
         if not any(list(base.glob(name)) for base in (ROOT, ROOT / "tests", ROOT / "tests" / "integration"))
-    ]  # fmt: skip
+    ]
     assert not missing
 
 

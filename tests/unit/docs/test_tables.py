@@ -21,8 +21,11 @@ def as_text(default: object) -> str:
 def help_of(*words: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "penstock_runtime.cli", *words, "--help"],
-        capture_output=True, text=True, check=True, env={"COLUMNS": "200"},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"COLUMNS": "200"},
+    )
     return done.stdout
 
 
@@ -46,9 +49,12 @@ def test_the_table_of_options_has_each_option_of_penstock_run() -> None:
 def test_each_metric_that_a_page_names_is_measured(measured: dict[str, Any]) -> None:  # noqa: F811
     packages = tuple(folder.name for folder in (*(ROOT / "runtime").iterdir(), *(ROOT / "operator").iterdir()))
     named = {
-        name for page in pages() if page.startswith("docs/") and "decisions" not in page
-        for name in names_in(text_of(page)) if name not in packages
-    }  # fmt: skip
+        name
+        for page in pages()
+        if page.startswith("docs/") and "decisions" not in page
+        for name in names_in(text_of(page))
+        if name not in packages
+    }
     source = (ROOT / "runtime/penstock_runtime/task/metrics.py").read_text()  # has one that needs a state
     assert len(named) > 8
     unknown = {name for name in named if not any(known.startswith(name) for known in measured)}

@@ -126,9 +126,14 @@ READ: Final = [
     ("Z z", "+0100 PST", 28800000),
 ]
 SHORT: Final = [
-    "yyyy-MM-dd", "yyyy-MM-dd HH:mm:ss", "yyyyMMddHHmmssSSS", "EEE, dd MMM yyyy hh:mm a", "dd/MM/yyyy'T'HH:mm:ss.SSSXXX",
-    "yyyy-MM-dd HH:mm:ss z", "ddMMMyyyy HHmm Z",
-]  # fmt: skip
+    "yyyy-MM-dd",
+    "yyyy-MM-dd HH:mm:ss",
+    "yyyyMMddHHmmssSSS",
+    "EEE, dd MMM yyyy hh:mm a",
+    "dd/MM/yyyy'T'HH:mm:ss.SSSXXX",
+    "yyyy-MM-dd HH:mm:ss z",
+    "ddMMMyyyy HHmm Z",
+]
 moments = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 2 * 10**12) | st.integers(-(10**14), 10**14)
 
 
@@ -151,9 +156,14 @@ def test_a_text_is_read_as_java_reads_it(pattern: str, text: str, millis: int | 
 
 @pytest.mark.parametrize(
     ("pattern", "reason"),
-    [("yyyy-bb", "Illegal pattern character 'b'"), ("yyyyT", "'T'"), ("B", "'B'"), ("yyyy'", "Unterminated quote"),
-     ("XXXX", "invalid ISO 8601 format")],
-)  # fmt: skip
+    [
+        ("yyyy-bb", "Illegal pattern character 'b'"),
+        ("yyyyT", "'T'"),
+        ("B", "'B'"),
+        ("yyyy'", "Unterminated quote"),
+        ("XXXX", "invalid ISO 8601 format"),
+    ],
+)
 def test_a_pattern_that_java_refuses_is_refused_with_the_reason(pattern: str, reason: str) -> None:
     with pytest.raises(PatternError, match=reason):
         SimpleDateFormat(pattern)

@@ -10,14 +10,34 @@ from penstock_plugins.transforms.regex_router import RegexRouter
 
 @pytest.mark.parametrize(
     ("pattern", "yes", "no"),
-    [(r"(?i)straße", "STRAßE", "STRASSE"), (r"(?x) a b # c", "ab", "a b"), (r"a(?x: b )c", "abc", "a b c"),
-     (r"[a-z&&[^b-y]]+", "az", "b"), (r"[^a&&a]", "b", "a"), (r"\w+", "a_1", "é"), (r"(?U)\w+", "é", "-"),
-     (r"\p{Punct}+", "!~", "a"), (r"\p{IsLatin}+", "é", "я"), (r"\p{sc=Cyrillic}", "я", "a"), (r"\P{L}", "1", "a"),
-     (r"\x41\t", "A\t", "A"), (r"(a)(b)\2\1", "abba", "abab"), (r"(?<a1>x)\k<a1>", "xx", "x"), (r"a{2}{3}", "aa", "a"),
-     (r"(?m)a$\n^b", "a\nb", "ab"), (r"(?i)[a-c]\p{Lower}", "BX", "1x"), (r"\Q[\E]", "[]", "["), (r"(?s).", "\n", ""),
-     (r"(?d)a.", "a\r", "a\n"), (r"[\p{Alpha}&&[^\p{Upper}]]", "a", "A"), (r"\\", "\\", "a"), (r"[a-]", "-", "b"),
-     (r"(?>a*)b", "aab", "aa"), (r"\11", "", "x")],
-)  # fmt: skip
+    [
+        (r"(?i)straße", "STRAßE", "STRASSE"),
+        (r"(?x) a b # c", "ab", "a b"),
+        (r"a(?x: b )c", "abc", "a b c"),
+        (r"[a-z&&[^b-y]]+", "az", "b"),
+        (r"[^a&&a]", "b", "a"),
+        (r"\w+", "a_1", "é"),
+        (r"(?U)\w+", "é", "-"),
+        (r"\p{Punct}+", "!~", "a"),
+        (r"\p{IsLatin}+", "é", "я"),
+        (r"\p{sc=Cyrillic}", "я", "a"),
+        (r"\P{L}", "1", "a"),
+        (r"\x41\t", "A\t", "A"),
+        (r"(a)(b)\2\1", "abba", "abab"),
+        (r"(?<a1>x)\k<a1>", "xx", "x"),
+        (r"a{2}{3}", "aa", "a"),
+        (r"(?m)a$\n^b", "a\nb", "ab"),
+        (r"(?i)[a-c]\p{Lower}", "BX", "1x"),
+        (r"\Q[\E]", "[]", "["),
+        (r"(?s).", "\n", ""),
+        (r"(?d)a.", "a\r", "a\n"),
+        (r"[\p{Alpha}&&[^\p{Upper}]]", "a", "A"),
+        (r"\\", "\\", "a"),
+        (r"[a-]", "-", "b"),
+        (r"(?>a*)b", "aab", "aa"),
+        (r"\11", "", "x"),
+    ],
+)
 def test_a_pattern_matches_as_in_java(pattern: str, yes: str, no: str) -> None:
     compiled = compile_java(pattern)
     assert compiled.matches(yes) is (pattern != r"\11")
@@ -26,9 +46,29 @@ def test_a_pattern_matches_as_in_java(pattern: str, yes: str, no: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["a{,3}", "[[]", "(?#x)", r"\8x(?P=a)", r"(?<1a>x)", r"\k<no>", "[b-a]", r"\p{Latin}", r"\u12", r"\x{110000}", "a++*",
-     r"(a)(?<=\1)b", "(?c)a", r"\b{g}", "[a&&", r"\c", "a{99999999999}", "(", "(?z)", "\\"],
-)  # fmt: skip
+    [
+        "a{,3}",
+        "[[]",
+        "(?#x)",
+        r"\8x(?P=a)",
+        r"(?<1a>x)",
+        r"\k<no>",
+        "[b-a]",
+        r"\p{Latin}",
+        r"\u12",
+        r"\x{110000}",
+        "a++*",
+        r"(a)(?<=\1)b",
+        "(?c)a",
+        r"\b{g}",
+        "[a&&",
+        r"\c",
+        "a{99999999999}",
+        "(",
+        "(?z)",
+        "\\",
+    ],
+)
 def test_a_pattern_that_java_refuses_or_that_cannot_be_given_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError, match="Invalid regex"):
         compile_java(pattern)
@@ -43,9 +83,17 @@ def test_a_replacement_is_expanded_as_in_java(replacement: str, made: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("replacement", "error"), [("$3", IndexError), ("$", ValueError), ("${x}", ValueError), ("${n", ValueError),
-                               ("\\", ValueError), ("$x", ValueError), ("${}", ValueError)]
-)  # fmt: skip
+    ("replacement", "error"),
+    [
+        ("$3", IndexError),
+        ("$", ValueError),
+        ("${x}", ValueError),
+        ("${n", ValueError),
+        ("\\", ValueError),
+        ("$x", ValueError),
+        ("${}", ValueError),
+    ],
+)
 def test_a_bad_replacement_fails_when_it_is_used(replacement: str, error: type[Exception]) -> None:
     pattern = compile_java("(a)(?<n>b)")
     with pytest.raises(error):

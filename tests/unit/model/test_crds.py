@@ -83,8 +83,11 @@ def test_a_file_holds_no_status(resource: CustomResource) -> None:
 
 @every_resource
 def test_every_field_is_described_in_a_sentence(resource: CustomResource) -> None:
-    places = [place for place, field in fields(schema(resource)) if place not in (".metadata", ".metadata.name")
-              and not field.get("description", "").endswith(".")]  # fmt: skip
+    places = [
+        place
+        for place, field in fields(schema(resource))
+        if place not in (".metadata", ".metadata.name") and not field.get("description", "").endswith(".")
+    ]
     assert not places
 
 
@@ -115,8 +118,11 @@ def test_a_condition_is_found_by_its_type(resource: CustomResource) -> None:
 
 @every_resource
 def test_a_list_says_how_it_is_merged(resource: CustomResource) -> None:
-    places = [place for place, field in fields(schema(resource)) if field.get("type") == "array"
-              and "x-kubernetes-list-type" not in field]  # fmt: skip
+    places = [
+        place
+        for place, field in fields(schema(resource))
+        if field.get("type") == "array" and "x-kubernetes-list-type" not in field
+    ]
     assert not places
 
 

@@ -13,8 +13,14 @@ VERSIONS = dict.fromkeys(
 )
 VALUES: Mapping[str, Any] = {"state": "Running", "versions": VERSIONS, "standing": Standing(generation=1, plan="p")}
 BY_TYPE: Mapping[str, Any] = {
-    "int": 1, "str": "x", "float": 1.0, "bool": True, "float | None": 1.0, "str | None": "x", "tuple[str, ...]": ("x",),
-}  # fmt: skip
+    "int": 1,
+    "str": "x",
+    "float": 1.0,
+    "bool": True,
+    "float | None": 1.0,
+    "str | None": "x",
+    "tuple[str, ...]": ("x",),
+}
 
 
 def full(kind: type[Any]) -> Any:

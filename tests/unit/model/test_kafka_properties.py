@@ -40,20 +40,37 @@ KERBEROS = 'a.b.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="p
         ("admin", {"sasl.mechanism": "SCRAM-SHA-512"}, {"sasl.mechanism": "SCRAM-SHA-512"}),
         ("admin", {"sasl.jaas.config": PLAIN}, {"sasl.username": "anna", "sasl.password": 'p"w=1;'}),
         ("admin", {"sasl.jaas.config": SCRAM}, {"sasl.username": "anna", "sasl.password": "pw"}),
-        ("admin", {"sasl.jaas.config": OAUTH}, {"sasl.oauthbearer.client.id": "c", "sasl.oauthbearer.client.secret": "s",
-                                               "sasl.oauthbearer.scope": "x", "sasl.oauthbearer.method": "oidc"}),
-        ("admin", {"sasl.jaas.config": KERBEROS}, {"sasl.kerberos.keytab": "/k", "sasl.kerberos.principal": "p@R",
-                                                  "sasl.kerberos.service.name": "kafka"}),
+        (
+            "admin",
+            {"sasl.jaas.config": OAUTH},
+            {
+                "sasl.oauthbearer.client.id": "c",
+                "sasl.oauthbearer.client.secret": "s",
+                "sasl.oauthbearer.scope": "x",
+                "sasl.oauthbearer.method": "oidc",
+            },
+        ),
+        (
+            "admin",
+            {"sasl.jaas.config": KERBEROS},
+            {"sasl.kerberos.keytab": "/k", "sasl.kerberos.principal": "p@R", "sasl.kerberos.service.name": "kafka"},
+        ),
         ("admin", {"ssl.truststore.location": "/t", "ssl.truststore.type": "PEM"}, {"ssl.ca.location": "/t"}),
         ("admin", {"ssl.truststore.location": "/t.pem"}, {"ssl.ca.location": "/t.pem"}),
         ("admin", {"ssl.truststore.certificates": "-----B", "ssl.truststore.type": "PEM"}, {"ssl.ca.pem": "-----B"}),
-        ("admin", {"ssl.keystore.location": "/k", "ssl.keystore.type": "PEM", "ssl.key.password": "x"},
-         {"ssl.certificate.location": "/k", "ssl.key.location": "/k", "ssl.key.password": "x"}),
-        ("admin", {"ssl.keystore.location": "/k.p12", "ssl.keystore.password": "x"},
-         {"ssl.keystore.location": "/k.p12", "ssl.keystore.password": "x"}),
+        (
+            "admin",
+            {"ssl.keystore.location": "/k", "ssl.keystore.type": "PEM", "ssl.key.password": "x"},
+            {"ssl.certificate.location": "/k", "ssl.key.location": "/k", "ssl.key.password": "x"},
+        ),
+        (
+            "admin",
+            {"ssl.keystore.location": "/k.p12", "ssl.keystore.password": "x"},
+            {"ssl.keystore.location": "/k.p12", "ssl.keystore.password": "x"},
+        ),
         ("admin", {"ssl.endpoint.identification.algorithm": ""}, {"ssl.endpoint.identification.algorithm": "none"}),
     ],
-)  # fmt: skip
+)
 def test_a_property_is_passed_or_translated(
     kind: ClientKind, java: dict[str, str], librdkafka_s: dict[str, str]
 ) -> None:
@@ -256,9 +273,16 @@ def test_librdkafka_knows_every_name_of_the_table(kind: ClientKind) -> None:
 
 def test_librdkafka_takes_a_translated_configuration() -> None:
     java = {
-        "bootstrap.servers": "localhost:1", "acks": "all", "max.request.size": "2000000", "linger.ms": "5",
-        "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": PLAIN,
-        "metadata.max.age.ms": "30000", "delivery.timeout.ms": "120000", "send.buffer.bytes": "-1",
-    }  # fmt: skip
+        "bootstrap.servers": "localhost:1",
+        "acks": "all",
+        "max.request.size": "2000000",
+        "linger.ms": "5",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": PLAIN,
+        "metadata.max.age.ms": "30000",
+        "delivery.timeout.ms": "120000",
+        "send.buffer.bytes": "-1",
+    }
     found = translate("producer", java, "", exactly_once=True)
     Producer({**found.properties, "transactional.id": "t", "log_level": 0})

@@ -12,9 +12,12 @@ from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
 def version(text: str, name: str = "", **spec: Any) -> dict[str, Any]:
     whole = {
-        "plugin": "acme", "version": text, "image": f"r/x@sha256:{text.encode().hex().rjust(64, '0')}",
-        "classes": [{"alias": "Clock", "type": "source"}], **spec,
-    }  # fmt: skip
+        "plugin": "acme",
+        "version": text,
+        "image": f"r/x@sha256:{text.encode().hex().rjust(64, '0')}",
+        "classes": [{"alias": "Clock", "type": "source"}],
+        **spec,
+    }
     return {"metadata": {"name": name or f"acme-{text}"}, "spec": whole, "status": {"usedBy": 7}}
 
 
@@ -25,8 +28,13 @@ def test_the_built_in_connectors_are_those_that_are_installed() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["Datagen", "FileStreamSource", "FileStreamSourceConnector", "org.apache.kafka.connect.file.FileStreamSinkConnector"],
-)  # fmt: skip
+    [
+        "Datagen",
+        "FileStreamSource",
+        "FileStreamSourceConnector",
+        "org.apache.kafka.connect.file.FileStreamSinkConnector",
+    ],
+)
 def test_a_built_in_is_known_by_each_of_its_names(name: str) -> None:
     assert is_built_in_connector(name)
     assert not is_built_in_connector(f"{name}X")

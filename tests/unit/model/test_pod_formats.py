@@ -36,56 +36,91 @@ from penstock_model.contracts.task_spec import PluginReference, TaskSpec, TaskSt
 GOLDEN = Path(__file__).parent / "golden"
 STANDING = Standing(generation=7, plan="9c1e")
 TASK = TaskSpec(
-    connector="shop.orders-in", task=0, tasks=1, kind="source", config={"password": "${secret:orders-db:password}"},
+    connector="shop.orders-in",
+    task=0,
+    tasks=1,
+    kind="source",
+    config={"password": "${secret:orders-db:password}"},
     plugins={"connector": PluginReference(reference="files:Source", alias="FileStreamSource", version="0.1.0")},
-    worker={"bootstrap.servers": "kafka:9092"}, secrets_dir="/etc/penstock/secrets",
-)  # fmt: skip
+    worker={"bootstrap.servers": "kafka:9092"},
+    secrets_dir="/etc/penstock/secrets",
+)
 MOUNT = PluginMount(
-    name="files-1.4.2", plugin="penstock-files", version="1.4.2", image=f"r.example/files@sha256:{'0' * 64}",
+    name="files-1.4.2",
+    plugin="penstock-files",
+    version="1.4.2",
+    image=f"r.example/files@sha256:{'0' * 64}",
     folder="/etc/penstock/plugins/0/plugin",
     classes=(
         DeclaredClass(alias="Files", type="source", java_names=("org.example.Files",)),
         DeclaredClass(alias="Upper", type="transform"),
     ),
-)  # fmt: skip
+)
 REPORT = Report(
-    connector="shop.orders-in", connector_uid="u-1", pod_uid="p-1", task=0, standing=STANDING, incarnation=3,
-    state="FAILED", acted=4, since=1_795_284_104_327, versions={"connector": "0.1.0"}, trouble="Kafka is away",
-    message="no such table", trace="Traceback",
-)  # fmt: skip
+    connector="shop.orders-in",
+    connector_uid="u-1",
+    pod_uid="p-1",
+    task=0,
+    standing=STANDING,
+    incarnation=3,
+    state="FAILED",
+    acted=4,
+    since=1_795_284_104_327,
+    versions={"connector": "0.1.0"},
+    trouble="Kafka is away",
+    message="no such table",
+    trace="Traceback",
+)
 WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "life-v1": (
         PodIdentity(
-            connector_uid="u-1", connector_generation=4, standing=STANDING, incarnation=3, token="3f1c",
+            connector_uid="u-1",
+            connector_generation=4,
+            standing=STANDING,
+            incarnation=3,
+            token="3f1c",
             state=TaskState.PAUSED,
         ),
         PodIdentity.from_json,
     ),
     "job-v1": (
         JobRequest(
-            action=Action.PREPARE, id="r-1", connector={"kind": "Connector", "metadata": {"name": "orders-in"}},
-            worker={"bootstrap.servers": "kafka:9092"}, secrets_dir="/etc/penstock/secrets", prepare=True, task=TASK,
+            action=Action.PREPARE,
+            id="r-1",
+            connector={"kind": "Connector", "metadata": {"name": "orders-in"}},
+            worker={"bootstrap.servers": "kafka:9092"},
+            secrets_dir="/etc/penstock/secrets",
+            prepare=True,
+            task=TASK,
         ),
         JobRequest.from_json,
     ),
     "job-v1-offsets": (
         JobRequest(
-            action=Action.OFFSETS, id="r-2", connector={"kind": "Connector", "metadata": {"name": "orders-in"}},
-            worker={"bootstrap.servers": "kafka:9092"}, owner="9c1e",
+            action=Action.OFFSETS,
+            id="r-2",
+            connector={"kind": "Connector", "metadata": {"name": "orders-in"}},
+            worker={"bootstrap.servers": "kafka:9092"},
+            owner="9c1e",
             offsets=OffsetsWork(verb=OffsetsVerb.RESET, generation=7),
         ),
         JobRequest.from_json,
     ),
     "job-v1-list-offsets": (
         JobRequest(
-            action=Action.LIST_OFFSETS, id="r-3", connector={"kind": "Connector", "metadata": {"name": "orders-out"}},
-            worker={"bootstrap.servers": "kafka:9092"}, kind="sink",
+            action=Action.LIST_OFFSETS,
+            id="r-3",
+            connector={"kind": "Connector", "metadata": {"name": "orders-out"}},
+            worker={"bootstrap.servers": "kafka:9092"},
+            kind="sink",
         ),
         JobRequest.from_json,
     ),
     "job-v2-mounts": (
         JobRequest(
-            action=Action.PLAN, id="r-4", connector={"kind": "Connector", "metadata": {"name": "orders-in"}},
+            action=Action.PLAN,
+            id="r-4",
+            connector={"kind": "Connector", "metadata": {"name": "orders-in"}},
             worker={"bootstrap.servers": "kafka:9092"},
         ).with_mounts([MOUNT]),
         JobRequest.from_json,
@@ -96,7 +131,10 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     ),
     "answer-v1": (
         JobAnswer(
-            id="r-1", action=Action.PLAN, outcome=Outcome.DONE, message="m",
+            id="r-1",
+            action=Action.PLAN,
+            outcome=Outcome.DONE,
+            message="m",
             problems=(JobProblem(property="file", message="is missing"),),
             warnings=(JobProblem(property="", message="has nothing to do"),),
             plan=PlanAnswer(
@@ -110,15 +148,22 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "control-v1": (Control(connector_uid="u-1", generation=5, state=TaskState.PAUSED), Control.of),
     "claim-v1": (
         Claim(
-            connector_uid="u-1", namespace="shop", name="orders-in", created="2026-11-21T00:00:00Z",
+            connector_uid="u-1",
+            namespace="shop",
+            name="orders-in",
+            created="2026-11-21T00:00:00Z",
             operator="penstock-system/penstock",
         ),
         Claim.of,
     ),
     "claim-v1-in-cluster": (
         Claim(
-            connector_uid="u-1", namespace="shop", name="orders-in", created="2026-11-21T00:00:00Z",
-            operator="penstock-system/penstock", cluster="3f1c",
+            connector_uid="u-1",
+            namespace="shop",
+            name="orders-in",
+            created="2026-11-21T00:00:00Z",
+            operator="penstock-system/penstock",
+            cluster="3f1c",
         ),
         Claim.of,
     ),
@@ -126,7 +171,7 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         TerminationMessage(exit_code=1, message="no such table", trace="Traceback", trouble="slow"),
         TerminationMessage.of,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRITTEN)

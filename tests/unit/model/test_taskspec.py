@@ -52,9 +52,13 @@ def test_version_1_is_read_as_ever() -> None:
 
 def test_version_2_is_that_of_tasks_with_mounts_and_is_written_and_read_as_ever() -> None:
     mount = PluginMount(
-        name="files-1.4.2", plugin="penstock-files", version="1.4.2", image=f"r.example/files@sha256:{'0' * 64}",
-        folder="/etc/penstock/plugins/0/plugin", classes=(DeclaredClass(alias="Files", type="source"),),
-    )  # fmt: skip
+        name="files-1.4.2",
+        plugin="penstock-files",
+        version="1.4.2",
+        image=f"r.example/files@sha256:{'0' * 64}",
+        folder="/etc/penstock/plugins/0/plugin",
+        classes=(DeclaredClass(alias="Files", type="source"),),
+    )
     mounted = SPEC.with_mounts([mount])
     golden = GOLDEN.with_name("taskspec-v2-mounts.json").read_text()
     assert json.loads(mounted.to_json()) == json.loads(golden)

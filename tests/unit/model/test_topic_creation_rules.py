@@ -36,15 +36,31 @@ def test_a_worker_that_has_them_off_looks_at_the_list_of_groups_alone() -> None:
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
     found = problems(
-        named({
-            "groups": "a,b,a", "default__partitions": "0", "a__partitions": "3.0", "a__include": "x(",
-            "a__exclude": "[", "b__replication__factor": "40000",
-        })
-    )  # fmt: skip
-    assert found.keys() == named({
-        "groups": "", "default__partitions": "", "default__replication__factor": "", "a__partitions": "",
-        "a__include": "", "a__exclude": "", "b__replication__factor": "",
-    }).keys()  # fmt: skip
+        named(
+            {
+                "groups": "a,b,a",
+                "default__partitions": "0",
+                "a__partitions": "3.0",
+                "a__include": "x(",
+                "a__exclude": "[",
+                "b__replication__factor": "40000",
+            }
+        )
+    )
+    assert (
+        found.keys()
+        == named(
+            {
+                "groups": "",
+                "default__partitions": "",
+                "default__replication__factor": "",
+                "a__partitions": "",
+                "a__include": "",
+                "a__exclude": "",
+                "b__replication__factor": "",
+            }
+        ).keys()
+    )
     assert found["topic.creation.b.replication.factor"].endswith("Not a number of type SHORT")
     assert found["topic.creation.a.include"].startswith("Invalid value x( for configuration topic.creation.a.include: ")
 
@@ -66,15 +82,19 @@ def test_settings_stay_as_they_were_written() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"groups": "orders", "order__partitions": "1"}, "has no effect: order is not in the list topic.creation.groups; "
-         "did you mean orders?"),
+        (
+            {"groups": "orders", "order__partitions": "1"},
+            "has no effect: order is not in the list topic.creation.groups; did you mean orders?",
+        ),
         ({"enable": "true"}, "has no effect: enable is not in the list topic.creation.groups"),
         ({"default__include": "x("}, "has no effect: the default group takes what no group takes"),
         ({"groups": "default"}, "default need not be listed: it takes what no group takes"),
-        ({"groups": "a", "a__partition": "4"}, "is passed on as a setting of the topics, named partition; did you mean "
-         "topic.creation.a.partitions?"),
+        (
+            {"groups": "a", "a__partition": "4"},
+            "is passed on as a setting of the topics, named partition; did you mean topic.creation.a.partitions?",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_does_nothing_is_told(more: dict[str, str], message: str) -> None:
     (warning,) = ineffective_properties({**DEFAULT, **named(more)})
     assert warning.property == next(reversed(named(more)))

@@ -14,13 +14,22 @@ from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_model.resources.effective_policy import MOST_BYTES, effective_policy
 
 DEFAULT = {"replicationFactor": 3, "partitions": 5, "config": {"retention.ms": 60000}}
-COMPACTED = {"name": "compacted", "include": [r"orders\..*", "a|b"], "exclude": [r".*\.tmp"], "partitions": 1,
-             "config": {"cleanup.policy": "compact"}}  # fmt: skip
+COMPACTED = {
+    "name": "compacted",
+    "include": [r"orders\..*", "a|b"],
+    "exclude": [r".*\.tmp"],
+    "partitions": 1,
+    "config": {"cleanup.policy": "compact"},
+}
 
 
 def document(**spec: Any) -> dict[str, Any]:
-    return {"apiVersion": "penstock.dev/v1alpha1", "kind": "TopicCreationPolicy",
-            "metadata": {"name": "shop-topics", "namespace": "shop"}, "spec": {"default": DEFAULT, **spec}}  # fmt: skip
+    return {
+        "apiVersion": "penstock.dev/v1alpha1",
+        "kind": "TopicCreationPolicy",
+        "metadata": {"name": "shop-topics", "namespace": "shop"},
+        "spec": {"default": DEFAULT, **spec},
+    }
 
 
 def rules(**spec: Any) -> TopicRules:
@@ -57,15 +66,26 @@ def test_each_pattern_is_compiled_by_itself() -> None:
     ("limits", "topic", "words"),
     [
         ({"topics": [r"shop\..*"]}, "other", r"limits.topics of the TopicCreationPolicy shop-topics allows shop\..*; "),
-        ({"maxPartitions": 4}, "other", "limits.maxPartitions of the TopicCreationPolicy shop-topics is 4, and default of "
-         "the TopicCreationPolicy shop-topics asks for 5"),
-        ({"minReplicationFactor": 4}, "a", "limits.minReplicationFactor of the TopicCreationPolicy shop-topics is 4, and "
-         "group compacted of the TopicCreationPolicy shop-topics asks for 3"),
-        ({"config": ["retention.ms"]}, "a", "limits.config of the TopicCreationPolicy shop-topics does not have "
-         "cleanup.policy, which group compacted"),
+        (
+            {"maxPartitions": 4},
+            "other",
+            "limits.maxPartitions of the TopicCreationPolicy shop-topics is 4, and default of "
+            "the TopicCreationPolicy shop-topics asks for 5",
+        ),
+        (
+            {"minReplicationFactor": 4},
+            "a",
+            "limits.minReplicationFactor of the TopicCreationPolicy shop-topics is 4, and "
+            "group compacted of the TopicCreationPolicy shop-topics asks for 3",
+        ),
+        (
+            {"config": ["retention.ms"]},
+            "a",
+            "limits.config of the TopicCreationPolicy shop-topics does not have cleanup.policy, which group compacted",
+        ),
         ({"config": []}, "a", "limits.config of the TopicCreationPolicy shop-topics does not have cleanup.policy"),
     ],
-)  # fmt: skip
+)
 def test_a_limit_that_forbids_a_topic_is_told_with_policy_limit_and_rule(
     limits: dict[str, Any], topic: str, words: str
 ) -> None:
@@ -74,8 +94,12 @@ def test_a_limit_that_forbids_a_topic_is_told_with_policy_limit_and_rule(
 
 
 def test_what_is_within_the_limits_is_allowed() -> None:
-    limits = {"topics": ["a|b", "other"], "maxPartitions": 5, "minReplicationFactor": 3,
-              "config": ["retention.ms", "cleanup.policy"]}  # fmt: skip
+    limits = {
+        "topics": ["a|b", "other"],
+        "maxPartitions": 5,
+        "minReplicationFactor": 3,
+        "config": ["retention.ms", "cleanup.policy"],
+    }
     assert [forbidden(t, limits, groups=[COMPACTED]) for t in ("a", "other")] == [[], []]
     assert forbidden("a", {}, groups=[COMPACTED]) == []
 

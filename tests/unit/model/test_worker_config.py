@@ -51,9 +51,13 @@ def test_connects_own_file_is_read(quickstart: Path) -> None:
 def test_what_has_no_meaning_here_is_a_warning_each(quickstart: Path) -> None:
     _, warnings = read_worker(quickstart)
     assert [w.property for w in warnings] == [
-        "config.storage.topic", "config.storage.replication.factor", "plugin.path", "rest.port",
-        "producer.interceptor.classes", "consumer.heartbeat.interval.ms",
-    ]  # fmt: skip
+        "config.storage.topic",
+        "config.storage.replication.factor",
+        "plugin.path",
+        "rest.port",
+        "producer.interceptor.classes",
+        "consumer.heartbeat.interval.ms",
+    ]
 
 
 def test_yaml_says_the_same(tmp_path: Path) -> None:
@@ -97,10 +101,14 @@ def test_a_warning_says_why_or_what_was_meant(properties: dict[str, str], warned
 @pytest.mark.parametrize(
     "name",
     [
-        "offset.storage.cleanup.policy", "status.storage.min.insync.replicas", "errors.tolerance",
-        "key.converter.plugin.version", "sasl.mechanism", "reconnect.backoff.ms",
+        "offset.storage.cleanup.policy",
+        "status.storage.min.insync.replicas",
+        "errors.tolerance",
+        "key.converter.plugin.version",
+        "sasl.mechanism",
+        "reconnect.backoff.ms",
     ],
-)  # fmt: skip
+)
 def test_what_belongs_to_a_worker_is_no_warning(name: str) -> None:
     values = {"errors.tolerance": "all", "sasl.mechanism": "PLAIN", "reconnect.backoff.ms": "50"}
     assert worker_from({name: values.get(name, "1")}).warnings == ()
@@ -117,14 +125,23 @@ def test_what_belongs_to_a_worker_is_no_warning(name: str) -> None:
         ({"producer.linger.ms": "x"}, "producer.linger.ms", "Not a number of type INT"),
         ({"connector.client.config.override.policy": "x.Y"}, "connector.client.config.override.policy", "one of"),
         ({"config.providers": "vault"}, "config.providers", "use ${secret:<name>:<key>}"),
-        ({"config.providers": "f", "config.providers.f.class": "org.apache.kafka.common.config.provider."
-          "FileConfigProvider"}, "config.providers", "write ${file:..} in place of ${f:..}"),
+        (
+            {
+                "config.providers": "f",
+                "config.providers.f.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+            },
+            "config.providers",
+            "write ${file:..} in place of ${f:..}",
+        ),
         ({"config.providers": "env", "config.providers.env.class": "x.Y"}, "config.providers.env.class", "cannot run"),
-        ({"config.providers": "file", "config.providers.file.param.allowed.paths": "/a"},
-         "config.providers.file.param.allowed.paths", "are not kept"),
+        (
+            {"config.providers": "file", "config.providers.file.param.allowed.paths": "/a"},
+            "config.providers.file.param.allowed.paths",
+            "are not kept",
+        ),
         ({"bootstrap.servers": "${env:NO_SUCH_VARIABLE_HERE}"}, "bootstrap.servers", "is not set"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_refused(properties: dict[str, str], named: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         worker_from(properties)

@@ -7,8 +7,19 @@ from typing import Any
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import Kind
 
-__all__ = ["Object", "answer", "conflict", "deleted", "denied", "failure", "namespace_ends", "not_found", "other_uid",
-           "over_quota", "resource_of"]  # fmt: skip
+__all__ = [
+    "Object",
+    "answer",
+    "conflict",
+    "deleted",
+    "denied",
+    "failure",
+    "namespace_ends",
+    "not_found",
+    "other_uid",
+    "over_quota",
+    "resource_of",
+]
 
 Object = dict[str, Any]
 
@@ -70,9 +81,15 @@ def deleted(kind: Kind, last: Object) -> Answer:
 
 
 def failure(
-    code: HTTPStatus, reason: str, message: str, kind: Kind | None = None, name: str = "", *, singular: bool = False,
+    code: HTTPStatus,
+    reason: str,
+    message: str,
+    kind: Kind | None = None,
+    name: str = "",
+    *,
+    singular: bool = False,
     **details: Any,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """An answer that is an error.
 
     Args:
@@ -87,10 +104,18 @@ def failure(
     if kind is not None:
         details |= {"name": name, "kind": kind.kind if singular else kind.plural}
         details |= {"group": group} if (group := _group(kind)) else {}
-    return answer(code, {
-        "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": reason,
-        "details": details, "code": int(code),
-    })  # fmt: skip
+    return answer(
+        code,
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "status": "Failure",
+            "message": message,
+            "reason": reason,
+            "details": details,
+            "code": int(code),
+        },
+    )
 
 
 def answer(code: HTTPStatus, document: Object) -> Answer:

@@ -83,10 +83,12 @@ class ApiObjects:
         """Delete what belongs to an object that is gone; False: there is nothing."""
         uids = {o["metadata"]["uid"] for o in self._objects.values()}
         orphans = [
-            key for key, o in self._objects.items()
-            if (owners := o["metadata"].get("ownerReferences")) and not {r["uid"] for r in owners} & uids
+            key
+            for key, o in self._objects.items()
+            if (owners := o["metadata"].get("ownerReferences"))
+            and not {r["uid"] for r in owners} & uids
             and "deletionTimestamp" not in o["metadata"]
-        ]  # fmt: skip
+        ]
         for kind, namespace, name in orphans:
             self._delete(kind, namespace, name, None, None)
         return bool(orphans)

@@ -51,9 +51,18 @@ class FakeApiServer(ApiObjects, ApiServer):
         self.logs: dict[str, str] = {}
 
     def request(
-        self, method: str, kind: Kind, path: str, doing: str, *, body: Mapping[str, Any] | None = None,
-        content_type: str = JSON, query: Mapping[str, str] | None = None, verb: str = "", accept: str = JSON,
-    ) -> Answer:  # fmt: skip
+        self,
+        method: str,
+        kind: Kind,
+        path: str,
+        doing: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        content_type: str = JSON,
+        query: Mapping[str, str] | None = None,
+        verb: str = "",
+        accept: str = JSON,
+    ) -> Answer:
         namespace, name, subresource = _parts(kind, path)
         sent: Object = json.loads(json.dumps(body)) if body is not None else {}
         try:
@@ -102,10 +111,14 @@ class FakeApiServer(ApiObjects, ApiServer):
         assert field in ("", "metadata.name"), field
         after, limit = query.get("continue", ""), int(query.get("limit", "0"))
         matches = [
-            o for (k, n, name), o in sorted(self._objects.items(), key=lambda item: item[0][1:])
-            if k == kind and namespace in ("", n) and labels.items() <= (o["metadata"].get("labels") or {}).items()
-            and (not field or name == value) and f"{n}/{name}" > after
-        ]  # fmt: skip
+            o
+            for (k, n, name), o in sorted(self._objects.items(), key=lambda item: item[0][1:])
+            if k == kind
+            and namespace in ("", n)
+            and labels.items() <= (o["metadata"].get("labels") or {}).items()
+            and (not field or name == value)
+            and f"{n}/{name}" > after
+        ]
         metadata: Object = {"resourceVersion": str(self.revision)}
         if limit and len(matches) > limit:
             matches = matches[:limit]

@@ -15,19 +15,22 @@ def keys(text: str) -> list[Key]:
     return [Key(word[0], word[1:]) for word in text.split()]
 
 
-@pytest.mark.parametrize(("most", "held", "waiting", "turn"), [
-    pytest.param(3, {}, "", "", id="nobody-waits"),
-    pytest.param(3, {"s": 3}, "s1 b1", "", id="none-is-free"),
-    pytest.param(3, {"s": 5}, "b1", "", id="more-are-taken-than-there-are"),
-    pytest.param(4, {}, "s1 s2 s3 s4 s5", "s1 s2 s3", id="a-namespace-alone-leaves-one"),
-    pytest.param(4, {"s": 3}, "s4 b1", "b1", id="the-last-is-for-a-namespace-without-one"),
-    pytest.param(4, {"s": 3, "b": 1}, "s4 b2", "", id="full"),
-    pytest.param(4, {"s": 2, "b": 1}, "s4 b2", "", id="the-last-is-kept-for-a-third"),
-    pytest.param(6, {"s": 3}, "s4 s5 b1 b2", "b1 b2", id="who-holds-fewer-comes-first"),
-    pytest.param(9, {"s": 3}, "s4 s5 b1", "b1 s4 s5", id="who-holds-more-gets-what-is-left"),
-    pytest.param(4, {}, "s1 s2 b1 b2 c1", "s1 b1 c1", id="in-turn"),
-    pytest.param(1, {}, "s1 s2", "s1", id="a-single-slot-is-anybodys"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("most", "held", "waiting", "turn"),
+    [
+        pytest.param(3, {}, "", "", id="nobody-waits"),
+        pytest.param(3, {"s": 3}, "s1 b1", "", id="none-is-free"),
+        pytest.param(3, {"s": 5}, "b1", "", id="more-are-taken-than-there-are"),
+        pytest.param(4, {}, "s1 s2 s3 s4 s5", "s1 s2 s3", id="a-namespace-alone-leaves-one"),
+        pytest.param(4, {"s": 3}, "s4 b1", "b1", id="the-last-is-for-a-namespace-without-one"),
+        pytest.param(4, {"s": 3, "b": 1}, "s4 b2", "", id="full"),
+        pytest.param(4, {"s": 2, "b": 1}, "s4 b2", "", id="the-last-is-kept-for-a-third"),
+        pytest.param(6, {"s": 3}, "s4 s5 b1 b2", "b1 b2", id="who-holds-fewer-comes-first"),
+        pytest.param(9, {"s": 3}, "s4 s5 b1", "b1 s4 s5", id="who-holds-more-gets-what-is-left"),
+        pytest.param(4, {}, "s1 s2 b1 b2 c1", "s1 b1 c1", id="in-turn"),
+        pytest.param(1, {}, "s1 s2", "s1", id="a-single-slot-is-anybodys"),
+    ],
+)
 def test_a_free_slot_goes_to_the_namespace_that_holds_the_fewest(
     most: int, held: Mapping[str, int], waiting: str, turn: str
 ) -> None:

@@ -29,9 +29,11 @@ ROOT = Path(__file__).parents[3]
 MODELS = ("connector_spec.py", "connector_parts.py", "pod_template.py", "connector_status.py", "settings.py")
 """Where fields are declared, which is not yet reading them."""
 SAMPLES: Mapping[str, Any] = {
-    "rollout.canary": 2, "rollout.timeout": "1m", "offsets.configMap": "x",
+    "rollout.canary": 2,
+    "rollout.timeout": "1m",
+    "offsets.configMap": "x",
     "spark.executors": 2,
-}  # fmt: skip
+}
 """Fields that are refused, with a value each."""
 
 
@@ -130,9 +132,13 @@ def sample(field: Mapping[str, Any]) -> Any:
 @pytest.mark.parametrize("name", schema("connectors")["properties"]["template"]["properties"])
 def test_every_field_of_the_pod_template_changes_the_pod(name: str) -> None:
     settings = Settings.of(
-        {"release": {"name": "p", "namespace": "p"}, "worker": {"bootstrap.servers": "k:1"}, "images": {"runtime": "r:1"},
-         "podSecurity": {"level": "Unrestricted"}}
-    )  # fmt: skip
+        {
+            "release": {"name": "p", "namespace": "p"},
+            "worker": {"bootstrap.servers": "k:1"},
+            "images": {"runtime": "r:1"},
+            "podSecurity": {"level": "Unrestricted"},
+        }
+    )
     value = sample(schema("connectors")["properties"]["template"]["properties"][name])
 
     def pod(template: dict[str, Any]) -> dict[str, Any]:
@@ -201,7 +207,11 @@ def test_every_field_of_the_operators_configuration_is_read_or_refused() -> None
 @pytest.mark.parametrize("path", REFUSED_SETTINGS)
 def test_a_setting_that_does_nothing_yet_is_refused(path: str) -> None:
     group, name = path.split(".")
-    document = {"release": {"name": "p", "namespace": "p"}, "worker": {"bootstrap.servers": "k:1"},
-                "images": {"runtime": "r:1"}, group: {name: REFUSED_SETTINGS[path]}}  # fmt: skip
+    document = {
+        "release": {"name": "p", "namespace": "p"},
+        "worker": {"bootstrap.servers": "k:1"},
+        "images": {"runtime": "r:1"},
+        group: {name: REFUSED_SETTINGS[path]},
+    }
     with pytest.raises(ConfigError, match="in this release"):
         Settings.of(document)

@@ -49,7 +49,7 @@ def test_one_that_is_well_formed_is_ready_in_its_generation_and_names_who_runs_i
         ),
         ({"version": 7}, "spec.version"),
     ],
-)  # fmt: skip
+)
 def test_one_that_cannot_be_used_is_stalled_and_says_why(change: dict[str, Any], told: str) -> None:
     status = plugin_version_status(document({**SPEC, **change}), [], NOW)
     assert told in condition(status, "Ready")

@@ -11,15 +11,32 @@ from penstock_operator.reasons import ConditionType, Reason, Use
 SOURCES = Path(penstock_operator.__file__).parent
 TABLE = SOURCES / "reasons.py"
 ALSO_STATES = {
-    "Pending", "Running", "Paused", "Restarting", "Stopping", "Stopped", "Degraded", "Failed", "Waiting", "Ended", "Refused"
-}  # fmt: skip
+    "Pending",
+    "Running",
+    "Paused",
+    "Restarting",
+    "Stopping",
+    "Stopped",
+    "Degraded",
+    "Failed",
+    "Waiting",
+    "Ended",
+    "Refused",
+}
 """Words that are states of connectors, tasks and pods, or results of actions, too."""
 OF_PODS = ("connector/model/pod_end.py", "Ready")
 """A pod's own condition has the same name."""
 POSITIONS = {
-    "Verdict": 1, "Config": 1, "Pending": 0, "Permission": 1, "NameRefusal": 0, "Ended": 1, "ConnectorEvent": 1, "to": 2,
+    "Verdict": 1,
+    "Config": 1,
+    "Pending": 0,
+    "Permission": 1,
+    "NameRefusal": 0,
+    "Ended": 1,
+    "ConnectorEvent": 1,
+    "to": 2,
     "waiting": 1,
-}  # fmt: skip
+}
 """Where a reason stands among the positional arguments of a call."""
 
 

@@ -77,9 +77,13 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         )
     )
     assert set(found) == {
-        "logLevel", "limits.jobPods", "limits.reconcile", "watchNamespaces", "worker.bootstrap.servers",
+        "logLevel",
+        "limits.jobPods",
+        "limits.reconcile",
+        "watchNamespaces",
+        "worker.bootstrap.servers",
         "worker.offset.storage.partitions",
-    }  # fmt: skip
+    }
     assert "names shop twice" in found["watchNamespaces"]
     assert "reconciles" in found["limits.reconcile"]
 

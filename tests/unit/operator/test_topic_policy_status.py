@@ -11,9 +11,13 @@ GOOD: dict[str, Any] = {"default": {"replicationFactor": 1, "partitions": 2}}
 
 
 def policy(generation: int = 3, spec: dict[str, Any] = GOOD, **status: Any) -> dict[str, Any]:
-    return {"apiVersion": "penstock.dev/v1alpha1", "kind": "TopicCreationPolicy",
-            "metadata": {"name": "shop-topics", "namespace": "shop", "generation": generation}, "spec": spec,
-            "status": status or {"observedGeneration": -1}}  # fmt: skip
+    return {
+        "apiVersion": "penstock.dev/v1alpha1",
+        "kind": "TopicCreationPolicy",
+        "metadata": {"name": "shop-topics", "namespace": "shop", "generation": generation},
+        "spec": spec,
+        "status": status or {"observedGeneration": -1},
+    }
 
 
 def told(status: dict[str, Any] | None) -> dict[str, str]:

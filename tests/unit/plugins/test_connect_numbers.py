@@ -55,12 +55,24 @@ def test_an_integer_without_bounds_has_any_length() -> None:
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        (" \t1.5\n", 1.5), ("1.", 1.0), (".5e1", 5.0), ("1f", 1.0), ("2.5D", 2.5), ("Infinity", math.inf),
-        ("-Infinity", -math.inf), ("1e400", math.inf), ("-1e-400", 0.0), ("0x1p3", 8.0), ("-0x1.8P1f", -3.0),
-        ("0x.8p1", 1.0), ("0x1p-99999999999999999999", 0.0), ("0x1p99999999999999999999", math.inf),
-        ("0x1.fffffffffffff7ffp1023", 1.7976931348623157e308), ("0x0.00000000000008p-1022", 0.0),
+        (" \t1.5\n", 1.5),
+        ("1.", 1.0),
+        (".5e1", 5.0),
+        ("1f", 1.0),
+        ("2.5D", 2.5),
+        ("Infinity", math.inf),
+        ("-Infinity", -math.inf),
+        ("1e400", math.inf),
+        ("-1e-400", 0.0),
+        ("0x1p3", 8.0),
+        ("-0x1.8P1f", -3.0),
+        ("0x.8p1", 1.0),
+        ("0x1p-99999999999999999999", 0.0),
+        ("0x1p99999999999999999999", math.inf),
+        ("0x1.fffffffffffff7ffp1023", 1.7976931348623157e308),
+        ("0x0.00000000000008p-1022", 0.0),
     ],
-)  # fmt: skip
+)
 def test_a_double_may_have_blanks_a_suffix_or_hex_digits(text: str, number: float) -> None:
     assert parse_double(text) == number
 
@@ -111,10 +123,16 @@ def test_many_texts_are_read_as_each_of_them(texts: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("1e3", "1E+3"), ("-0.00", "0.00"), (".5", "0.5"), ("5.", "5"), ("\u0663.\u0665", "3.5"),
-     ("1E2147483647", "1E+2147483647"),
-     ("1e0000000000000005", "1E+5")],
-)  # fmt: skip
+    [
+        ("1e3", "1E+3"),
+        ("-0.00", "0.00"),
+        (".5", "0.5"),
+        ("5.", "5"),
+        ("\u0663.\u0665", "3.5"),
+        ("1E2147483647", "1E+2147483647"),
+        ("1e0000000000000005", "1E+5"),
+    ],
+)
 def test_a_big_decimal_keeps_its_scale(text: str, number: str) -> None:
     assert str(parse_big_decimal(text)) == number
 
@@ -130,9 +148,12 @@ def test_a_text_that_is_no_big_decimal_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("number", "kind", "cut"),
     [
-        (300, Type.INT8, 44), (-129, Type.INT8, 127), (2**31, Type.INT32, -(2**31)), (5, Type.INT64, 5),
+        (300, Type.INT8, 44),
+        (-129, Type.INT8, 127),
+        (2**31, Type.INT32, -(2**31)),
+        (5, Type.INT64, 5),
     ],
-)  # fmt: skip
+)
 def test_narrowing_keeps_the_low_bits(number: int, kind: Type, cut: int) -> None:
     assert narrow(number, kind) == cut
 
@@ -140,11 +161,17 @@ def test_narrowing_keeps_the_low_bits(number: int, kind: Type, cut: int) -> None
 @pytest.mark.parametrize(
     ("number", "kind", "cut"),
     [
-        (1.9, Type.INT32, 1), (-1.9, Type.INT32, -1), (math.nan, Type.INT64, 0), (math.inf, Type.INT32, 2**31 - 1),
-        (1e10, Type.INT8, -1), (-1e10, Type.INT16, 0), (1e30, Type.INT64, 2**63 - 1), (-math.inf, Type.INT64, -(2**63)),
+        (1.9, Type.INT32, 1),
+        (-1.9, Type.INT32, -1),
+        (math.nan, Type.INT64, 0),
+        (math.inf, Type.INT32, 2**31 - 1),
+        (1e10, Type.INT8, -1),
+        (-1e10, Type.INT16, 0),
+        (1e30, Type.INT64, 2**63 - 1),
+        (-math.inf, Type.INT64, -(2**63)),
         (300.7, Type.INT8, 44),
     ],
-)  # fmt: skip
+)
 def test_a_float_is_cut_toward_zero_and_held_within_bounds(number: float, kind: Type, cut: int) -> None:
     assert truncate(number, kind) == cut
 

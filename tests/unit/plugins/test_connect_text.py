@@ -21,30 +21,51 @@ INFINITE = float("inf")
 
 @pytest.mark.parametrize(
     ("number", "shown"),
-    [(0.0, "0.0"), (-0.0, "-0.0"), (1.0, "1.0"), (1e7, "1.0E7"), (9999999.0, "9999999.0"), (1e-3, "0.001"),
-     (9.99e-4, "9.99E-4"), (2e23, "1.9999999999999998E23"), (1e23, "9.999999999999999E22"),
-     (8.41e21, "8.409999999999999E21"), (5e-324, "4.9E-324"),
-     (1.7976931348623157e308, "1.7976931348623157E308"), (NAN, "NaN"), (-INFINITE, "-Infinity")],
-)  # fmt: skip
+    [
+        (0.0, "0.0"),
+        (-0.0, "-0.0"),
+        (1.0, "1.0"),
+        (1e7, "1.0E7"),
+        (9999999.0, "9999999.0"),
+        (1e-3, "0.001"),
+        (9.99e-4, "9.99E-4"),
+        (2e23, "1.9999999999999998E23"),
+        (1e23, "9.999999999999999E22"),
+        (8.41e21, "8.409999999999999E21"),
+        (5e-324, "4.9E-324"),
+        (1.7976931348623157e308, "1.7976931348623157E308"),
+        (NAN, "NaN"),
+        (-INFINITE, "-Infinity"),
+    ],
+)
 def test_a_double_has_the_digits_of_java_17(number: float, shown: str) -> None:
     assert double_text(number) == shown
 
 
 @settings(max_examples=400)
 @given(
-    st.floats(2.0**-1030, 2.0**-15) | st.floats(1e7, 2.0**52) | st.integers(10**7, 2**52).map(float)
+    st.floats(2.0**-1030, 2.0**-15)
+    | st.floats(1e7, 2.0**52)
+    | st.integers(10**7, 2**52).map(float)
     | st.decimals(Decimal(10**7), Decimal(10**12), places=2).map(float),
     st.sampled_from([1, -1]),
-)  # fmt: skip
+)
 def test_the_short_way_to_the_e_form_gives_the_digits_of_the_long_one(number: float, sign: int) -> None:
     assert double_text(sign * number) == _double_text(sign * number)
 
 
 @pytest.mark.parametrize(
     ("number", "shown"),
-    [(0.1, "0.1"), (16777216.0, "1.6777216E7"), (1.4e-45, "1.4E-45"), (1.17549435e-38, "1.17549435E-38"),
-     (3.4028234663852886e38, "3.4028235E38"), (1e39, "Infinity"), (7.324554590953076e25, "7.3245545E25")],
-)  # fmt: skip
+    [
+        (0.1, "0.1"),
+        (16777216.0, "1.6777216E7"),
+        (1.4e-45, "1.4E-45"),
+        (1.17549435e-38, "1.17549435E-38"),
+        (3.4028234663852886e38, "3.4028235E38"),
+        (1e39, "Infinity"),
+        (7.324554590953076e25, "7.3245545E25"),
+    ],
+)
 def test_a_float_has_the_digits_of_java_17(number: float, shown: str) -> None:
     assert float_text(number) == shown
 
@@ -68,12 +89,22 @@ def test_every_double_is_read_back_from_its_text(number: float) -> None:
 
 @pytest.mark.parametrize(
     ("schema", "value", "shown"),
-    [(None, [1, None, "a"], "[1, null, a]"), (None, {"a": 1, "b": None}, "{a=1, b=null}"), (None, True, "true"),
-     (struct_of({"a": STRING, "b": OPTIONAL_STRING}), {"a": "x", "b": None}, "Struct{a=x}"),
-     (None, Decimal("1E+3"), "1E+3"), (None, Decimal("-0.00"), "0.00"), (None, Instant(0), "Thu Jan 01 00:00:00 UTC 1970"),
-     (None, Int8(3), "3"), (FLOAT32, 0.1, "0.1"), (None, Float32(16777216.0), "1.6777216E7"),
-     (array_of(FLOAT32), [1e10], "[1.0E10]"), (map_of(STRING, INT64), {}, "{}"), (struct_of({}), {}, "Struct{}")],
-)  # fmt: skip
+    [
+        (None, [1, None, "a"], "[1, null, a]"),
+        (None, {"a": 1, "b": None}, "{a=1, b=null}"),
+        (None, True, "true"),
+        (struct_of({"a": STRING, "b": OPTIONAL_STRING}), {"a": "x", "b": None}, "Struct{a=x}"),
+        (None, Decimal("1E+3"), "1E+3"),
+        (None, Decimal("-0.00"), "0.00"),
+        (None, Instant(0), "Thu Jan 01 00:00:00 UTC 1970"),
+        (None, Int8(3), "3"),
+        (FLOAT32, 0.1, "0.1"),
+        (None, Float32(16777216.0), "1.6777216E7"),
+        (array_of(FLOAT32), [1e10], "[1.0E10]"),
+        (map_of(STRING, INT64), {}, "{}"),
+        (struct_of({}), {}, "Struct{}"),
+    ],
+)
 def test_a_value_has_its_java_text(schema: Schema | None, value: object, shown: str) -> None:
     assert java_text(schema, value) == shown
 
@@ -84,8 +115,11 @@ scalars = st.text(max_size=3) | st.integers(-9, 9) | st.booleans() | st.none()
 names = st.sampled_from(["a", "b", "%", "%s", ",", "Struct{"])
 
 
-@given(st.lists(names, unique=True, max_size=3).flatmap(
-    lambda names: st.lists(st.fixed_dictionaries(dict.fromkeys(names, scalars)) | scalars, max_size=3)))  # fmt: skip
+@given(
+    st.lists(names, unique=True, max_size=3).flatmap(
+        lambda names: st.lists(st.fixed_dictionaries(dict.fromkeys(names, scalars)) | scalars, max_size=3)
+    )
+)
 def test_the_texts_of_a_batch_are_those_of_its_values(values: list[Any]) -> None:
     assert java_texts(None, values) == [java_text(None, v) for v in values]
     rows = [v for v in values if isinstance(v, dict)]

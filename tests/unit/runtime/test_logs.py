@@ -91,8 +91,10 @@ def test_at_a_terminal_people_read_words_and_the_log_goes_elsewhere(
     logging.getLogger("x").warning("look here")
     assert capsys.readouterr().err == "Kafka listens\npenstock: look here\n"
     assert [json.loads(line)["message"] for line in stream.getvalue().splitlines()] == [
-        "Kafka listens", "detail", "look here",
-    ]  # fmt: skip
+        "Kafka listens",
+        "detail",
+        "look here",
+    ]
 
 
 @pytest.mark.parametrize(

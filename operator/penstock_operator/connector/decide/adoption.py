@@ -26,9 +26,16 @@ from penstock_operator.rollout.progress import Phase as RolloutPhase
 __all__ = ["adopt_and_run", "rollout_progress"]
 
 _IMAGE_UNAVAILABLE: Final = frozenset(
-    (Reason.ERR_IMAGE_PULL, Reason.IMAGE_PULL_BACK_OFF, Reason.INVALID_IMAGE_NAME, Reason.ERR_IMAGE_NEVER_PULL,
-     Reason.REGISTRY_UNAVAILABLE, Reason.IMAGE_INSPECT_ERROR, Reason.SIGNATURE_VALIDATION_FAILED)
-)  # fmt: skip
+    (
+        Reason.ERR_IMAGE_PULL,
+        Reason.IMAGE_PULL_BACK_OFF,
+        Reason.INVALID_IMAGE_NAME,
+        Reason.ERR_IMAGE_NEVER_PULL,
+        Reason.REGISTRY_UNAVAILABLE,
+        Reason.IMAGE_INSPECT_ERROR,
+        Reason.SIGNATURE_VALIDATION_FAILED,
+    )
+)
 
 
 def adopt_and_run(

@@ -70,10 +70,18 @@ class JobObservation:
         name = name_of(connector.metadata.name, action, key, connector.spec.template)
         refusals = (observed.refusals[n] for n in sorted(observed.refusals) if n == name or n.startswith(f"{name}-"))
         return cls(
-            name=name, action=action, key=key, pods=observed.job_pods, answers=observed.answers,
-            memory=observed.memory.job, slot=observed.slot, refusal=next(refusals, None),
-            deadline=observed.job_deadline, node_timeout=observed.node_timeout, now=observed.now,
-        )  # fmt: skip
+            name=name,
+            action=action,
+            key=key,
+            pods=observed.job_pods,
+            answers=observed.answers,
+            memory=observed.memory.job,
+            slot=observed.slot,
+            refusal=next(refusals, None),
+            deadline=observed.job_deadline,
+            node_timeout=observed.node_timeout,
+            now=observed.now,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def waits_of_any(observed: Observation) -> str:
 
 def pending(
     observed: Observation, action: OffsetsAction, message: str, *, requeue_after: float | None = None
-) -> OffsetsStep:  # fmt: skip
+) -> OffsetsStep:
     """The action goes on; the message says with what."""
     return OffsetsStep(_with(observed.memory, replace(action, message=message)), requeue_after=requeue_after)
 

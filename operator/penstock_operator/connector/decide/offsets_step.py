@@ -133,7 +133,7 @@ def _failed_if_unknown(action: OffsetsAction, now: float) -> OffsetsAction:
 
 def _given_up_if_late(
     observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]
-) -> OffsetsAction:  # fmt: skip
+) -> OffsetsAction:
     """The action itself; one that waits behind another one, and is not asked for any more, is refused at once."""
     if not action.is_pending or action.began is not None or action.pod_uid:
         return action

@@ -44,11 +44,13 @@ def plan_tasks(observed: Observation) -> StepOutcome:
     if (problem := observed.policy.problem) is not None and observed.policy.blocks:
         kind = Kind.UNDER_WAY if problem.reason == Reason.POLICY_MISSING else Kind.STALLED
         return StepOutcome(
-            memory=observed.memory, verdict=Verdict(kind, problem.reason, problem.message),
+            memory=observed.memory,
+            verdict=Verdict(kind, problem.reason, problem.message),
             config=unchecked("is checked once its TopicCreationPolicy can be applied"),
-            state="Pending" if kind is Kind.UNDER_WAY else "Failed", delete=_plan_jobs(observed),
+            state="Pending" if kind is Kind.UNDER_WAY else "Failed",
+            delete=_plan_jobs(observed),
             requeue_after=_MISSING_AGAIN if kind is Kind.UNDER_WAY else None,
-        )  # fmt: skip
+        )
     stored = observed.plan(observed.due)
     if stored is not None:
         return _planned(observed, _accepted(observed.memory), stored)
@@ -57,9 +59,10 @@ def plan_tasks(observed: Observation) -> StepOutcome:
         goes_on = observed.plan(observed.memory.plan) is not None
         told = Pending(refusal.reason, f"{refusal.message}; the last good configuration goes on", planning=True)
         return replace(
-            waiting(observed, refusal.reason, refusal.message, requeue_after=left), delete=_plan_jobs(observed),
+            waiting(observed, refusal.reason, refusal.message, requeue_after=left),
+            delete=_plan_jobs(observed),
             pending=told if goes_on else None,
-        )  # fmt: skip
+        )
     if (split := observed.split()) is not None:  # the same tasks, in other pods or by another policy
         plan = split.revised(observed.shape, observed.policy.effective)
         return _planned(observed, _accepted(observed.memory), plan, save=(plan,))
@@ -76,15 +79,24 @@ def _planned(
     observed: Observation, memory: Memory, plan: Plan, *, save: tuple[Plan, ...] = (), delete: tuple[JobPod, ...] = ()
 ) -> StepOutcome:
     return StepOutcome(
-        memory=memory, verdict=Verdict(Kind.UNDER_WAY, Reason.STARTING, "the tasks are about to start"),
-        config=valid(observed, plan), state="Pending", plan=plan, save=save, delete=delete,
-    )  # fmt: skip
+        memory=memory,
+        verdict=Verdict(Kind.UNDER_WAY, Reason.STARTING, "the tasks are about to start"),
+        config=valid(observed, plan),
+        state="Pending",
+        plan=plan,
+        save=save,
+        delete=delete,
+    )
 
 
 def _refused(
-    observed: Observation, memory: Memory, problems: Sequence[str], *, delete: tuple[JobPod, ...],
+    observed: Observation,
+    memory: Memory,
+    problems: Sequence[str],
+    *,
+    delete: tuple[JobPod, ...],
     requeue_after: float | None = None,
-) -> StepOutcome:  # fmt: skip
+) -> StepOutcome:
     """The configuration is wrong: a person must change it."""
     count = f"{len(problems)} problems: " if len(problems) > 1 else ""
     rest = "; the tasks go on with the last good configuration" if observed.task_pods else ""
@@ -156,10 +168,15 @@ def _job_under_way(observed: Observation, memory: Memory, step: JobStep, *, has_
     if create and prepare:  # this pod may fence the tasks of any plan, so that each must be prepared after it
         memory = replace(memory, fence="")
     return StepOutcome(
-        memory=memory, verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message),
-        config=unchecked("is being checked"), state="Pending", create=create, delete=step.delete,
-        requeue_after=step.requeue_after, queued=step.queued,
-    )  # fmt: skip
+        memory=memory,
+        verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message),
+        config=unchecked("is being checked"),
+        state="Pending",
+        create=create,
+        delete=step.delete,
+        requeue_after=step.requeue_after,
+        queued=step.queued,
+    )
 
 
 def _last_plan_running(observed: Observation) -> bool:

@@ -53,9 +53,13 @@ def waiting(
 ) -> StepOutcome:
     """Something else must come first."""
     return StepOutcome(
-        memory=observed.memory, verdict=Verdict(Kind.UNDER_WAY, reason, message), config=known_config(observed),
-        state="Pending", requeue_after=requeue_after, forget=forget,
-    )  # fmt: skip
+        memory=observed.memory,
+        verdict=Verdict(Kind.UNDER_WAY, reason, message),
+        config=known_config(observed),
+        state="Pending",
+        requeue_after=requeue_after,
+        forget=forget,
+    )
 
 
 def soonest(*seconds: float | None) -> float | None:

@@ -170,9 +170,16 @@ def _start_next(observed: TaskObservation, memory: TaskMemory) -> TaskStep:
     """Start the next incarnation."""
     number = memory.incarnation + 1
     begun = replace(
-        memory, incarnation=number, pod=pod_name(observed.connector, memory.id, number), pod_uid="", has_ended=False,
-        retry_at=None, reason=Reason.STARTING, pod_hash=observed.pod_hash, started=None,
-    )  # fmt: skip
+        memory,
+        incarnation=number,
+        pod=pod_name(observed.connector, memory.id, number),
+        pod_uid="",
+        has_ended=False,
+        retry_at=None,
+        reason=Reason.STARTING,
+        pod_hash=observed.pod_hash,
+        started=None,
+    )
     return TaskStep(begun, create=number)
 
 
@@ -257,9 +264,16 @@ def _end_incarnation(
         delay, history, text = restart.delay, restart.history, f"{message}; {restart.reason}"
     state = "Failed" if kind in (restart_policy.TaskEnd.FAILED, restart_policy.TaskEnd.REFUSED) else "Pending"
     ended_memory = memory.to(
-        state, now, reason, text, has_ended=True, failures=history.failures, losses=history.losses, unavailable=unavailable,
+        state,
+        now,
+        reason,
+        text,
+        has_ended=True,
+        failures=history.failures,
+        losses=history.losses,
+        unavailable=unavailable,
         retry_at=None if delay is None else now + delay,
-    )  # fmt: skip
+    )
     if (
         delay == 0.0 and reason != Reason.SUPERSEDED
     ):  # a superseded task must be prepared anew first, or it would end again
@@ -283,8 +297,9 @@ def _after_incarnation(observed: TaskObservation) -> TaskStep:
         return TaskStep(memory)
     if memory.retry_at is None or memory.retry_at <= now:  # None: an earlier release gave up
         state = "Restarting" if memory.state == "Failed" else memory.state
-        return _start_next(observed, replace(memory.to(state, now, memory.reason, memory.message),
-                                     restarts=memory.restarts + 1))  # fmt: skip
+        return _start_next(
+            observed, replace(memory.to(state, now, memory.reason, memory.message), restarts=memory.restarts + 1)
+        )
     return TaskStep(memory, requeue_after=memory.retry_at - now)
 
 

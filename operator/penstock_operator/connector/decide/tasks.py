@@ -95,9 +95,10 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
     if alive:
         text = f"the tasks begin anew; waits for the end of {pod_names(alive)}"
         return before.then(
-            verdict=under_way(Reason.RESTARTING, text), delete=tuple(p for p in alive if p.leaving is None),
+            verdict=under_way(Reason.RESTARTING, text),
+            delete=tuple(p for p in alive if p.leaving is None),
             requeue_after=_until_node_is_lost(observed, alive),
-        )  # fmt: skip
+        )
     if observed.name_unseen:  # tasks of another connector may run under the name, and would be fenced
         reason = Reason.WAITING if observed.kafka_trouble is None else Reason.KAFKA_UNAVAILABLE
         text = (
@@ -113,17 +114,24 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
     memory = replace(memory, job=step.memory, fence="")
     if step.answer is not None and step.answer.standing is not None:
         return before.then(
-            memory=replace(memory, standing=step.answer.standing, fence=fence), delete=step.delete, requeue_after=0.0,
+            memory=replace(memory, standing=step.answer.standing, fence=fence),
+            delete=step.delete,
+            requeue_after=0.0,
             verdict=under_way(Reason.STARTING, "the tasks are about to start"),
-        )  # fmt: skip
+        )
     verdict, state = under_way(step.reason, step.message), "Pending"
     if step.memory.reason == Reason.PREPARE_FAILED:  # also while the next try is under way
         verdict, state = Verdict(Kind.STALLED, Reason.PREPARE_FAILED, step.memory.message), "Failed"
     create = () if step.create is None else (CreateJob(step.create, Action.PREPARE, key, plan=plan),)
     return before.then(
-        memory=memory, verdict=verdict, state=state, create=create, delete=step.delete, requeue_after=step.requeue_after,
+        memory=memory,
+        verdict=verdict,
+        state=state,
+        create=create,
+        delete=step.delete,
+        requeue_after=step.requeue_after,
         queued=step.queued,
-    )  # fmt: skip
+    )
 
 
 def _until_node_is_lost(observed: Observation, pods: Sequence[TaskPod]) -> float | None:
@@ -183,12 +191,20 @@ def _task_observation(
     name = observed.connector.metadata.name
     possible = [pod_name(name, number, memory.incarnation), pod_name(name, number, memory.incarnation + 1)]
     return task_step.TaskObservation(
-        connector=name, memory=memory, pods=own, report=observed.reports.get(number), pod_hash=pod_hash(plan, number),
-        generation_to_report=_generation_to_report(observed, own, wanted), policy=observed.connector.spec.restart,
-        restart_requested=number in restarts.tasks, restart_waits=restarts.later, fenced_by=_fenced_by(observed),
+        connector=name,
+        memory=memory,
+        pods=own,
+        report=observed.reports.get(number),
+        pod_hash=pod_hash(plan, number),
+        generation_to_report=_generation_to_report(observed, own, wanted),
+        policy=observed.connector.spec.restart,
+        restart_requested=number in restarts.tasks,
+        restart_waits=restarts.later,
+        fenced_by=_fenced_by(observed),
         refusal=next((observed.refusals[n] for n in possible if n in observed.refusals), None),
-        node_timeout=observed.node_timeout, now=observed.now,
-    )  # fmt: skip
+        node_timeout=observed.node_timeout,
+        now=observed.now,
+    )
 
 
 def _fenced_by(observed: Observation) -> str:

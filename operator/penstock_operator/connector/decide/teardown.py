@@ -59,9 +59,13 @@ def without_tasks(
     }
     pods = (*observed.task_pods, *observed.job_pods)
     return StepOutcome(
-        memory=replace(observed.memory, tasks=tasks, job=JobMemory()), verdict=verdict, config=known_config(observed),
-        state=state, delete=tuple(p for p in pods if p.leaving is None), requeue_after=requeue_after,
-    )  # fmt: skip
+        memory=replace(observed.memory, tasks=tasks, job=JobMemory()),
+        verdict=verdict,
+        config=known_config(observed),
+        state=state,
+        delete=tuple(p for p in pods if p.leaving is None),
+        requeue_after=requeue_after,
+    )
 
 
 def _staying(observed: Observation) -> list[TaskPod]:
@@ -136,9 +140,12 @@ def _reset_offsets(
         end = timestamp(since + RELEASED_AFTER)
         message += f"; without a reset it goes at {end}, and at once with spec.deletion.offsets: Keep"
     return replace(
-        outcome, verdict=Verdict(Kind.UNDER_WAY, step.reason, message), create=create, queued=step.queued,
+        outcome,
+        verdict=Verdict(Kind.UNDER_WAY, step.reason, message),
+        create=create,
+        queued=step.queued,
         requeue_after=soonest(left, step.requeue_after),
-    )  # fmt: skip
+    )
 
 
 def _reset_pod(observed: Observation, name: str, key: str, failed: int) -> CreateJob:

@@ -14,9 +14,16 @@ from penstock_model.resources.connector import Connector, State
 from penstock_operator.connector.model.persisted_state import OffsetsAction
 
 __all__ = [
-    "LIST", "OFFSETS_ACTIONS", "RESET", "UNSUPPORTED", "OffsetsRequest", "asks_for_list", "kept_actions",
-    "offsets_requests", "refusal",
-]  # fmt: skip
+    "LIST",
+    "OFFSETS_ACTIONS",
+    "RESET",
+    "UNSUPPORTED",
+    "OffsetsRequest",
+    "asks_for_list",
+    "kept_actions",
+    "offsets_requests",
+    "refusal",
+]
 
 LIST: Final = "list"
 RESET: Final = "reset"

@@ -18,8 +18,12 @@ EXPECTED_RESTARTS: Final = frozenset((Reason.SPEC_CHANGED, Reason.RESTART_REQUES
 """Reasons for which the operator itself ends a pod; such an end is no loss."""
 
 
-_PLACES: Final = {"connector": "connector", "key.converter": "keyConverter", "value.converter": "valueConverter",
-                  "header.converter": "headerConverter"}  # fmt: skip
+_PLACES: Final = {
+    "connector": "connector",
+    "key.converter": "keyConverter",
+    "value.converter": "valueConverter",
+    "header.converter": "headerConverter",
+}
 
 
 def _grouped(versions: Mapping[str, str]) -> dict[str, Any]:

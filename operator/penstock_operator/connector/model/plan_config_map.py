@@ -28,15 +28,23 @@ _PLAN_KEY: Final = "plan.json"
 def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The ConfigMap that keeps a plan."""
     header = {
-        "hash": plan.hash, "kind": plan.kind, "class": plan.class_name, "version": plan.version,
-        "tasks": len(plan.tasks), "warnings": list(plan.warnings), "secrets": plan.secrets, "asked": plan.inputs_hash,
-        "shape": None if plan.shape is None else plan.shape.to_json(), "restarted": plan.restarted,
-        "digests": list(plan.digests), "answersHealth": plan.answers_health,
+        "hash": plan.hash,
+        "kind": plan.kind,
+        "class": plan.class_name,
+        "version": plan.version,
+        "tasks": len(plan.tasks),
+        "warnings": list(plan.warnings),
+        "secrets": plan.secrets,
+        "asked": plan.inputs_hash,
+        "shape": None if plan.shape is None else plan.shape.to_json(),
+        "restarted": plan.restarted,
+        "digests": list(plan.digests),
+        "answersHealth": plan.answers_health,
         "earlierKinds": list(plan.earlier_kinds),
         **({} if plan.policy is None else {"policy": policy_json(plan.policy)}),
         **({} if not plan.mounts else {"mounts": mounts_json(plan.mounts)}),
         **({} if plan.plugin_request is None else {"pluginRequest": list(plan.plugin_request)}),
-    }  # fmt: skip
+    }
     data = {f"task-{n}.json": spec.to_json() for n, spec in enumerate(plan.tasks)}
     return {
         "apiVersion": "v1",
@@ -69,14 +77,25 @@ def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
         shape = header.get("shape")
         digests = tuple(header.get("digests") or ())
         return Plan(
-            header["hash"], header["kind"], header["class"], header["version"], tasks, tuple(header["warnings"]),
-            header["secrets"], instant(config_map["metadata"].get("creationTimestamp")) or 0.0,
+            header["hash"],
+            header["kind"],
+            header["class"],
+            header["version"],
+            tasks,
+            tuple(header["warnings"]),
+            header["secrets"],
+            instant(config_map["metadata"].get("creationTimestamp")) or 0.0,
             # An earlier release named plans by what is `inputs_hash` now, and kept neither a shape nor digests.
-            header.get("asked") or header["hash"], None if shape is None else Shape.from_json(shape),
-            header.get("restarted", ""), digests if len(digests) == len(tasks) else digests_of(tasks),
-            header.get("answersHealth") is True, tuple(header.get("earlierKinds") or ()), policy, mounts,
+            header.get("asked") or header["hash"],
+            None if shape is None else Shape.from_json(shape),
+            header.get("restarted", ""),
+            digests if len(digests) == len(tasks) else digests_of(tasks),
+            header.get("answersHealth") is True,
+            tuple(header.get("earlierKinds") or ()),
+            policy,
+            mounts,
             _plugin_request(header.get("pluginRequest")),
-        )  # fmt: skip
+        )
     except (
         KeyError,
         ValueError,

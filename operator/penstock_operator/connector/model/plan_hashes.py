@@ -19,9 +19,14 @@ _UNSEEN: Final = "unseen"
 
 
 def inputs_hash(
-    connector: Connector, worker: Mapping[str, str], runtime_image: str, secrets: Secrets, restarted: str = "",
-    last: Plan | None = None, mounts: Sequence[PluginMount] = (),
-) -> str:  # fmt: skip
+    connector: Connector,
+    worker: Mapping[str, str],
+    runtime_image: str,
+    secrets: Secrets,
+    restarted: str = "",
+    last: Plan | None = None,
+    mounts: Sequence[PluginMount] = (),
+) -> str:
     """The hash of all that splitting a connector into tasks depends on. With another hash its plugin splits it again.
 
     Args:
@@ -35,13 +40,21 @@ def inputs_hash(
     """
     spec = connector.spec
     return names.digest(
-        spec.class_name, spec.version, dict(spec.config), spec.tasks_max, connector.connect_name, dict(worker),
-        runtime_image, spec.spark.model_dump(mode="json"),
-        secrets_hash(connector, secrets, last, restarted) or None, secrets.missing, restarted,
+        spec.class_name,
+        spec.version,
+        dict(spec.config),
+        spec.tasks_max,
+        connector.connect_name,
+        dict(worker),
+        runtime_image,
+        spec.spark.model_dump(mode="json"),
+        secrets_hash(connector, secrets, last, restarted) or None,
+        secrets.missing,
+        restarted,
         # The policy's name alone: the plan pod checks what else stands beside it. What it holds needs no plan pod.
         *([] if spec.topic_creation_policy is None else [spec.topic_creation_policy.name]),
         *([{"mounts": mounts_json(mounts)}] if mounts else []),
-    )  # fmt: skip
+    )
 
 
 def secrets_hash(connector: Connector, secrets: Secrets, last: Plan | None, restarted: str = "") -> str:

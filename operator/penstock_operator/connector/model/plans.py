@@ -60,9 +60,14 @@ class Shape:
         """The shape that is asked for now."""
         images, task = settings.images, settings.task
         return cls(
-            images.runtime, images.pull_policy, images.pull_secrets, _resources_json(task.resources), secrets,
-            task.pod_security_context, task.security_context,
-        )  # fmt: skip
+            images.runtime,
+            images.pull_policy,
+            images.pull_secrets,
+            _resources_json(task.resources),
+            secrets,
+            task.pod_security_context,
+            task.security_context,
+        )
 
     @property
     def contexts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -77,18 +82,27 @@ class Shape:
     def to_json(self) -> dict[str, Any]:
         """The form of the ConfigMap and of hashes."""
         return {
-            "image": self.image, "pullPolicy": self.pull_policy, "pullSecrets": list(self.pull_secrets),
-            "resources": {k: dict(v) for k, v in self.resources.items()}, "secrets": list(self.secrets),
-            "podSecurityContext": dict(self.pod_security_context), "securityContext": dict(self.security_context),
-        }  # fmt: skip
+            "image": self.image,
+            "pullPolicy": self.pull_policy,
+            "pullSecrets": list(self.pull_secrets),
+            "resources": {k: dict(v) for k, v in self.resources.items()},
+            "secrets": list(self.secrets),
+            "podSecurityContext": dict(self.pod_security_context),
+            "securityContext": dict(self.security_context),
+        }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Shape":
         """The reverse of `to_json`."""
         return cls(
-            values["image"], values["pullPolicy"], tuple(values["pullSecrets"]), values["resources"],
-            tuple(values["secrets"]), values["podSecurityContext"], values["securityContext"],
-        )  # fmt: skip
+            values["image"],
+            values["pullPolicy"],
+            tuple(values["pullSecrets"]),
+            values["resources"],
+            tuple(values["secrets"]),
+            values["podSecurityContext"],
+            values["securityContext"],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +147,18 @@ class Plan:
 
     @classmethod
     def of(
-        cls, inputs_hash: str, shape: Shape, answer: PlanAnswer, warnings: tuple[str, ...], secrets: str | None,
-        restarted: str = "", last: "Plan | None" = None, policy: TopicPolicy | None = None,
-        mounts: tuple[PluginMount, ...] = (), plugin_request: PluginRequest | None = None,
-    ) -> "Plan":  # fmt: skip
+        cls,
+        inputs_hash: str,
+        shape: Shape,
+        answer: PlanAnswer,
+        warnings: tuple[str, ...],
+        secrets: str | None,
+        restarted: str = "",
+        last: "Plan | None" = None,
+        policy: TopicPolicy | None = None,
+        mounts: tuple[PluginMount, ...] = (),
+        plugin_request: PluginRequest | None = None,
+    ) -> "Plan":
         """The plan in the answer of a job pod that had this shape and these mounts; `last` is the plan before it.
 
         Policy and mounts are those of the operator, whatever the answer holds: a plugin has a hand in the answer.
@@ -144,20 +166,36 @@ class Plan:
         before = () if last is None else (*last.earlier_kinds, last.kind)
         tasks = stamped(answer.tasks, policy, mounts)
         return cls(
-            plan_hash(inputs_hash, shape, policy, mounts), answer.kind, answer.class_name, answer.version, tasks, warnings,
-            secrets or "", inputs_hash=inputs_hash, shape=shape, restarted=restarted, digests=digests_of(tasks),
+            plan_hash(inputs_hash, shape, policy, mounts),
+            answer.kind,
+            answer.class_name,
+            answer.version,
+            tasks,
+            warnings,
+            secrets or "",
+            inputs_hash=inputs_hash,
+            shape=shape,
+            restarted=restarted,
+            digests=digests_of(tasks),
             answers_health=answer.answers_health,
-            earlier_kinds=tuple(sorted({*before} - {answer.kind})), policy=policy, mounts=mounts,
+            earlier_kinds=tuple(sorted({*before} - {answer.kind})),
+            policy=policy,
+            mounts=mounts,
             plugin_request=plugin_request,
-        )  # fmt: skip
+        )
 
     def revised(self, shape: Shape, policy: TopicPolicy | None) -> "Plan":
         """The same tasks in pods of another shape, or under another policy."""
         tasks = stamped(self.tasks, policy, self.mounts)
         return replace(
-            self, hash=plan_hash(self.inputs_hash, shape, policy, self.mounts), shape=shape, policy=policy, tasks=tasks,
-            digests=self.digests if tasks == self.tasks else digests_of(tasks), created=0.0,
-        )  # fmt: skip
+            self,
+            hash=plan_hash(self.inputs_hash, shape, policy, self.mounts),
+            shape=shape,
+            policy=policy,
+            tasks=tasks,
+            digests=self.digests if tasks == self.tasks else digests_of(tasks),
+            created=0.0,
+        )
 
     def digest(self, task: int) -> str:
         """The digest of a task's spec."""

@@ -16,8 +16,21 @@ _MAIN: Final = (TASK_CONTAINER, JOB_CONTAINER)
 _KILLED: Final = 137  # exit code after SIGKILL
 _SILENCE: Final = 60.0
 """Seconds before its end from which on a task that failed its health check is not ready; the kubelet takes 180 to end it."""
-_EVICTIONS: Final = frozenset(("Evicted", Reason.NODE_LOST, "NodeShutdown", "Terminated", "Preempting", "NodeAffinity",
-                               "Shutdown", "UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods"))  # fmt: skip
+_EVICTIONS: Final = frozenset(
+    (
+        "Evicted",
+        Reason.NODE_LOST,
+        "NodeShutdown",
+        "Terminated",
+        "Preempting",
+        "NodeAffinity",
+        "Shutdown",
+        "UnexpectedAdmissionError",
+        "OutOfcpu",
+        "OutOfmemory",
+        "OutOfpods",
+    )
+)
 _NOT_BEGUN: Final = frozenset(
     (Reason.START_ERROR, "ContainerCannotRun", Reason.RUN_CONTAINER_ERROR, Reason.CREATE_CONTAINER_ERROR)
 )

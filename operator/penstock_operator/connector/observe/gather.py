@@ -43,9 +43,13 @@ _LOG_PATIENCE: Final = 60.0
 
 
 async def observe(
-    connector: Connector, document: Mapping[str, Any], context: Context, cached: CachedConnector, trouble: str | None,
+    connector: Connector,
+    document: Mapping[str, Any],
+    context: Context,
+    cached: CachedConnector,
+    trouble: str | None,
     cache: PlanCache,
-) -> Observation:  # fmt: skip
+) -> Observation:
     """Look up everything about one Connector.
 
     Args:
@@ -166,8 +170,10 @@ def living_job_pods(kube: Kube, settings: Settings, now: float) -> dict[str, Key
         OperatorError: the API server does not answer as it should.
     """
     labels = {
-        names.MANAGED_BY[0]: names.MANAGED_BY[1], names.ROLE_LABEL: "job", names.OPERATOR_LABEL: settings.release.label
-    }  # fmt: skip
+        names.MANAGED_BY[0]: names.MANAGED_BY[1],
+        names.ROLE_LABEL: "job",
+        names.OPERATOR_LABEL: settings.release.label,
+    }
     owners: dict[str, Key] = {}
     for watched in settings.watch_namespaces or (None,):
         try:

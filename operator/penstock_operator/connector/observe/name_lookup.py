@@ -26,9 +26,13 @@ _ASK_AGAIN: Final = 600.0
 
 
 async def name_refusal(
-    connector: Connector, document: Mapping[str, Any], key: Key, context: Context, memory: Memory,
+    connector: Connector,
+    document: Mapping[str, Any],
+    key: Key,
+    context: Context,
+    memory: Memory,
     cached: CachedConnector,
-) -> NameRefusal | None:  # fmt: skip
+) -> NameRefusal | None:
     """Why the Connector does not own its Connect name: it is reserved, or an older one has it, here or in Kafka."""
     name, status = connector.connect_name, context.status
     release, allowed = context.settings.release, context.settings.allowed_connect_names

@@ -37,9 +37,13 @@ def plan_maps(context: Context, key: Key, uid: str, name: str | None = None) -> 
 
 
 async def readable_maps(
-    maps: Sequence[Mapping[str, Any]], hashes: Collection[str], uid: str, key: Key, context: Context,
+    maps: Sequence[Mapping[str, Any]],
+    hashes: Collection[str],
+    uid: str,
+    key: Key,
+    context: Context,
     cached: CachedConnector,
-) -> list[Mapping[str, Any]]:  # fmt: skip
+) -> list[Mapping[str, Any]]:
     """The ConfigMaps of this operator that are to be read: those of the plans with these hashes, and the newest.
 
     Args:
@@ -55,8 +59,12 @@ async def readable_maps(
     if is_crowded and not cached.has_too_many_plans:
         log.warning(
             "%s: %d or more ConfigMaps carry the labels of its plans, of which the operator makes two; most are not read: "
-            "remove what others have labelled %s=%s", key, len(maps), names.UID_LABEL, uid,
-        )  # fmt: skip
+            "remove what others have labelled %s=%s",
+            key,
+            len(maps),
+            names.UID_LABEL,
+            uid,
+        )
     cached.has_too_many_plans = is_crowded
     by_name = {m["metadata"]["name"]: m for m in maps}
     for name in sorted(wanted - by_name.keys()) if is_crowded else ():

@@ -25,15 +25,34 @@ Check = Callable[[Pod], Iterator[Violation]]
 
 # Tuples, since what is looked for in them may be a value of any type.
 _CAPABILITIES: Final = (
-    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
-    "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
-)  # fmt: skip
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "MKNOD",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
+)
 _SYSCTLS: Final = (
-    "kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
-    "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time",
-    "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem",
+    "kernel.shm_rmid_forced",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.ping_group_range",
+    "net.ipv4.ip_unprivileged_port_start",
+    "net.ipv4.ip_local_reserved_ports",
+    "net.ipv4.tcp_keepalive_time",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes",
+    "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_wmem",
-)  # fmt: skip
+)
 _SELINUX: Final = ("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
 _PROFILES: Final = ("RuntimeDefault", "Localhost")
 _VOLUMES: Final = frozenset(
@@ -245,9 +264,25 @@ def _capabilities_dropped(pod: Pod) -> Iterator[Violation]:
 
 
 _BASELINE: Final[tuple[Check, ...]] = (
-    _host_process, _host_namespaces, _privileged, _capabilities, _host_paths, _host_ports, _host_probes, _apparmor,
-    _selinux, _proc_mount, _seccomp, _sysctls,
-)  # fmt: skip
+    _host_process,
+    _host_namespaces,
+    _privileged,
+    _capabilities,
+    _host_paths,
+    _host_ports,
+    _host_probes,
+    _apparmor,
+    _selinux,
+    _proc_mount,
+    _seccomp,
+    _sysctls,
+)
 _RESTRICTED: Final[tuple[Check, ...]] = (
-    _volume_types, _escalation, _non_root, _user, _seccomp_required, _capabilities_dropped, _proc_mount,
-)  # fmt: skip
+    _volume_types,
+    _escalation,
+    _non_root,
+    _user,
+    _seccomp_required,
+    _capabilities_dropped,
+    _proc_mount,
+)

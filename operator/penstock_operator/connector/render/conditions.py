@@ -48,9 +48,13 @@ class _Writer:
 
 
 def all_conditions(
-    verdict: Verdict, config: Config, previous: Mapping[str, Mapping[str, Any]], generation: int, now: float,
+    verdict: Verdict,
+    config: Config,
+    previous: Mapping[str, Mapping[str, Any]],
+    generation: int,
+    now: float,
     pending: Pending | None = None,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """The conditions, by type. Reconciling, Stalled and UpdatePending are there only while they are true, as in kstatus.
 
     Args:

@@ -65,9 +65,13 @@ def _connector(
         return
     plan = decision.plan or observed.plan(decision.memory.plan)
     yield connector_status(
-        name, state, worker_id=worker_id, generation=generation, version=plan.version if plan is not None else None,
+        name,
+        state,
+        worker_id=worker_id,
+        generation=generation,
+        version=plan.version if plan is not None else None,
         trace=decision.verdict.message if state is State.FAILED else None,
-    )  # fmt: skip
+    )
 
 
 def _is_prepared(observed: Observation, decision: Decision) -> bool:
@@ -124,8 +128,11 @@ def _obsolete_keys(observed: Observation, decision: Decision, known: Mapping[byt
     tasks = {n: key for key in known if (n := _task_of(key)) is not None}
     if observed.connector.spec.state is DesiredState.STOPPED:
         # A task that has just ended may have written its state after `known` was read.
-        ended = [n for n, t in decision.memory.tasks.items()
-                 if t.state == "Stopped" and observed.memory.task(n).state == "Stopping"]  # fmt: skip
+        ended = [
+            n
+            for n, t in decision.memory.tasks.items()
+            if t.state == "Stopped" and observed.memory.task(n).state == "Stopping"
+        ]
         yield from {task_key(name, n) for n in (*tasks, *ended)}
     elif plan is not None and observed.is_prepared(plan):
         yield from (key for n, key in tasks.items() if n >= len(plan.tasks))

@@ -34,9 +34,14 @@ _REPLACEABLE: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
 
 
 def metadata(
-    connector: Connector, name: str, *, operator: str, role: str, task: int | None = None,
+    connector: Connector,
+    name: str,
+    *,
+    operator: str,
+    role: str,
+    task: int | None = None,
     annotations: Mapping[str, str] | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The metadata of an object of a Connector, which Kubernetes deletes together with the Connector."""
     own = connector.metadata
     result: dict[str, Any] = {
@@ -86,9 +91,14 @@ class PodManifests:
         return pod_hash(plan, task, plan.shape or self.shape, self.connector.spec.template)
 
     def task(
-        self, plan: Plan, task: int, incarnation: int, standing: Standing, state: TaskState,
+        self,
+        plan: Plan,
+        task: int,
+        incarnation: int,
+        standing: Standing,
+        state: TaskState,
         status: StatusSnapshot | None = None,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """The pod of a task.
 
         Args:
@@ -101,10 +111,14 @@ class PodManifests:
         """
         own = self.connector.metadata
         identity = PodIdentity(
-            connector_uid=own.uid or "", connector_generation=own.generation, standing=standing,
-            incarnation=incarnation, token=f"{own.uid}/{standing.generation}/{task}/{incarnation}", state=state,
+            connector_uid=own.uid or "",
+            connector_generation=own.generation,
+            standing=standing,
+            incarnation=incarnation,
+            token=f"{own.uid}/{standing.generation}/{task}/{incarnation}",
+            state=state,
             status=status,
-        )  # fmt: skip
+        )
         pod = self._task_pod(plan, task, names.pod_name(own.name, task, incarnation), identity)
         annotations = {
             names.INCARNATION_ANNOTATION: str(incarnation),
@@ -135,9 +149,13 @@ class PodManifests:
         )  # its request may hold references of what is asked for now
         shape = replace(shape, resources=resources, secrets=secrets)
         spec = self._spec(
-            layout.JOB_CONTAINER, layout.JOB_MODULE, layout.REQUEST_FILE, shape, self.mounts_of(action, plan),
+            layout.JOB_CONTAINER,
+            layout.JOB_MODULE,
+            layout.REQUEST_FILE,
+            shape,
+            self.mounts_of(action, plan),
             tells_missing=True,
-        )  # fmt: skip
+        )
         mount = {"name": "request", "configMap": {"name": names.request_name(name)}}
         spec["volumes"] = [mount, *spec["volumes"]]
         spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": _folder(layout.REQUEST_FILE)})
@@ -194,9 +212,13 @@ class PodManifests:
         settings = self.settings
         own = self.connector.metadata
         spec = self._spec(
-            layout.TASK_CONTAINER, layout.TASK_MODULE, layout.TASK_FILE, self.shape_of(plan), plan.mounts,
+            layout.TASK_CONTAINER,
+            layout.TASK_MODULE,
+            layout.TASK_FILE,
+            self.shape_of(plan),
+            plan.mounts,
             tells_missing=not settings.secrets.watch,
-        )  # fmt: skip
+        )
         volume = {
             "name": "plan",
             "configMap": {

@@ -12,9 +12,13 @@ __all__ = ["incompatibilities"]
 _UPPER: Final = ("maximum", "maxLength", "maxItems", "maxProperties")
 _LOWER: Final = ("minimum", "minLength", "minItems", "minProperties")
 _SAME: Final = (
-    "type", "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type",
-    "x-kubernetes-int-or-string", "x-kubernetes-embedded-resource",
-)  # fmt: skip
+    "type",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-map-type",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-embedded-resource",
+)
 _ADDED: Final = ("pattern", "format", "allOf", "anyOf", "oneOf", "not")
 """Constraints that refuse more values when they are added or changed. Removing one is compatible."""
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"

@@ -16,9 +16,25 @@ DURATION_PATTERN: Final = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
 _LONGEST_DURATION: Final = 64
 
 _KEPT: Final = frozenset(
-    ("description", "type", "format", "pattern", "enum", "required", "minimum", "maximum", "minLength", "maxLength",
-     "minItems", "maxItems", "minProperties", "maxProperties", "allOf", "not")
-)  # fmt: skip
+    (
+        "description",
+        "type",
+        "format",
+        "pattern",
+        "enum",
+        "required",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minProperties",
+        "maxProperties",
+        "allOf",
+        "not",
+    )
+)
 Json = dict[str, Any]
 
 

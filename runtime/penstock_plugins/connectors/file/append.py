@@ -38,8 +38,9 @@ class LineFile:
             if size and os.pread(self._fd, 1, size - 1) != b"\n":
                 log.warning(
                     "File %s ends in the middle of a line: its writer was killed, or another process writes to it. "
-                    "The line is ended; its record comes again if it was not committed.", path,
-                )  # fmt: skip
+                    "The line is ended; its record comes again if it was not committed.",
+                    path,
+                )
                 self.append(b"\n")
         except BaseException:
             self.close()

@@ -19,9 +19,19 @@ class Content:
     """
 
     __slots__ = (
-        "before", "changed_at", "checked", "end", "handle", "looked", "looked_from", "lost",
-        "met", "modified", "number", "seen",
-    )  # fmt: skip
+        "before",
+        "changed_at",
+        "checked",
+        "end",
+        "handle",
+        "looked",
+        "looked_from",
+        "lost",
+        "met",
+        "modified",
+        "number",
+        "seen",
+    )
 
     def __init__(
         self, handle: Handle, number: int, now: float, *, before: str = "", modified: int | None = None

@@ -194,8 +194,10 @@ class Follower:
                     file = newest
                     log.info(
                         "File %s has another inode than the file that was read to byte %d and the same content before it: "
-                        "it is read on from there.", self._path, mark.position,
-                    )  # fmt: skip
+                        "it is read on from there.",
+                        self._path,
+                        mark.position,
+                    )
                 elif file is None:
                     file = find_copy(self._path, mark, self._ends)
         except BaseException:
@@ -214,16 +216,19 @@ class Follower:
             log.warning(
                 "File %s is not the one that was read to byte %d, and that one does not lie beside it: it was truncated, "
                 "deleted, moved away or compressed between two checks. Its content from that byte on is missing.",
-                self._path, mark.position,
-            )  # fmt: skip
+                self._path,
+                mark.position,
+            )
         elif file is newest:
             if not mark.position:
                 self._after_its_copies(content)
         else:
             log.info(
                 "File %s was rotated between two checks; %s is read on from byte %d.",
-                self._path, file.path, mark.position,
-            )  # fmt: skip
+                self._path,
+                file.path,
+                mark.position,
+            )
             if newest is not None:
                 newest.close()
 
@@ -257,8 +262,10 @@ class Follower:
         if not self._read_copies_first(content) and content.handle.size() < content.seen:
             log.warning(
                 "File %s was truncated to %d bytes; its %d bytes before are missing, and no copy lies beside it.",
-                self._path, content.handle.size(), content.seen,
-            )  # fmt: skip
+                self._path,
+                content.handle.size(),
+                content.seen,
+            )
         content.seen = content.handle.size()
         return self._contents[at]
 
@@ -313,8 +320,9 @@ class Follower:
             log.warning(
                 "File %s may have been rotated more than once since the last check: %s may have had its path in "
                 "between, and is not read. If it holds lines that are missing, read it with a connector of its own.",
-                self._path, ", ".join(f"{b.path} ({b.size} bytes)" for b in missed.unread),
-            )  # fmt: skip
+                self._path,
+                ", ".join(f"{b.path} ({b.size} bytes)" for b in missed.unread),
+            )
 
     # The end of the readable part of a file
 
@@ -361,14 +369,19 @@ class Follower:
             if mark is None and content.seen <= size:
                 log.warning(
                     "File %s has %d bytes and its committed position is %d: it was truncated or replaced while the task "
-                    "was not running; reading starts from its beginning.", self._path, size, position,
-                )  # fmt: skip
+                    "was not running; reading starts from its beginning.",
+                    self._path,
+                    size,
+                    position,
+                )
             else:
                 log.warning(
                     "File %s was truncated to %d bytes, its position was %d; reading starts again from its beginning.%s",
-                    self._path, size, position,
+                    self._path,
+                    size,
+                    position,
                     f" At least {missing} bytes are missing that no copy beside it holds." if missing > 0 else "",
-                )  # fmt: skip
+                )
         self.look(None)
         return None if copy is None else self._end(content, position, mark, limits)
 

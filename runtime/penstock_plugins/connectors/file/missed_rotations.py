@@ -35,9 +35,15 @@ class MissedFiles:
 
 
 def find_missed(
-    path: str, last: Content, known: Collection[Handle], ends: Collection[str], *, since: int, most: int,
+    path: str,
+    last: Content,
+    known: Collection[Handle],
+    ends: Collection[str],
+    *,
+    since: int,
+    most: int,
     until: int | None = None,
-) -> MissedFiles:  # fmt: skip
+) -> MissedFiles:
     """The files that had the path after `last`, or held its content before it was truncated.
 
     A file is read if its name says that it was rotated (`AFTER`; `INSIDE` if the last file has such a name now, too), if it

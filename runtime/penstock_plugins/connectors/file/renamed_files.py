@@ -20,9 +20,10 @@ def find_renamed(path: str, mark: Fingerprint) -> Handle | None:
     have got it since.
     """
     files = [
-        b for b in list_siblings(path, [mark.inode])
+        b
+        for b in list_siblings(path, [mark.inode])
         if mark.has_inode(b.inode) and (mark.position or (b.mark and not b.compressed))
-    ]  # fmt: skip
+    ]
     return _open_first_match(files, mark)
 
 

@@ -135,12 +135,26 @@ class _Parser:
         from pyspark.sql import types as t
 
         simple: dict[str, type[DataType]] = {
-            "tinyint": t.ByteType, "byte": t.ByteType, "smallint": t.ShortType, "short": t.ShortType,
-            "int": t.IntegerType, "integer": t.IntegerType, "bigint": t.LongType, "long": t.LongType,
-            "float": t.FloatType, "real": t.FloatType, "double": t.DoubleType, "boolean": t.BooleanType,
-            "string": t.StringType, "binary": t.BinaryType, "date": t.DateType, "timestamp": t.TimestampType,
-            "timestamp_ltz": t.TimestampType, "timestamp_ntz": t.TimestampNTZType, "void": t.NullType,
-        }  # fmt: skip
+            "tinyint": t.ByteType,
+            "byte": t.ByteType,
+            "smallint": t.ShortType,
+            "short": t.ShortType,
+            "int": t.IntegerType,
+            "integer": t.IntegerType,
+            "bigint": t.LongType,
+            "long": t.LongType,
+            "float": t.FloatType,
+            "real": t.FloatType,
+            "double": t.DoubleType,
+            "boolean": t.BooleanType,
+            "string": t.StringType,
+            "binary": t.BinaryType,
+            "date": t.DateType,
+            "timestamp": t.TimestampType,
+            "timestamp_ltz": t.TimestampType,
+            "timestamp_ntz": t.TimestampNTZType,
+            "void": t.NullType,
+        }
         if name not in simple:
             raise ConnectError(f"Schema {self._ddl!r}: type {name} is not known here.")
         return simple[name]()

@@ -92,10 +92,23 @@ def _is_left_over(path: Path) -> bool:
 def _install(project: Path, sources: Path, target: Path) -> None:
     scratch = target.parent
     command = [
-        sys.executable, "-m", "pip", "--isolated", "--no-input", "--disable-pip-version-check", "install",
-        "--no-deps", "--no-index", "--no-compile", "--no-build-isolation", "--check-build-dependencies",
-        "--no-warn-script-location", "--target", str(target), str(sources),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "pip",
+        "--isolated",
+        "--no-input",
+        "--disable-pip-version-check",
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--no-compile",
+        "--no-build-isolation",
+        "--check-build-dependencies",
+        "--no-warn-script-location",
+        "--target",
+        str(target),
+        str(sources),
+    ]
     environment = {
         "SOURCE_DATE_EPOCH": "315532800",  # 1980, where the times of a wheel begin; some backends write it into files
         **os.environ,
@@ -115,9 +128,16 @@ def _install(project: Path, sources: Path, target: Path) -> None:
 def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[bool, str]:
     """Whether a command succeeds, and what it prints. If this process is to end meanwhile, so do all that were started."""
     with subprocess.Popen(
-        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
-    ) as process:  # fmt: skip
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
         try:
             printed, _ = process.communicate()
         except BaseException:

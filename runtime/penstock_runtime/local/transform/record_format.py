@@ -16,9 +16,14 @@ __all__ = ["plain", "plain_record", "schema_text", "type_text", "value_text"]
 
 _LOGICAL: Final = {n: n.rpartition(".")[2] for n in (DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME)}
 _TYPES: Final[Mapping[type[Any], str]] = {
-    Int8: "int8", Int16: "int16", Int32: "int32", Float32: "float32", Instant: "Timestamp", bytes: "bytes",
+    Int8: "int8",
+    Int16: "int16",
+    Int32: "int32",
+    Float32: "float32",
+    Instant: "Timestamp",
+    bytes: "bytes",
     Decimal: "Decimal",
-}  # fmt: skip
+}
 """Types that JSON does not distinguish, for values without a schema."""
 
 

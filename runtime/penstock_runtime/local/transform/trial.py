@@ -102,9 +102,12 @@ class Trial:
 
     @classmethod
     def of(
-        cls, resource: Resource, plugins: Plugins, secrets_dir: Path | None = None,
+        cls,
+        resource: Resource,
+        plugins: Plugins,
+        secrets_dir: Path | None = None,
         environment: Mapping[str, str] | None = None,
-    ) -> "Trial":  # fmt: skip
+    ) -> "Trial":
         """The chain of a connector. Variables in other properties need no value.
 
         Raises:

@@ -65,8 +65,13 @@ class JsonLines:
         error = None
         if result.failure is not None:
             f = result.failure
-            error = {"stage": f.stage, "plugin": f.plugin, "inPredicate": result.in_predicate,
-                     "class": type(f.error).__name__, "message": str(f.error)}  # fmt: skip
+            error = {
+                "stage": f.stage,
+                "plugin": f.plugin,
+                "inPredicate": result.in_predicate,
+                "class": type(f.error).__name__,
+                "message": str(f.error),
+            }
         return {
             "alias": step.alias,
             "class": step.name,
@@ -115,8 +120,13 @@ class Text:
         """Print how many records went through, were dropped, or failed."""
         total, failed, dropped = sum(ends.values()), ends[Outcome.FAILED], ends[Outcome.DROPPED]
         if total:
-            self._write([f"{total} record{'s' if total != 1 else ''}: {total - failed - dropped} went through, "
-                         f"{dropped} dropped, {failed} failed"], after="")  # fmt: skip
+            self._write(
+                [
+                    f"{total} record{'s' if total != 1 else ''}: {total - failed - dropped} went through, "
+                    f"{dropped} dropped, {failed} failed"
+                ],
+                after="",
+            )
 
     def _stage(self, number: int, result: StageResult) -> Iterator[str]:
         step, place = result.stage.step, result.stage.place

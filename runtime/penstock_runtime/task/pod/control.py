@@ -39,9 +39,16 @@ class ControlReader:
     """
 
     def __init__(
-        self, spec: TaskSpec, identity: PodIdentity, settings: ClientSettings, topic: str, *, paused: threading.Event,
-        reports: PodReports, superseded: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self,
+        spec: TaskSpec,
+        identity: PodIdentity,
+        settings: ClientSettings,
+        topic: str,
+        *,
+        paused: threading.Event,
+        reports: PodReports,
+        superseded: Callable[[], None],
+    ) -> None:
         self._identity = identity
         self._paused = paused
         self._reports = reports

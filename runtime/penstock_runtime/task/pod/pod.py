@@ -85,9 +85,14 @@ class OperatorConnection:
         )
         self.reports = PodReports(pod.spec, pod.identity, pod_uid=pod.uid, records=self._records)
         self._controls = ControlReader(
-            pod.spec, pod.identity, context.shared, context.status_topic, paused=paused, reports=self.reports,
+            pod.spec,
+            pod.identity,
+            context.shared,
+            context.status_topic,
+            paused=paused,
+            reports=self.reports,
             superseded=self._supersede,
-        )  # fmt: skip
+        )
 
     def begin(self, context: TaskContext, seconds: float, stopping: threading.Event) -> None:
         """Wait until Kafka answers, and apply the present control records. Called before the task does anything else.

@@ -34,9 +34,15 @@ class PodReports:
     """
 
     def __init__(
-        self, spec: TaskSpec, identity: PodIdentity, *, pod_uid: str, records: BackgroundStatusWriter,
-        clock: Callable[[], float] = time.monotonic, now: Callable[[], int] = lambda: int(time.time() * 1000),
-    ) -> None:  # fmt: skip
+        self,
+        spec: TaskSpec,
+        identity: PodIdentity,
+        *,
+        pod_uid: str,
+        records: BackgroundStatusWriter,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], int] = lambda: int(time.time() * 1000),
+    ) -> None:
         self._records = records
         self._clock = clock
         self._now = now
@@ -48,11 +54,17 @@ class PodReports:
         self._trouble_due = -_TROUBLE_SECONDS
         """When the last change of trouble was or will be written."""
         self._report = Report(
-            connector=spec.connector, connector_uid=identity.connector_uid, pod_uid=pod_uid, task=spec.task,
-            standing=identity.standing, incarnation=identity.incarnation, state="", since=0,
+            connector=spec.connector,
+            connector_uid=identity.connector_uid,
+            pod_uid=pod_uid,
+            task=spec.task,
+            standing=identity.standing,
+            incarnation=identity.incarnation,
+            state="",
+            since=0,
             acted=identity.connector_generation,
             versions={place: plugin.version for place, plugin in spec.plugins.items()},
-        )  # fmt: skip
+        )
 
     @property
     def key(self) -> bytes:

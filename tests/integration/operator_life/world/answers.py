@@ -37,14 +37,23 @@ def template(request: JobRequest) -> JobAnswer:
     version = request.mounts[0].version if request.mounts else "1.4.2"
     plugins = {"connector": PluginReference(reference="x:Y", alias="FileStreamSource", version=version)}
     plan = PlanAnswer(
-        kind="source", class_name="FileStreamSource", version=version,
+        kind="source",
+        class_name="FileStreamSource",
+        version=version,
         tasks=tuple(
-            TaskSpec(connector=connector.connect_name, task=n, tasks=count, kind="source", config=config,
-                     plugins=plugins, worker=request.worker)
+            TaskSpec(
+                connector=connector.connect_name,
+                task=n,
+                tasks=count,
+                kind="source",
+                config=config,
+                plugins=plugins,
+                worker=request.worker,
+            )
             for n in range(count)
         ),
         answers_health=True,
-    )  # fmt: skip
+    )
     return done.model_copy(update={"plan": plan, "standing": standing})
 
 

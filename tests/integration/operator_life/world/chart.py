@@ -23,17 +23,33 @@ class Chart:
 
     def __init__(self, site: Site, watch: list[str], **more: Any) -> None:
         values = {
-            "worker": {"bootstrap.servers": site.servers}, "watchNamespaces": watch, "crds": {"install": False}, **more,
-        }  # fmt: skip
+            "worker": {"bootstrap.servers": site.servers},
+            "watchNamespaces": watch,
+            "crds": {"install": False},
+            **more,
+        }
         helm = site.server.cluster("path", "helm").strip()
         site.folder.mkdir(parents=True, exist_ok=True)
         file = site.folder / "values.yaml"
         file.write_text(yaml.safe_dump(values))
         done = subprocess.run(
-            [helm, "template", "penstock", str(ROOT / "helm" / "penstock"), "--namespace", site.namespace, "--values",
-             str(file), "--kube-version", "1.36.0"],
-            capture_output=True, text=True, check=True, timeout=120,
-        )  # fmt: skip
+            [
+                helm,
+                "template",
+                "penstock",
+                str(ROOT / "helm" / "penstock"),
+                "--namespace",
+                site.namespace,
+                "--values",
+                str(file),
+                "--kube-version",
+                "1.36.0",
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
         documents = [d for d in yaml.safe_load_all(done.stdout) if d]
         kinds = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", *_POLICIES)
         self.documents = [
@@ -65,10 +81,16 @@ class Chart:
         file = site.folder / "operator.kubeconfig"
         file.write_text(
             yaml.safe_dump(
-                {"apiVersion": "v1", "kind": "Config", "clusters": admin["clusters"], "users": [user],
-                 "contexts": [context], "current-context": "c"}
+                {
+                    "apiVersion": "v1",
+                    "kind": "Config",
+                    "clusters": admin["clusters"],
+                    "users": [user],
+                    "contexts": [context],
+                    "current-context": "c",
+                }
             )
-        )  # fmt: skip
+        )
         return file
 
     def rights(self) -> set[Right]:
@@ -76,10 +98,13 @@ class Chart:
         bound = {d["roleRef"]["name"] for d in self.documents if d["kind"].endswith("RoleBinding")}
         return {
             (d["metadata"].get("namespace", ""), group, resource, verb)
-            for d in self.documents if d["kind"] in ("Role", "ClusterRole") and d["metadata"]["name"] in bound
-            for rule in d["rules"] for group in rule["apiGroups"] for resource in rule["resources"]
+            for d in self.documents
+            if d["kind"] in ("Role", "ClusterRole") and d["metadata"]["name"] in bound
+            for rule in d["rules"]
+            for group in rule["apiGroups"]
+            for resource in rule["resources"]
             for verb in rule["verbs"]
-        }  # fmt: skip
+        }
 
     def remove(self) -> None:
         """Of what is the cluster's."""

@@ -183,11 +183,13 @@ class Kubelet:
     def alive(self, connector: str) -> list[Json]:
         """The task pods of a connector, `<namespace>/<name>`, that are there and were not told to go."""
         found = [
-            p for p in list(self.pods.objects.values())
+            p
+            for p in list(self.pods.objects.values())
             if f"{p['metadata']['namespace']}/{p['metadata']['labels'][names.CONNECTOR_LABEL]}" == connector
-            and p["metadata"]["labels"][names.ROLE_LABEL] == "task" and "deletionTimestamp" not in p["metadata"]
+            and p["metadata"]["labels"][names.ROLE_LABEL] == "task"
+            and "deletionTimestamp" not in p["metadata"]
             and p.get("status", {}).get("phase") not in ("Failed", "Succeeded")
-        ]  # fmt: skip
+        ]
         return sorted(found, key=lambda p: int(p["metadata"]["labels"][names.TASK_LABEL]))
 
     def lives_of(self, uid: str) -> list[tuple[str, int, int, int]]:
@@ -284,8 +286,12 @@ class Kubelet:
 
     def _bind(self, pod: Json) -> None:
         meta = pod["metadata"]
-        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"], "uid": meta["uid"]},
-                "target": {"kind": "Node", "name": self.name}}  # fmt: skip
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": meta["name"], "uid": meta["uid"]},
+            "target": {"kind": "Node", "name": self.name},
+        }
         self.api.call("POST", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/binding", body)
 
     def logs(self) -> list[str]:
@@ -313,9 +319,12 @@ class Kubelet:
         life = _life(pod)
         task = _Task(pod, spec, life, life.connector_generation, life.state.value)
         with self._lock:
-            others = [t for t in self.tasks.values()
-                      if (t.life.connector_uid, t.spec.task) == (life.connector_uid, spec.task)
-                      and t.pod["metadata"]["uid"] != uid]  # fmt: skip
+            others = [
+                t
+                for t in self.tasks.values()
+                if (t.life.connector_uid, t.spec.task) == (life.connector_uid, spec.task)
+                and t.pod["metadata"]["uid"] != uid
+            ]
             if others:
                 self.wrong.append(f"{key_of(pod)} starts while {[key_of(t.pod) for t in others]} lives")
             self.tasks[uid] = task
@@ -359,10 +368,17 @@ class Kubelet:
 
     def _report(self, task: _Task, state: str) -> Report:
         return Report(
-            connector=task.spec.connector, connector_uid=task.life.connector_uid, pod_uid=task.pod["metadata"]["uid"],
-            task=task.spec.task, standing=task.life.standing, incarnation=task.life.incarnation, state=state,
-            acted=task.acted, since=int(time.time() * 1000), versions={"connector": task.spec.plugins["connector"].version},
-        )  # fmt: skip
+            connector=task.spec.connector,
+            connector_uid=task.life.connector_uid,
+            pod_uid=task.pod["metadata"]["uid"],
+            task=task.spec.task,
+            standing=task.life.standing,
+            incarnation=task.life.incarnation,
+            state=state,
+            acted=task.acted,
+            since=int(time.time() * 1000),
+            versions={"connector": task.spec.plugins["connector"].version},
+        )
 
     def _data(self, pod: Json, volume: str) -> dict[str, str]:
         name = next(v["configMap"]["name"] for v in pod["spec"]["volumes"] if v["name"] == volume)
@@ -373,9 +389,16 @@ class Kubelet:
         self, pod: Json, phase: str, container: dict[str, Any], conditions: Collection[Json] | None = None
     ) -> None:
         meta = pod["metadata"]
-        body = {"metadata": {"uid": meta["uid"]}, "status": {"phase": phase, "containerStatuses": [
-            {"image": "x", "imageID": "", "ready": phase == "Running", "restartCount": 0, **container}],
-            **({} if conditions is None else {"conditions": [*conditions]})}}  # fmt: skip
+        body = {
+            "metadata": {"uid": meta["uid"]},
+            "status": {
+                "phase": phase,
+                "containerStatuses": [
+                    {"image": "x", "imageID": "", "ready": phase == "Running", "restartCount": 0, **container}
+                ],
+                **({} if conditions is None else {"conditions": [*conditions]}),
+            },
+        }
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
         self.api.call("PATCH", path, body, "application/merge-patch+json")
 
@@ -387,8 +410,10 @@ class Kubelet:
         node: Json = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name}}
         with suppress(ApiRefused):
             self.api.create(node)
-        status = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-                  "daemonEndpoints": {"kubeletEndpoint": {"Port": self._server.port}}}  # fmt: skip
+        status = {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": self._server.port}},
+        }
         self.api.merge(node, {"status": status}, "status")
 
 
@@ -416,6 +441,11 @@ def _now(after: float = 0.0) -> str:
 
 
 def _terminated(container: str, code: int, message: str) -> dict[str, Any]:
-    ended = {"exitCode": code, "reason": "Error" if code else "Completed", "message": message, "startedAt": _now(),
-             "finishedAt": _now()}  # fmt: skip
+    ended = {
+        "exitCode": code,
+        "reason": "Error" if code else "Completed",
+        "message": message,
+        "startedAt": _now(),
+        "finishedAt": _now(),
+    }
     return {"name": container, "state": {"terminated": ended}}

@@ -13,9 +13,12 @@ __all__ = ["image_of", "observed", "plugin_version"]
 def plugin_version(site: Site, version: str = "1.4.2", **spec: Any) -> dict[str, Any]:
     """One of a plugin with the class Files."""
     whole = {
-        "plugin": "files", "version": version, "image": image_of(version),
-        "classes": [{"alias": "Files", "type": "source"}], **spec,
-    }  # fmt: skip
+        "plugin": "files",
+        "version": version,
+        "image": image_of(version),
+        "classes": [{"alias": "Files", "type": "source"}],
+        **spec,
+    }
     metadata = {"name": f"files-{version}", "namespace": site.namespace}
     return {"apiVersion": API_VERSION, "kind": "PluginVersion", "metadata": metadata, "spec": whole}
 

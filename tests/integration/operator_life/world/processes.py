@@ -31,16 +31,22 @@ def configuration(
         "release": {"name": name, "namespace": namespace},
         "watchNamespaces": list(watch),
         "worker": {
-            "bootstrap.servers": servers, "group.id": topic, "status.storage.topic": topic,
-            "offset.storage.topic": f"{topic}-offsets", "status.storage.replication.factor": "1",
-            "offset.storage.replication.factor": "1", "status.storage.partitions": "1",
-            "offset.storage.partitions": "1", "key.converter": "JsonConverter", "value.converter": "JsonConverter",
+            "bootstrap.servers": servers,
+            "group.id": topic,
+            "status.storage.topic": topic,
+            "offset.storage.topic": f"{topic}-offsets",
+            "status.storage.replication.factor": "1",
+            "offset.storage.replication.factor": "1",
+            "status.storage.partitions": "1",
+            "offset.storage.partitions": "1",
+            "key.converter": "JsonConverter",
+            "value.converter": "JsonConverter",
         },
         "images": {"runtime": "penstock-runtime:test"},
         "metrics": {"port": free_port()},
         "probes": {"port": free_port()},
         **more,
-    }  # fmt: skip
+    }
 
 
 class Stable:
@@ -49,9 +55,12 @@ class Stable:
     def __init__(self) -> None:
         environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'operator'}{os.pathsep}{ROOT / 'runtime'}"}
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("stable.py"))], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, env=environment,
-        )  # fmt: skip
+            [sys.executable, str(Path(__file__).with_name("stable.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
 
     def fork(self, arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
         """The process id of an operator."""
@@ -83,9 +92,15 @@ class OperatorProcess:
     """
 
     def __init__(
-        self, folder: Path, settings: Mapping[str, Any], kubeconfig: Path, stable: Stable | None,
-        *, pod: str | None = "operator-0", environment: Mapping[str, str] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        folder: Path,
+        settings: Mapping[str, Any],
+        kubeconfig: Path,
+        stable: Stable | None,
+        *,
+        pod: str | None = "operator-0",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.settings, self.kubeconfig = folder, settings, kubeconfig
         self._stable = stable
@@ -108,9 +123,15 @@ class OperatorProcess:
         assert self.pid is None
         self.starts += 1
         arguments = [
-            "--config", str(self.folder / "operator.yaml"), "--key", str(self.folder / "key"),
-            "--secrets", str(self.folder / "secrets"), "--kubeconfig", str(self.kubeconfig),
-        ]  # fmt: skip
+            "--config",
+            str(self.folder / "operator.yaml"),
+            "--key",
+            str(self.folder / "key"),
+            "--secrets",
+            str(self.folder / "secrets"),
+            "--kubeconfig",
+            str(self.kubeconfig),
+        ]
         environment = {**self._environment, "HOSTNAME": "operator"}
         if self._pod is not None:
             environment |= {"PENSTOCK_POD_NAME": self._pod, "PENSTOCK_POD_UID": self._pod}
@@ -124,10 +145,14 @@ class OperatorProcess:
     def _begin(self, arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         with self.log.open("wb") as log:
             self._own = subprocess.Popen(
-                [sys.executable, "-m", "penstock_operator", *arguments], stdin=subprocess.DEVNULL, stdout=log,
-                stderr=log, cwd=self.folder, start_new_session=True,
+                [sys.executable, "-m", "penstock_operator", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
                 env={**os.environ, **environment, "PYTHONPATH": f"{ROOT / 'operator'}{os.pathsep}{ROOT / 'runtime'}"},
-            )  # fmt: skip
+            )
         return self._own.pid
 
     def kill(self) -> None:

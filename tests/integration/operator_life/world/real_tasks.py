@@ -51,8 +51,12 @@ class RealTasks(Kubelet):
         life = _life(pod)
         log = self.folder / f"termination-{uid}"
         log.touch()
-        env = {LIFE_VARIABLE: life.to_json(), POD_NAME_VARIABLE: meta["name"], POD_UID_VARIABLE: uid,
-               TERMINATION_LOG_VARIABLE: str(log)}  # fmt: skip
+        env = {
+            LIFE_VARIABLE: life.to_json(),
+            POD_NAME_VARIABLE: meta["name"],
+            POD_UID_VARIABLE: uid,
+            TERMINATION_LOG_VARIABLE: str(log),
+        }
         with self._lock:
             self.tasks[uid] = _Task(pod, spec, life, life.connector_generation, life.state.value)
             self._ended.add(uid)  # it has begun, and does not begin again

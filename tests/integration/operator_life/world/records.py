@@ -94,9 +94,15 @@ class StatusRecords:
 
     def _read(self) -> None:
         consumer = Consumer(
-            {"bootstrap.servers": self.servers, "group.id": "stand-in", "enable.auto.commit": False, "log_level": 0,
-             "allow.auto.create.topics": False, "fetch.wait.max.ms": 20}
-        )  # fmt: skip
+            {
+                "bootstrap.servers": self.servers,
+                "group.id": "stand-in",
+                "enable.auto.commit": False,
+                "log_level": 0,
+                "allow.auto.create.topics": False,
+                "fetch.wait.max.ms": 20,
+            }
+        )
         try:
             while not self._stopping.is_set():
                 with suppress(KafkaException):

@@ -77,9 +77,16 @@ class Site:
             self.connection, *(f"/apis/{API_VERSION}/namespaces/{n}/connectors" for n in self.namespaces)
         )
         self.kubelet = self.node(
-            self.api, self.connection, self.server.kubeconfig.parent / "pki", f"node-{self.namespace}",
-            self.namespaces, self.servers, self.topic, self.answers, self.workers,
-        )  # fmt: skip
+            self.api,
+            self.connection,
+            self.server.kubeconfig.parent / "pki",
+            f"node-{self.namespace}",
+            self.namespaces,
+            self.servers,
+            self.topic,
+            self.answers,
+            self.workers,
+        )
 
     def close(self) -> None:
         """End everything; the namespaces go by and by."""
@@ -100,15 +107,26 @@ class Site:
         self.api.close()
 
     def operator(
-        self, kubeconfig: Path | None = None, *, name: str = "penstock", watch: Sequence[str] | None = None,
-        forked: bool = True, namespace: str | None = None, pod: str | None = "operator-0", **more: Any,
-    ) -> OperatorProcess:  # fmt: skip
+        self,
+        kubeconfig: Path | None = None,
+        *,
+        name: str = "penstock",
+        watch: Sequence[str] | None = None,
+        forked: bool = True,
+        namespace: str | None = None,
+        pod: str | None = "operator-0",
+        **more: Any,
+    ) -> OperatorProcess:
         """An operator of this site, not started yet."""
         watched = self.namespaces if watch is None else watch
         settings = configuration(
-            namespace=namespace or self.namespace, name=name, servers=self.servers, topic=self.topic, watch=watched,
+            namespace=namespace or self.namespace,
+            name=name,
+            servers=self.servers,
+            topic=self.topic,
+            watch=watched,
             **more,
-        )  # fmt: skip
+        )
         folder = self.folder / f"operator-{len(self.operators)}"
         made = OperatorProcess(
             folder, settings, kubeconfig or self.server.kubeconfig, self.stable if forked else None, pod=pod

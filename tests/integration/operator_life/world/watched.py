@@ -36,9 +36,12 @@ class Watched:
     """
 
     def __init__(
-        self, connection: Connection, *paths: str, labels: str = "",
+        self,
+        connection: Connection,
+        *paths: str,
+        labels: str = "",
         on_event: Callable[[Json, bool], None] = lambda body, gone: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._url = urlsplit(connection.server)
         self._context = ssl.create_default_context(cafile=connection.ca)
         if connection.certificate:

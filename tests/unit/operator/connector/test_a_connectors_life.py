@@ -65,9 +65,13 @@ def test_nothing_is_written_where_nothing_changes() -> None:
     assert world.writes == writes
 
 
-@pytest.mark.parametrize("change", [
-    {"restart": {"maxRestarts": 3}}, {"deletion": {"offsets": "Keep"}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"restart": {"maxRestarts": 3}},
+        {"deletion": {"offsets": "Keep"}},
+    ],
+)
 def test_a_change_that_tasks_need_not_know_restarts_nothing(change: dict[str, object]) -> None:
     world = running()
     world.change(**change)
@@ -371,9 +375,17 @@ def test_a_plugin_that_asks_for_no_task_leaves_a_running_connector_without_tasks
 
 def test_records_and_pods_of_an_earlier_connector_of_the_same_name_are_out_of_the_way_first() -> None:
     world = World()
-    report = Report(connector="shop.orders-in", connector_uid="earlier", pod_uid="u", task=0,
-                    standing=Standing(generation=1, plan="p"), incarnation=9, state="RUNNING", acted=1,
-                    since=1)  # fmt: skip
+    report = Report(
+        connector="shop.orders-in",
+        connector_uid="earlier",
+        pod_uid="u",
+        task=0,
+        standing=Standing(generation=1, plan="p"),
+        incarnation=9,
+        state="RUNNING",
+        acted=1,
+        since=1,
+    )
     world.reports = {0: report}
     world.add_foreign_pod("orders-in-0-9")
     assert not world.reconcile().create

@@ -11,16 +11,20 @@ from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, U
 from penstock_operator.reasons import Reason
 
 RBAC = Refused(
-    "Reading Secret shop/db", answer='secrets "db" is forbidden: User "op" cannot get resource "secrets"', status=403,
+    "Reading Secret shop/db",
+    answer='secrets "db" is forbidden: User "op" cannot get resource "secrets"',
+    status=403,
     reason="Forbidden",
-)  # fmt: skip
+)
 QUOTA = Refused(
     "Creating ConfigMap shop/a", answer="configmaps is forbidden: exceeded quota: full", status=403, reason="Forbidden"
 )
 POLICY = Refused(
-    "Creating ConfigMap shop/a", answer="ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no", status=422,
+    "Creating ConfigMap shop/a",
+    answer="ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+    status=422,
     reason="Invalid",
-)  # fmt: skip
+)
 WEBHOOK = Unavailable('Creating Pod shop/a: Internal error occurred: failed calling webhook "x": connection refused')
 
 
@@ -98,8 +102,14 @@ def document(*conditions: dict[str, Any], generation: int = 2, **status: Any) ->
 
 
 def ready(status: str, reason: str, generation: int = 1) -> dict[str, Any]:
-    return {"type": "Ready", "status": status, "reason": reason, "message": "m", "observedGeneration": generation,
-            "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
+    return {
+        "type": "Ready",
+        "status": status,
+        "reason": reason,
+        "message": "m",
+        "observedGeneration": generation,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
 
 
 HINDERED = Verdict(Kind.UNDER_WAY, "QuotaExceeded", "full")
@@ -115,8 +125,10 @@ def test_nothing_but_the_conditions_of_the_verdict_is_changed_and_a_second_time_
     assert (by_type["Ready"]["status"], by_type["Ready"]["observedGeneration"]) == ("False", 2)
     assert by_type["Reconciling"]["reason"] == "QuotaExceeded"
     assert {k: v for k, v in found.items() if k != "conditions"} == {
-        "observedGeneration": 1, "state": "Running", "tasks": [{"id": 0}]
-    }  # fmt: skip
+        "observedGeneration": 1,
+        "state": "Running",
+        "tasks": [{"id": 0}],
+    }
     assert status_with_trouble({**before, "status": found}, HINDERED, 1_900_000_000.0) is None
 
 

@@ -135,16 +135,19 @@ def test_a_secret_that_is_renamed_is_mounted_by_the_pods_of_the_new_plan_only() 
     assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
 
 
-@pytest.mark.parametrize("values", [
-    {"task": {"nodeLostSeconds": 300}},
-    {"task": {"terminationGracePeriodSeconds": 60}},
-    {"task": {"temporarySize": "1Gi"}},
-    {"task": {"livenessProbe": False}},
-    {"release": {"name": "other", "namespace": "elsewhere"}},
-    {"secrets": {"watch": False}},
-    {"job": {"deadlineSeconds": 300, "resources": {"limits": {"memory": "1Gi"}}}},
-    {"limits": {"jobPods": 3}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"task": {"nodeLostSeconds": 300}},
+        {"task": {"terminationGracePeriodSeconds": 60}},
+        {"task": {"temporarySize": "1Gi"}},
+        {"task": {"livenessProbe": False}},
+        {"release": {"name": "other", "namespace": "elsewhere"}},
+        {"secrets": {"watch": False}},
+        {"job": {"deadlineSeconds": 300, "resources": {"limits": {"memory": "1Gi"}}}},
+        {"limits": {"jobPods": 3}},
+    ],
+)
 def test_what_a_task_does_not_notice_restarts_nothing_and_plans_nothing(values: dict[str, Any]) -> None:
     world = running()
     world.values = values
@@ -155,9 +158,13 @@ def test_what_a_task_does_not_notice_restarts_nothing_and_plans_nothing(values: 
     assert len(world.plans) == 1
 
 
-@pytest.mark.parametrize("images", [
-    {"runtime": "runtime:1", "pullPolicy": "Always"}, {"runtime": "runtime:1", "pullSecrets": ["registry"]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "images",
+    [
+        {"runtime": "runtime:1", "pullPolicy": "Always"},
+        {"runtime": "runtime:1", "pullSecrets": ["registry"]},
+    ],
+)
 def test_how_an_image_is_pulled_is_taken_up_by_later_pods_once_a_short_pod_has_started_so(
     images: dict[str, Any],
 ) -> None:

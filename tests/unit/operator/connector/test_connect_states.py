@@ -162,9 +162,12 @@ def test_being_killed_between_any_two_writes_leads_to_the_same_states() -> None:
 
 def test_a_connector_whose_preparation_fails_again_and_again_stays_failed_until_it_succeeds() -> None:
     world = running()
-    refused = JobAnswer(id="", action=Action.PREPARE, outcome=Outcome.INVALID, problems=(
-        JobProblem(property="offset.storage.topic", message="is not compacted"),
-    ))  # fmt: skip
+    refused = JobAnswer(
+        id="",
+        action=Action.PREPARE,
+        outcome=Outcome.INVALID,
+        problems=(JobProblem(property="offset.storage.topic", message="is not compacted"),),
+    )
     world.preparing = refused
     world.change(tasksMax=2)
     tries = 0

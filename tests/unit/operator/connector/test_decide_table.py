@@ -68,18 +68,38 @@ FENCE: Final = PLAN.fence("shop.in")
 
 def task_pod(number: int, **changes: Any) -> TaskPod:
     pod = TaskPod(
-        name=f"in-{number}-1", uid=f"pod-{number}", owner="uid", role="task", phase=Phase.RUNNING, created=NOW - 60,
-        started=NOW - 59, task=number, incarnation=1, pod_hash="now", generation=1, image="runtime:1", node="node-1",
-    )  # fmt: skip
+        name=f"in-{number}-1",
+        uid=f"pod-{number}",
+        owner="uid",
+        role="task",
+        phase=Phase.RUNNING,
+        created=NOW - 60,
+        started=NOW - 59,
+        task=number,
+        incarnation=1,
+        pod_hash="now",
+        generation=1,
+        image="runtime:1",
+        node="node-1",
+    )
     return replace(pod, **changes)
 
 
 def job_pod(action: Action, key: str, **changes: Any) -> JobPod:
     name = JobObservation.of(observation(), action, key).name
     pod = JobPod(
-        name=name, uid=name, owner="uid", role="job", phase=Phase.RUNNING, created=NOW - 5, started=NOW - 4,
-        accepted=NOW - 4, action=action, key=key, node="node-1",
-    )  # fmt: skip
+        name=name,
+        uid=name,
+        owner="uid",
+        role="job",
+        phase=Phase.RUNNING,
+        created=NOW - 5,
+        started=NOW - 4,
+        accepted=NOW - 4,
+        action=action,
+        key=key,
+        node="node-1",
+    )
     return replace(pod, **changes)
 
 
@@ -89,24 +109,43 @@ def ended(code: int) -> Ended:
 
 def running_task(number: int, **changes: Any) -> TaskMemory:
     task = TaskMemory(
-        number, "Running", NOW - 50, incarnation=1, pod=f"in-{number}-1", pod_uid=f"pod-{number}", pod_hash="now",
+        number,
+        "Running",
+        NOW - 50,
+        incarnation=1,
+        pod=f"in-{number}-1",
+        pod_uid=f"pod-{number}",
+        pod_hash="now",
         started=NOW - 59,
-    )  # fmt: skip
+    )
     return replace(task, **changes)
 
 
 def report(number: int, state: str = "RUNNING", acted: int = 1) -> Report:
     return Report(
-        connector="shop.in", connector_uid="uid", pod_uid=f"pod-{number}", task=number, standing=STANDING,
-        incarnation=1, state=state, acted=acted, since=int(NOW * 1000) - 50_000,
-    )  # fmt: skip
+        connector="shop.in",
+        connector_uid="uid",
+        pod_uid=f"pod-{number}",
+        task=number,
+        standing=STANDING,
+        incarnation=1,
+        state=state,
+        acted=acted,
+        since=int(NOW * 1000) - 50_000,
+    )
 
 
 def observation(**changes: Any) -> Observation:
     usual: dict[str, Any] = {
-        "connector": connector(), "memory": Memory(), "now": NOW, "due": "due", "inputs_hash": "asked", "shape": SHAPE,
-        "own": OWN, "release": "release-1",
-    }  # fmt: skip
+        "connector": connector(),
+        "memory": Memory(),
+        "now": NOW,
+        "due": "due",
+        "inputs_hash": "asked",
+        "shape": SHAPE,
+        "own": OWN,
+        "release": "release-1",
+    }
     return Observation(**{**usual, **changes})
 
 
@@ -128,28 +167,44 @@ PAUSED: Final = replace(
 )
 SUPERSEDED: Final = replace(
     RUNNING,
-    memory=replace(RUNS, tasks={0: running_task(0, state="Pending", reason="Superseded", has_ended=True, losses=1,
-                                                retry_at=NOW),
-                                1: running_task(1)}),
+    memory=replace(
+        RUNS,
+        tasks={
+            0: running_task(0, state="Pending", reason="Superseded", has_ended=True, losses=1, retry_at=NOW),
+            1: running_task(1),
+        },
+    ),
     task_pods=(task_pod(0, phase=Phase.ENDED, ended=ended(ExitCode.SUPERSEDED)), task_pod(1)),
-)  # fmt: skip
+)
 STOPPED: Final = observation(
-    connector=connector(state="Stopped"), plans=(PLAN,),
+    connector=connector(state="Stopped"),
+    plans=(PLAN,),
     memory=replace(PREPARED, tasks={0: TaskMemory(0, "Stopped", incarnation=1, reason="Stopped")}, state="Stopped"),
-)  # fmt: skip
+)
 FAILED: Final = replace(
     RUNNING,
-    memory=replace(RUNS, tasks={
-        0: running_task(0),
-        1: running_task(1, state="Failed", reason="Failed", message="no such file", has_ended=True, failures=1,
-                        retry_at=NOW + 20),
-    }),
+    memory=replace(
+        RUNS,
+        tasks={
+            0: running_task(0),
+            1: running_task(
+                1,
+                state="Failed",
+                reason="Failed",
+                message="no such file",
+                has_ended=True,
+                failures=1,
+                retry_at=NOW + 20,
+            ),
+        },
+    ),
     task_pods=(task_pod(0), task_pod(1, phase=Phase.ENDED, ended=ended(ExitCode.FAILED))),
-)  # fmt: skip
+)
 DELETED: Final = replace(
     observation(connector=connector(deletion={"offsets": "Reset"}), plans=(PLAN,), memory=PREPARED),
-    deleting=NOW - 10, finalizer=True,
-)  # fmt: skip
+    deleting=NOW - 10,
+    finalizer=True,
+)
 
 PLAN_POD: Final = job_pod(Action.PLAN, "due")
 PLAN_POD_ENDED: Final = replace(PLAN_POD, phase=Phase.ENDED, ended=Ended(0, "Completed", "", None, NOW))
@@ -178,8 +233,10 @@ REFUSED_TEMPLATE: Final = connector().with_reading(
     replace(connector().reading, problems=(Problem("spec.template.hostNetwork", "is not allowed"),))
 )
 RELEASE_CHANGED: Final = {
-    "due": "due-2", "inputs_hash": "asked-2", "plans": (PLAN, plan_of("due-2", inputs_hash="asked-2", tasks=3)),
-}  # fmt: skip
+    "due": "due-2",
+    "inputs_hash": "asked-2",
+    "plans": (PLAN, plan_of("due-2", inputs_hash="asked-2", tasks=3)),
+}
 OWN_CHANGED: Final = {**RELEASE_CHANGED, "own": "spec-2:ignored"}
 NOT_PLANNED: Final = {"due": "due-2", "inputs_hash": "asked-2"}
 
@@ -211,165 +268,385 @@ FIRST: Final = ("task 0, incarnation 1", "task 1, incarnation 1")
 
 ROWS: Final = [
     # Deletion.
-    pytest.param(DELETED, {"task_pods": (task_pod(0),)},
-                 Is("Stopping", "Deleting", deletes=FIRST[:1], also={"finalizer": None}),
-                 id="deleted: its tasks end first"),
-    pytest.param(DELETED, {}, Is("Stopping", "ResettingOffsets", ("ResetOffsets",)),
-                 id="deleted without tasks: a job pod resets its offsets"),
-    pytest.param(DELETED, answer(RESET_POD_ENDED),
-                 Is("Stopping", "Deleting", deletes=("ResetOffsets",), also={"finalizer": False}),
-                 id="deleted and reset: the finalizer goes"),
-    pytest.param(DELETED, {"deleting": NOW - 3_700.0},
-                 Is("Stopping", "OffsetsKept", also={"finalizer": False}),
-                 id="deleted, and no reset within an hour: the finalizer goes"),
-    pytest.param(DELETED, {"connector": connector()}, Is("Stopping", "OffsetsKept", also={"finalizer": False}),
-                 id="deleted, and its offsets are to stay: the finalizer goes"),
-    pytest.param(DELETED, {"finalizer": False}, Is("Stopping", "Deleting", also={"claim": False}),
-                 id="deleted without the finalizer: nothing but its pods"),
+    pytest.param(
+        DELETED,
+        {"task_pods": (task_pod(0),)},
+        Is("Stopping", "Deleting", deletes=FIRST[:1], also={"finalizer": None}),
+        id="deleted: its tasks end first",
+    ),
+    pytest.param(
+        DELETED,
+        {},
+        Is("Stopping", "ResettingOffsets", ("ResetOffsets",)),
+        id="deleted without tasks: a job pod resets its offsets",
+    ),
+    pytest.param(
+        DELETED,
+        answer(RESET_POD_ENDED),
+        Is("Stopping", "Deleting", deletes=("ResetOffsets",), also={"finalizer": False}),
+        id="deleted and reset: the finalizer goes",
+    ),
+    pytest.param(
+        DELETED,
+        {"deleting": NOW - 3_700.0},
+        Is("Stopping", "OffsetsKept", also={"finalizer": False}),
+        id="deleted, and no reset within an hour: the finalizer goes",
+    ),
+    pytest.param(
+        DELETED,
+        {"connector": connector()},
+        Is("Stopping", "OffsetsKept", also={"finalizer": False}),
+        id="deleted, and its offsets are to stay: the finalizer goes",
+    ),
+    pytest.param(
+        DELETED,
+        {"finalizer": False},
+        Is("Stopping", "Deleting", also={"claim": False}),
+        id="deleted without the finalizer: nothing but its pods",
+    ),
     # The finalizer of a Connector that lives.
-    pytest.param(RUNNING, {"connector": connector(deletion={"offsets": "Reset"})},
-                 Is("Running", "Running", also={"finalizer": True}), id="reset on deletion: the finalizer comes"),
-    pytest.param(RUNNING, {"finalizer": True}, Is("Running", "Running", also={"finalizer": False}),
-                 id="no reset on deletion any more: the finalizer goes"),
+    pytest.param(
+        RUNNING,
+        {"connector": connector(deletion={"offsets": "Reset"})},
+        Is("Running", "Running", also={"finalizer": True}),
+        id="reset on deletion: the finalizer comes",
+    ),
+    pytest.param(
+        RUNNING,
+        {"finalizer": True},
+        Is("Running", "Running", also={"finalizer": False}),
+        id="no reset on deletion any more: the finalizer goes",
+    ),
     # What comes before all others.
-    pytest.param(RUNNING, {"name_refusal": NameRefusal("NameConflict", "another has it")},
-                 Is("Failed", "NameConflict", deletes=FIRST, also={"claim": False, "requeue_after": 10.0}),
-                 id="name taken: its tasks end"),
-    pytest.param(RUNNING, {"namespace_ends": True}, Is("Stopping", "NamespaceTerminating"),
-                 id="namespace deleted: nothing is created"),
-    pytest.param(PLANNED, {"foreign_pods": ("in-0-7",)}, Is("Pending", "Waiting", also={"requeue_after": 2.0}),
-                 id="pods of an earlier Connector of the name: it waits"),
-    pytest.param(NEW, {"stale_records": True}, Is("Pending", "Waiting", also={"forget": True}),
-                 id="records of an earlier Connector of the name: they are removed"),
-    pytest.param(NEW, {"stale_records": True, "kafka_trouble": "away"},
-                 Is("Pending", "Planning", ("Plan and Prepare",), also={"forget": False}),
-                 id="records of an earlier Connector, and Kafka is away: it is planned meanwhile"),
+    pytest.param(
+        RUNNING,
+        {"name_refusal": NameRefusal("NameConflict", "another has it")},
+        Is("Failed", "NameConflict", deletes=FIRST, also={"claim": False, "requeue_after": 10.0}),
+        id="name taken: its tasks end",
+    ),
+    pytest.param(
+        RUNNING,
+        {"namespace_ends": True},
+        Is("Stopping", "NamespaceTerminating"),
+        id="namespace deleted: nothing is created",
+    ),
+    pytest.param(
+        PLANNED,
+        {"foreign_pods": ("in-0-7",)},
+        Is("Pending", "Waiting", also={"requeue_after": 2.0}),
+        id="pods of an earlier Connector of the name: it waits",
+    ),
+    pytest.param(
+        NEW,
+        {"stale_records": True},
+        Is("Pending", "Waiting", also={"forget": True}),
+        id="records of an earlier Connector of the name: they are removed",
+    ),
+    pytest.param(
+        NEW,
+        {"stale_records": True, "kafka_trouble": "away"},
+        Is("Pending", "Planning", ("Plan and Prepare",), also={"forget": False}),
+        id="records of an earlier Connector, and Kafka is away: it is planned meanwhile",
+    ),
     # Stopped and paused.
-    pytest.param(RUNNING, {"connector": connector(state="Stopped")},
-                 Is("Stopping", "Stopping", deletes=FIRST), id="stopped: its tasks end"),
+    pytest.param(
+        RUNNING,
+        {"connector": connector(state="Stopped")},
+        Is("Stopping", "Stopping", deletes=FIRST),
+        id="stopped: its tasks end",
+    ),
     pytest.param(STOPPED, {}, Is("Stopped", "Stopped"), id="stopped, and all tasks have ended"),
-    pytest.param(STOPPED, {"job_pods": (job_pod(Action.PLAN, "due"),)},
-                 Is("Stopping", "Stopping", deletes=("Plan",)), id="stopped while it is planned: the job pod ends"),
-    pytest.param(STOPPED, {"connector": connector()},
-                 Is("Pending", "Restarting", ("task 0, incarnation 2", "task 1, incarnation 1")),
-                 id="started after a stop: the incarnations go on"),
-    pytest.param(RUNNING, {"connector": connector(state="Paused")},
-                 Is("Running", "Pausing", also={"tell": TaskState.PAUSED}), id="paused: running tasks get a control record"),
-    pytest.param(RUNNING, {
-                     "connector": connector(state="Paused"),
-                     "control": Control(connector_uid="uid", generation=2, state=TaskState.PAUSED),
-                     "reports": {n: report(n, "PAUSED", acted=2) for n in range(2)},
-                 }, Is("Paused", "Paused", also={"tell": None}), id="paused, and the tasks report it"),
+    pytest.param(
+        STOPPED,
+        {"job_pods": (job_pod(Action.PLAN, "due"),)},
+        Is("Stopping", "Stopping", deletes=("Plan",)),
+        id="stopped while it is planned: the job pod ends",
+    ),
+    pytest.param(
+        STOPPED,
+        {"connector": connector()},
+        Is("Pending", "Restarting", ("task 0, incarnation 2", "task 1, incarnation 1")),
+        id="started after a stop: the incarnations go on",
+    ),
+    pytest.param(
+        RUNNING,
+        {"connector": connector(state="Paused")},
+        Is("Running", "Pausing", also={"tell": TaskState.PAUSED}),
+        id="paused: running tasks get a control record",
+    ),
+    pytest.param(
+        RUNNING,
+        {
+            "connector": connector(state="Paused"),
+            "control": Control(connector_uid="uid", generation=2, state=TaskState.PAUSED),
+            "reports": {n: report(n, "PAUSED", acted=2) for n in range(2)},
+        },
+        Is("Paused", "Paused", also={"tell": None}),
+        id="paused, and the tasks report it",
+    ),
     pytest.param(PAUSED, {}, Is("Paused", "Paused", also={"tell": None}), id="paused from the start"),
-    pytest.param(PAUSED, {"connector": connector()}, Is("Paused", "Resuming", also={"tell": TaskState.RUNNING}),
-                 id="resumed: paused tasks get a control record"),
+    pytest.param(
+        PAUSED,
+        {"connector": connector()},
+        Is("Paused", "Resuming", also={"tell": TaskState.RUNNING}),
+        id="resumed: paused tasks get a control record",
+    ),
     # Restart requests.
-    pytest.param(RUNNING, {"connector": connector({"penstock.dev/restart": "t"})},
-                 Is("Running", "Running", also={"requeue_after": 0.0}),
-                 id="restart: written to the status first, and planned anew with the next decision"),
-    pytest.param(RUNNING, {"connector": connector({"penstock.dev/restart-tasks": "t 1"})},
-                 Is("Degraded", "Restarting", deletes=FIRST[1:], also={"requeue_after": 0.0}),
-                 id="restart of a task: its pod ends"),
-    pytest.param(FAILED, {"connector": connector({"penstock.dev/restart-failed": "t"})},
-                 Is("Degraded", "Restarting", ("task 1, incarnation 2",), also={"requeue_after": 0.0}),
-                 id="restart of failed tasks: at once, without waiting for the back-off"),
-    pytest.param(STOPPED, {"connector": connector({"penstock.dev/restart": "t"}, state="Stopped")},
-                 Is("Stopped", "Stopped"), id="restart while stopped: refused"),
+    pytest.param(
+        RUNNING,
+        {"connector": connector({"penstock.dev/restart": "t"})},
+        Is("Running", "Running", also={"requeue_after": 0.0}),
+        id="restart: written to the status first, and planned anew with the next decision",
+    ),
+    pytest.param(
+        RUNNING,
+        {"connector": connector({"penstock.dev/restart-tasks": "t 1"})},
+        Is("Degraded", "Restarting", deletes=FIRST[1:], also={"requeue_after": 0.0}),
+        id="restart of a task: its pod ends",
+    ),
+    pytest.param(
+        FAILED,
+        {"connector": connector({"penstock.dev/restart-failed": "t"})},
+        Is("Degraded", "Restarting", ("task 1, incarnation 2",), also={"requeue_after": 0.0}),
+        id="restart of failed tasks: at once, without waiting for the back-off",
+    ),
+    pytest.param(
+        STOPPED,
+        {"connector": connector({"penstock.dev/restart": "t"}, state="Stopped")},
+        Is("Stopped", "Stopped"),
+        id="restart while stopped: refused",
+    ),
     # Planning.
     pytest.param(NEW, {}, Is("Pending", "Planning", ("Plan and Prepare",)), id="new: a job pod plans and prepares"),
-    pytest.param(NEW, {"slot": False}, Is("Pending", "Planning", also={"queued": True}), id="new, and no job slot: queued"),
-    pytest.param(NEW, {"name_unseen": "Kafka is away"}, Is("Pending", "Planning", ("Plan",)),
-                 id="new, and its name may be another's: planned, but not prepared"),
+    pytest.param(
+        NEW, {"slot": False}, Is("Pending", "Planning", also={"queued": True}), id="new, and no job slot: queued"
+    ),
+    pytest.param(
+        NEW,
+        {"name_unseen": "Kafka is away"},
+        Is("Pending", "Planning", ("Plan",)),
+        id="new, and its name may be another's: planned, but not prepared",
+    ),
     pytest.param(NEW, {"job_pods": (PLAN_POD,)}, Is("Pending", "Planning"), id="the job pod plans"),
-    pytest.param(NEW, answer(PLAN_POD_ENDED, Outcome.INVALID, problems=WRONG),
-                 Is("Failed", "ConfigInvalid", deletes=("Plan",)), id="the plugin refuses the configuration"),
-    pytest.param(NEW, {"memory": Memory(refused="due", refusal=("spec.config.file is missing",))},
-                 Is("Failed", "ConfigInvalid"), id="refused before: it is not planned again"),
-    pytest.param(NEW, {"connector": connector(offsets={"listTo": {"name": "a"}})}, Is("Failed", "ConfigInvalid"),
-                 id="a field that is not supported: no job pod is asked"),
-    pytest.param(NEW, {**answer(PLAN_POD_ENDED, plan=PLAN_ANSWER, standing=STANDING)},
-                 Is("Pending", "Starting", FIRST, ("Plan",)), id="planned and prepared: the plan is kept, the tasks start"),
-    pytest.param(NEW, answer(PLAN_POD_ENDED, Outcome.UNAVAILABLE, message="Kafka is away"),
-                 Is("Pending", "Unavailable", deletes=("Plan",), also={"requeue_after": 2.0}),
-                 id="planning finds Kafka away: it is tried again after a pause"),
-    pytest.param(NEW, {"secrets": Secrets(("db",), ("Secret db is missing",))},
-                 Is("Pending", "SecretMissing", ("Plan and Prepare",)), id="a Secret is missing: planned all the same"),
-    pytest.param(NEW, {"refusals": {of_plan(plan_name("in", "due")): Refusal("QuotaExceeded", "full", 1, NOW + 4)}},
-                 Is("Pending", "QuotaExceeded", also={"requeue_after": 4.0}),
-                 id="its plan could not be kept: tried again after a pause"),
-    pytest.param(RUNNING, NOT_PLANNED,
-                 Is("Running", "Running", ("Plan",), also={"save": (), "config": valid(RUNNING, PLAN)}),
-                 id="the release changed: planned while the tasks go on"),
-    pytest.param(RUNNING, {"due": plan_hash("asked", SHAPE_WITH_SECRET), "shape": SHAPE_WITH_SECRET},
-                 Is("Running", "Running", also={"save": (plan_hash("asked", SHAPE_WITH_SECRET),)}),
-                 id="another shape of pods: the plugin is not asked"),
+    pytest.param(
+        NEW,
+        answer(PLAN_POD_ENDED, Outcome.INVALID, problems=WRONG),
+        Is("Failed", "ConfigInvalid", deletes=("Plan",)),
+        id="the plugin refuses the configuration",
+    ),
+    pytest.param(
+        NEW,
+        {"memory": Memory(refused="due", refusal=("spec.config.file is missing",))},
+        Is("Failed", "ConfigInvalid"),
+        id="refused before: it is not planned again",
+    ),
+    pytest.param(
+        NEW,
+        {"connector": connector(offsets={"listTo": {"name": "a"}})},
+        Is("Failed", "ConfigInvalid"),
+        id="a field that is not supported: no job pod is asked",
+    ),
+    pytest.param(
+        NEW,
+        {**answer(PLAN_POD_ENDED, plan=PLAN_ANSWER, standing=STANDING)},
+        Is("Pending", "Starting", FIRST, ("Plan",)),
+        id="planned and prepared: the plan is kept, the tasks start",
+    ),
+    pytest.param(
+        NEW,
+        answer(PLAN_POD_ENDED, Outcome.UNAVAILABLE, message="Kafka is away"),
+        Is("Pending", "Unavailable", deletes=("Plan",), also={"requeue_after": 2.0}),
+        id="planning finds Kafka away: it is tried again after a pause",
+    ),
+    pytest.param(
+        NEW,
+        {"secrets": Secrets(("db",), ("Secret db is missing",))},
+        Is("Pending", "SecretMissing", ("Plan and Prepare",)),
+        id="a Secret is missing: planned all the same",
+    ),
+    pytest.param(
+        NEW,
+        {"refusals": {of_plan(plan_name("in", "due")): Refusal("QuotaExceeded", "full", 1, NOW + 4)}},
+        Is("Pending", "QuotaExceeded", also={"requeue_after": 4.0}),
+        id="its plan could not be kept: tried again after a pause",
+    ),
+    pytest.param(
+        RUNNING,
+        NOT_PLANNED,
+        Is("Running", "Running", ("Plan",), also={"save": (), "config": valid(RUNNING, PLAN)}),
+        id="the release changed: planned while the tasks go on",
+    ),
+    pytest.param(
+        RUNNING,
+        {"due": plan_hash("asked", SHAPE_WITH_SECRET), "shape": SHAPE_WITH_SECRET},
+        Is("Running", "Running", also={"save": (plan_hash("asked", SHAPE_WITH_SECRET),)}),
+        id="another shape of pods: the plugin is not asked",
+    ),
     # Preparation.
-    pytest.param(PLANNED, {}, Is("Pending", "Preparing", ("Prepare",)), id="planned but not prepared: a job pod prepares"),
-    pytest.param(PLANNED, {"name_unseen": "Kafka is away"}, Is("Pending", "Waiting", also={"requeue_after": 10.0}),
-                 id="planned, and its name may be another's: not prepared"),
-    pytest.param(PLANNED, answer(PREPARE_POD_ENDED, standing=STANDING),
-                 Is("Pending", "Starting", deletes=("Prepare",), also={"requeue_after": 0.0}),
-                 id="prepared: the tasks start next"),
-    pytest.param(PLANNED, answer(PREPARE_POD_ENDED, Outcome.INVALID, problems=WRONG),
-                 Is("Failed", "PrepareFailed", deletes=("Prepare",), also={"requeue_after": 2.0}),
-                 id="the preparation is refused"),
+    pytest.param(
+        PLANNED, {}, Is("Pending", "Preparing", ("Prepare",)), id="planned but not prepared: a job pod prepares"
+    ),
+    pytest.param(
+        PLANNED,
+        {"name_unseen": "Kafka is away"},
+        Is("Pending", "Waiting", also={"requeue_after": 10.0}),
+        id="planned, and its name may be another's: not prepared",
+    ),
+    pytest.param(
+        PLANNED,
+        answer(PREPARE_POD_ENDED, standing=STANDING),
+        Is("Pending", "Starting", deletes=("Prepare",), also={"requeue_after": 0.0}),
+        id="prepared: the tasks start next",
+    ),
+    pytest.param(
+        PLANNED,
+        answer(PREPARE_POD_ENDED, Outcome.INVALID, problems=WRONG),
+        Is("Failed", "PrepareFailed", deletes=("Prepare",), also={"requeue_after": 2.0}),
+        id="the preparation is refused",
+    ),
     # Adoption of another plan.
-    pytest.param(RUNNING, OWN_CHANGED, Is("Pending", "Restarting", deletes=FIRST, also={"pending": None}),
-                 id="another number of tasks by its own change: all tasks end"),
-    pytest.param(RUNNING, {**RELEASE_CHANGED, "permission": Permission(False, "RolloutQueued", "others first")},
-                 Is("Running", "Running", also={"pending": Pending("RolloutQueued", "others first")}),
-                 id="a release that ends pods, and no permission: the last plan goes on"),
-    pytest.param(RUNNING, RELEASE_CHANGED, Is("Pending", "Restarting", deletes=FIRST),
-                 id="a release that ends pods, and permission: all tasks end"),
-    pytest.param(replace(RUNNING, task_pods=tuple(
-                     task_pod(n, phase=Phase.WAITING, started=None, hindrance=("ImagePullBackOff", "gone")) for n in (0, 1)
-                 )), {**RELEASE_CHANGED, "permission": Permission(False, "RolloutQueued", "others first")},
-                 Is("Pending", "Restarting", deletes=FIRST), id="a release, and the last one's image is gone: at once"),
+    pytest.param(
+        RUNNING,
+        OWN_CHANGED,
+        Is("Pending", "Restarting", deletes=FIRST, also={"pending": None}),
+        id="another number of tasks by its own change: all tasks end",
+    ),
+    pytest.param(
+        RUNNING,
+        {**RELEASE_CHANGED, "permission": Permission(False, "RolloutQueued", "others first")},
+        Is("Running", "Running", also={"pending": Pending("RolloutQueued", "others first")}),
+        id="a release that ends pods, and no permission: the last plan goes on",
+    ),
+    pytest.param(
+        RUNNING,
+        RELEASE_CHANGED,
+        Is("Pending", "Restarting", deletes=FIRST),
+        id="a release that ends pods, and permission: all tasks end",
+    ),
+    pytest.param(
+        replace(
+            RUNNING,
+            task_pods=tuple(
+                task_pod(n, phase=Phase.WAITING, started=None, hindrance=("ImagePullBackOff", "gone")) for n in (0, 1)
+            ),
+        ),
+        {**RELEASE_CHANGED, "permission": Permission(False, "RolloutQueued", "others first")},
+        Is("Pending", "Restarting", deletes=FIRST),
+        id="a release, and the last one's image is gone: at once",
+    ),
     # Tasks.
     pytest.param(STARTING, {}, Is("Pending", "Starting", FIRST), id="prepared: a pod for each task"),
-    pytest.param(RUNNING, {}, Is("Running", "Running", also={"create": (), "delete": (), "drop": (), "requeue_after": None}),
-                 id="all as asked: nothing is done"),
-    pytest.param(RUNNING, {"memory": replace(RUNS, tasks={0: running_task(0), 1: running_task(1, pod_hash="before")}),
-                           "task_pods": (task_pod(0), task_pod(1, pod_hash="before"))},
-                 Is("Degraded", "Restarting", deletes=FIRST[1:]), id="a pod is outdated: it ends"),
-    pytest.param(RUNNING, {"task_pods": (task_pod(0),)}, Is("Degraded", "Starting", ("task 1, incarnation 2",)),
-                 id="a pod is lost: the next incarnation starts"),
-    pytest.param(RUNNING, {"task_pods": (task_pod(0), task_pod(1, phase=Phase.ENDED, ended=ended(ExitCode.FAILED)))},
-                 Is("Degraded", "TasksFailed"), id="a task fails: it waits"),
-    pytest.param(FAILED, {}, Is("Degraded", "TasksFailed", also={"requeue_after": 20.0}),
-                 id="a failed task: until its back-off ends"),
-    pytest.param(FAILED, {"now": NOW + 20}, Is("Degraded", "Restarting", ("task 1, incarnation 2",)),
-                 id="a failed task: started again after its back-off"),
-    pytest.param(STARTING, {"memory": RUNS, "task_pods": (task_pod(0), task_pod(1), task_pod(2)),
-                            "reports": RUNNING.reports},
-                 Is("Running", "Running", deletes=("task 2, incarnation 1",)),
-                 id="a pod of a task beyond the plan: it ends"),
-    pytest.param(RUNNING, {"plans": (plan_of("a"), plan_of("b"), PLAN)}, Is("Running", "Running", also={"drop": ("a",)}),
-                 id="older plans: all but one are dropped"),
-    pytest.param(RUNNING, {"reports": {}, "kafka_trouble": "away"}, Is("Running", "KafkaUnavailable"),
-                 id="Kafka is away: the tasks go on, and nothing is known of them"),
-    pytest.param(RUNNING, {"recorded": Standing(generation=9, plan="another"), "owner": OWNER, "task_pods": (
-                     task_pod(0, phase=Phase.ENDED, ended=ended(ExitCode.SUPERSEDED)), task_pod(1))},
-                 Is("Degraded", "TasksLost"), id="a task is superseded by another connector's: it waits"),
-    pytest.param(SUPERSEDED, {"recorded": Standing(generation=9, plan="another"), "owner": OWNER},
-                 Is("Degraded", "Starting", ("task 0, incarnation 2",)),
-                 id="a task was superseded by another connector's: started again after its back-off"),
-    pytest.param(SUPERSEDED, {"recorded": Standing.of_owner(9, OWNER), "owner": OWNER},
-                 Is("Pending", "Restarting", deletes=FIRST[1:]),
-                 id="a task was superseded by a late preparation of its own: all tasks end, to be prepared anew"),
+    pytest.param(
+        RUNNING,
+        {},
+        Is("Running", "Running", also={"create": (), "delete": (), "drop": (), "requeue_after": None}),
+        id="all as asked: nothing is done",
+    ),
+    pytest.param(
+        RUNNING,
+        {
+            "memory": replace(RUNS, tasks={0: running_task(0), 1: running_task(1, pod_hash="before")}),
+            "task_pods": (task_pod(0), task_pod(1, pod_hash="before")),
+        },
+        Is("Degraded", "Restarting", deletes=FIRST[1:]),
+        id="a pod is outdated: it ends",
+    ),
+    pytest.param(
+        RUNNING,
+        {"task_pods": (task_pod(0),)},
+        Is("Degraded", "Starting", ("task 1, incarnation 2",)),
+        id="a pod is lost: the next incarnation starts",
+    ),
+    pytest.param(
+        RUNNING,
+        {"task_pods": (task_pod(0), task_pod(1, phase=Phase.ENDED, ended=ended(ExitCode.FAILED)))},
+        Is("Degraded", "TasksFailed"),
+        id="a task fails: it waits",
+    ),
+    pytest.param(
+        FAILED,
+        {},
+        Is("Degraded", "TasksFailed", also={"requeue_after": 20.0}),
+        id="a failed task: until its back-off ends",
+    ),
+    pytest.param(
+        FAILED,
+        {"now": NOW + 20},
+        Is("Degraded", "Restarting", ("task 1, incarnation 2",)),
+        id="a failed task: started again after its back-off",
+    ),
+    pytest.param(
+        STARTING,
+        {"memory": RUNS, "task_pods": (task_pod(0), task_pod(1), task_pod(2)), "reports": RUNNING.reports},
+        Is("Running", "Running", deletes=("task 2, incarnation 1",)),
+        id="a pod of a task beyond the plan: it ends",
+    ),
+    pytest.param(
+        RUNNING,
+        {"plans": (plan_of("a"), plan_of("b"), PLAN)},
+        Is("Running", "Running", also={"drop": ("a",)}),
+        id="older plans: all but one are dropped",
+    ),
+    pytest.param(
+        RUNNING,
+        {"reports": {}, "kafka_trouble": "away"},
+        Is("Running", "KafkaUnavailable"),
+        id="Kafka is away: the tasks go on, and nothing is known of them",
+    ),
+    pytest.param(
+        RUNNING,
+        {
+            "recorded": Standing(generation=9, plan="another"),
+            "owner": OWNER,
+            "task_pods": (task_pod(0, phase=Phase.ENDED, ended=ended(ExitCode.SUPERSEDED)), task_pod(1)),
+        },
+        Is("Degraded", "TasksLost"),
+        id="a task is superseded by another connector's: it waits",
+    ),
+    pytest.param(
+        SUPERSEDED,
+        {"recorded": Standing(generation=9, plan="another"), "owner": OWNER},
+        Is("Degraded", "Starting", ("task 0, incarnation 2",)),
+        id="a task was superseded by another connector's: started again after its back-off",
+    ),
+    pytest.param(
+        SUPERSEDED,
+        {"recorded": Standing.of_owner(9, OWNER), "owner": OWNER},
+        Is("Pending", "Restarting", deletes=FIRST[1:]),
+        id="a task was superseded by a late preparation of its own: all tasks end, to be prepared anew",
+    ),
     # A template that is refused.
-    pytest.param(RUNNING, {"connector": REFUSED_TEMPLATE}, Is("Running", "ConfigInvalid"),
-                 id="template refused: running pods go on"),
-    pytest.param(RUNNING, {"connector": REFUSED_TEMPLATE, "task_pods": (task_pod(0),)},
-                 Is("Degraded", "ConfigInvalid"), id="template refused, and a pod is lost: no pod is created"),
-    pytest.param(PLANNED, {"connector": REFUSED_TEMPLATE}, Is("Failed", "ConfigInvalid"),
-                 id="template refused before the start: nothing is prepared"),
+    pytest.param(
+        RUNNING,
+        {"connector": REFUSED_TEMPLATE},
+        Is("Running", "ConfigInvalid"),
+        id="template refused: running pods go on",
+    ),
+    pytest.param(
+        RUNNING,
+        {"connector": REFUSED_TEMPLATE, "task_pods": (task_pod(0),)},
+        Is("Degraded", "ConfigInvalid"),
+        id="template refused, and a pod is lost: no pod is created",
+    ),
+    pytest.param(
+        PLANNED,
+        {"connector": REFUSED_TEMPLATE},
+        Is("Failed", "ConfigInvalid"),
+        id="template refused before the start: nothing is prepared",
+    ),
     # Plans of an earlier release.
-    pytest.param(replace(RUNNING, plans=(plan_of("asked", shape=None),), memory=replace(RUNS, plan="asked"),
-                         due=plan_hash("asked", SHAPE)),
-                 {}, Is("Running", "Running", also={"delete": (), "save": (plan_hash("asked", SHAPE),)}),
-                 id="a plan of an earlier release: kept anew, no pod ends"),
-]  # fmt: skip
+    pytest.param(
+        replace(
+            RUNNING,
+            plans=(plan_of("asked", shape=None),),
+            memory=replace(RUNS, plan="asked"),
+            due=plan_hash("asked", SHAPE),
+        ),
+        {},
+        Is("Running", "Running", also={"delete": (), "save": (plan_hash("asked", SHAPE),)}),
+        id="a plan of an earlier release: kept anew, no pod ends",
+    ),
+]
 
 
 @pytest.mark.parametrize(("given", "event", "expected"), ROWS)

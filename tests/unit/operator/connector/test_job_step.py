@@ -42,19 +42,25 @@ def told(found: JobStep) -> tuple[str, str]:
     ("started", "hindrance", "reason", "message"),
     [
         (
-            None, None, "DeadlineExceeded",
+            None,
+            None,
+            "DeadlineExceeded",
             "the job pod's container had not started in time; where an image takes long to be pulled, raise",
         ),
         (
-            None, ("ErrImagePull", "no such host"), "ErrImagePull",
+            None,
+            ("ErrImagePull", "no such host"),
+            "ErrImagePull",
             "the job pod's container had not started in time: ErrImagePull: no such host; where an image",
         ),
         (
-            1_005.0, None, "DeadlineExceeded",
+            1_005.0,
+            None,
+            "DeadlineExceeded",
             "the job pod did not end in time; a plugin's validation may wait for a system that is away",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_job_pod_that_ran_out_of_time_is_told_by_whether_it_ever_started(
     started: float | None, hindrance: tuple[str, str] | None, reason: str, message: str
 ) -> None:
@@ -167,9 +173,12 @@ def test_a_preparation_that_is_refused_is_tried_again_after_a_pause_that_grows_t
     outcome: Outcome,
 ) -> None:
     memory, now, pauses = JobMemory(NAME), 1_000.0, []
-    answer = JobAnswer(id="1", action=Action.PREPARE, outcome=outcome, problems=(
-        JobProblem(property="offset.storage.topic", message="is not compacted"),
-    ))  # fmt: skip
+    answer = JobAnswer(
+        id="1",
+        action=Action.PREPARE,
+        outcome=outcome,
+        problems=(JobProblem(property="offset.storage.topic", message="is not compacted"),),
+    )
     for _ in range(12):
         assert prepare(facts(now=now, memory=memory)).create == NAME
         ended = Ended(code=0, reason="Completed", message="", word=None, at=now)

@@ -21,28 +21,36 @@ def template(source: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"volumes": [{"name": "data", **source}], "volumeMounts": [MOUNT], **more}
 
 
-@pytest.mark.parametrize("source", [
-    {"configMap": {"name": "a"}},
-    {"secret": {"secretName": "a"}},
-    {"projected": {"sources": []}},
-    {"downwardAPI": {"items": []}},
-    {"emptyDir": {"medium": "Memory"}},
-    {"image": {"reference": "drivers:1"}},
-    {"csi": {"driver": "secrets-store.csi.k8s.io", "readOnly": True}},
-], ids=lambda s: next(iter(s)))  # fmt: skip
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"configMap": {"name": "a"}},
+        {"secret": {"secretName": "a"}},
+        {"projected": {"sources": []}},
+        {"downwardAPI": {"items": []}},
+        {"emptyDir": {"medium": "Memory"}},
+        {"image": {"reference": "drivers:1"}},
+        {"csi": {"driver": "secrets-store.csi.k8s.io", "readOnly": True}},
+    ],
+    ids=lambda s: next(iter(s)),
+)
 def test_a_job_pod_keeps_volumes_that_every_pod_has_for_itself(source: dict[str, Any]) -> None:
     pod = job_pod(template=template(source))
     assert volume(pod) == source
     assert MOUNT in pod["spec"]["containers"][0]["volumeMounts"]
 
 
-@pytest.mark.parametrize("source", [
-    {"persistentVolumeClaim": {"claimName": "orders"}},
-    {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
-    {"hostPath": {"path": "/data"}},
-    {"csi": {"driver": "local.csi.example.com"}},
-    {"nfs": {"server": "a", "path": "/"}},
-], ids=lambda s: next(iter(s)))  # fmt: skip
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"persistentVolumeClaim": {"claimName": "orders"}},
+        {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+        {"hostPath": {"path": "/data"}},
+        {"csi": {"driver": "local.csi.example.com"}},
+        {"nfs": {"server": "a", "path": "/"}},
+    ],
+    ids=lambda s: next(iter(s)),
+)
 def test_a_job_pod_has_an_empty_folder_where_a_task_has_a_volume_of_its_own(source: dict[str, Any]) -> None:
     pod = job_pod(template=template(source))
     assert volume(pod) == {"emptyDir": {}}

@@ -50,8 +50,12 @@ def list_pods(world: World) -> list[JobPod]:
 
 def foreign(world: World, **metadata: Any) -> Object:
     """A ConfigMap of another's, under the name of the list."""
-    made = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"offsets.json": "mine"},
-            "metadata": {"name": NAME, "namespace": KEY.namespace, **metadata}}  # fmt: skip
+    made = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "data": {"offsets.json": "mine"},
+        "metadata": {"name": NAME, "namespace": KEY.namespace, **metadata},
+    }
     world.server.add(made)
     found = world.server.get(CONFIG_MAP, KEY.namespace, NAME)
     assert found is not None
@@ -194,7 +198,7 @@ def failed(outcome: Outcome, **more: Any) -> JobAnswer:
         (failed(Outcome.DONE, offsets="[]"), "Failed", "is no list of offsets"),
         (failed(Outcome.DONE, offsets=json.dumps({"offsets": ["x" * LIST_BYTES]})), "Failed", "has more than 900 KiB"),
     ],
-)  # fmt: skip
+)
 def test_each_answer_is_final_and_nothing_is_written_without_a_list(
     answer: JobAnswer, result: str, message: str
 ) -> None:

@@ -17,19 +17,31 @@ from penstock_operator.connector.policy.strategic_merge import merged
 from .world.world import World
 
 
-@pytest.mark.parametrize(("base", "patch", "result"), [
-    ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),
-    ({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}}, {"a": {"b": 1, "c": 3}}),
-    ({"a": 1}, {"a": None}, {}),
-    ({"env": [{"name": "A", "value": "1"}]}, {"env": [{"name": "A", "value": "2"}, {"name": "B"}]},
-     {"env": [{"name": "A", "value": "2"}, {"name": "B"}]}),
-    ({"volumes": [{"name": "a"}, {"name": "b"}]}, {"volumes": [{"name": "a", "$patch": "delete"}]},
-     {"volumes": [{"name": "b"}]}),
-    ({"tolerations": [{"key": "a"}]}, {"tolerations": [{"key": "b"}]}, {"tolerations": [{"key": "b"}]}),
-    ({"ports": [{"containerPort": 1, "protocol": "TCP"}]}, {"ports": [{"containerPort": 1, "name": "x"}]},
-     {"ports": [{"containerPort": 1, "protocol": "TCP", "name": "x"}]}),
-    ({"command": ["a"]}, {"command": ["b", "c"]}, {"command": ["b", "c"]}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("base", "patch", "result"),
+    [
+        ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),
+        ({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}}, {"a": {"b": 1, "c": 3}}),
+        ({"a": 1}, {"a": None}, {}),
+        (
+            {"env": [{"name": "A", "value": "1"}]},
+            {"env": [{"name": "A", "value": "2"}, {"name": "B"}]},
+            {"env": [{"name": "A", "value": "2"}, {"name": "B"}]},
+        ),
+        (
+            {"volumes": [{"name": "a"}, {"name": "b"}]},
+            {"volumes": [{"name": "a", "$patch": "delete"}]},
+            {"volumes": [{"name": "b"}]},
+        ),
+        ({"tolerations": [{"key": "a"}]}, {"tolerations": [{"key": "b"}]}, {"tolerations": [{"key": "b"}]}),
+        (
+            {"ports": [{"containerPort": 1, "protocol": "TCP"}]},
+            {"ports": [{"containerPort": 1, "name": "x"}]},
+            {"ports": [{"containerPort": 1, "protocol": "TCP", "name": "x"}]},
+        ),
+        ({"command": ["a"]}, {"command": ["b", "c"]}, {"command": ["b", "c"]}),
+    ],
+)
 def test_strategic_merge(base: Any, patch: Any, result: Any) -> None:
     assert merged(base, patch) == result
 
@@ -42,8 +54,10 @@ def test_references_stand_anywhere_in_a_value_and_in_the_worker_configuration() 
     config = {"url": "jdbc:x?user=${secret:db:user}&password=${secret:db:pw}", "file": "${file:/a:b}"}
     found = references(config, {"sasl.password": "${secret:kafka:pw}"})
     assert found == (
-        Reference("db", "pw", "url"), Reference("db", "user", "url"), Reference("kafka", "pw", "sasl.password", True)
-    )  # fmt: skip
+        Reference("db", "pw", "url"),
+        Reference("db", "user", "url"),
+        Reference("kafka", "pw", "sasl.password", True),
+    )
 
 
 def test_a_hash_tells_that_a_value_has_changed_and_not_what_it_is() -> None:
@@ -79,15 +93,18 @@ def pod(status: dict[str, Any], **metadata: Any) -> TaskPod:
     found = pod_of(
         {
             "metadata": {
-                "name": "orders-in-0-2", "uid": "p", "creationTimestamp": "2026-11-21T10:00:00Z",
+                "name": "orders-in-0-2",
+                "uid": "p",
+                "creationTimestamp": "2026-11-21T10:00:00Z",
                 "labels": {"penstock.dev/connector-uid": "u", "penstock.dev/role": "task", "penstock.dev/task": "0"},
-                "annotations": {"penstock.dev/incarnation": "2", "penstock.dev/life": "abc"}, **metadata,
+                "annotations": {"penstock.dev/incarnation": "2", "penstock.dev/life": "abc"},
+                **metadata,
             },
             "spec": {"nodeName": "node-1"},
             "status": status,
         },
         now=1_795_255_230.0,  # 2026-11-21T10:00:30Z
-    )  # fmt: skip
+    )
     assert isinstance(found, TaskPod)
     return found
 
@@ -110,27 +127,71 @@ def test_the_end_of_the_tasks_own_container_counts_though_a_sidecar_lives() -> N
     assert (found.ended.lost, found.ended.describe()) == (False, "no such file")
 
 
-@pytest.mark.parametrize(("status", "lost", "told"), [
-    ({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}, True,
-     "Evicted: The node was low on resource: memory."),
-    ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "OOMKilled"})}, True,
-     "OOMKilled: the task used more memory"),
-    ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 128, "reason": "StartError",
-                                                                    "message": "exec: python3: not found"})}, True,
-     "StartError: exec: python3: not found"),
-    ({"phase": "Failed", "initContainerStatuses": [{"name": "fetch", "state": {"terminated": {"exitCode": 3}}}]}, True,
-     "InitContainerFailed: init container fetch ended with exit code 3"),
-    ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "Error"})}, True,
-     "the process was ended by signal 9"),
-    ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "ContainerStatusUnknown"})},
-     True, "ContainerStatusUnknown"),
-    ({"phase": "Failed", "reason": "NodeShutdown", "message": "Pod was terminated in response to imminent node shutdown."},
-     True, "NodeShutdown: Pod was terminated"),
-    ({"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]},
-     True, "DeletionByTaintManager"),
-    ({"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 1, "reason": "Error"})}, False,
-     "exit code 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("status", "lost", "told"),
+    [
+        (
+            {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."},
+            True,
+            "Evicted: The node was low on resource: memory.",
+        ),
+        (
+            {"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "OOMKilled"})},
+            True,
+            "OOMKilled: the task used more memory",
+        ),
+        (
+            {
+                "phase": "Failed",
+                "containerStatuses": container(
+                    terminated={"exitCode": 128, "reason": "StartError", "message": "exec: python3: not found"}
+                ),
+            },
+            True,
+            "StartError: exec: python3: not found",
+        ),
+        (
+            {"phase": "Failed", "initContainerStatuses": [{"name": "fetch", "state": {"terminated": {"exitCode": 3}}}]},
+            True,
+            "InitContainerFailed: init container fetch ended with exit code 3",
+        ),
+        (
+            {"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "Error"})},
+            True,
+            "the process was ended by signal 9",
+        ),
+        (
+            {
+                "phase": "Failed",
+                "containerStatuses": container(terminated={"exitCode": 137, "reason": "ContainerStatusUnknown"}),
+            },
+            True,
+            "ContainerStatusUnknown",
+        ),
+        (
+            {
+                "phase": "Failed",
+                "reason": "NodeShutdown",
+                "message": "Pod was terminated in response to imminent node shutdown.",
+            },
+            True,
+            "NodeShutdown: Pod was terminated",
+        ),
+        (
+            {
+                "phase": "Failed",
+                "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}],
+            },
+            True,
+            "DeletionByTaintManager",
+        ),
+        (
+            {"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 1, "reason": "Error"})},
+            False,
+            "exit code 1",
+        ),
+    ],
+)
 def test_how_a_pod_ended(status: dict[str, Any], lost: bool, told: str) -> None:
     found = pod(status)
     assert found.ended is not None
@@ -140,24 +201,51 @@ def test_how_a_pod_ended(status: dict[str, Any], lost: bool, told: str) -> None:
 
 def test_the_cause_of_an_oomkilled_task_names_its_memory_limit() -> None:
     status = {"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "OOMKilled"})}
-    manifest = {"metadata": {"name": "a", "uid": "u", "labels": {names.ROLE_LABEL: "task"}}, "status": status,
-                "spec": {"containers": [{"name": "task", "resources": {"limits": {"memory": "1Gi"}}}]}}  # fmt: skip
+    manifest = {
+        "metadata": {"name": "a", "uid": "u", "labels": {names.ROLE_LABEL: "task"}},
+        "status": status,
+        "spec": {"containers": [{"name": "task", "resources": {"limits": {"memory": "1Gi"}}}]},
+    }
     found = pod_of(manifest, 0.0)
     assert found is not None
     assert found.ended is not None
     assert "than its limit of 1Gi; raise spec.template.resources.limits.memory" in found.ended.describe()
 
 
-@pytest.mark.parametrize(("status", "hindrance"), [
-    ({"phase": "Pending", "containerStatuses": container(waiting={"reason": "ContainerCreating"})}, "PodNotStarting"),
-    ({"phase": "Pending", "containerStatuses": container(waiting={"reason": "ImagePullBackOff", "message": "m"})},
-     "ImagePullBackOff: m; check the image's name"),
-    ({"phase": "Pending", "containerStatuses": container(waiting={"reason": "CreateContainerConfigError"})},
-     "CreateContainerConfigError: container task cannot start; put the Secret or ConfigMap in place"),
-    ({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
-                                          "message": "0/1 nodes are available"}]},
-     "Unschedulable: 0/1 nodes are available; add nodes or free some"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("status", "hindrance"),
+    [
+        (
+            {"phase": "Pending", "containerStatuses": container(waiting={"reason": "ContainerCreating"})},
+            "PodNotStarting",
+        ),
+        (
+            {
+                "phase": "Pending",
+                "containerStatuses": container(waiting={"reason": "ImagePullBackOff", "message": "m"}),
+            },
+            "ImagePullBackOff: m; check the image's name",
+        ),
+        (
+            {"phase": "Pending", "containerStatuses": container(waiting={"reason": "CreateContainerConfigError"})},
+            "CreateContainerConfigError: container task cannot start; put the Secret or ConfigMap in place",
+        ),
+        (
+            {
+                "phase": "Pending",
+                "conditions": [
+                    {
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "reason": "Unschedulable",
+                        "message": "0/1 nodes are available",
+                    }
+                ],
+            },
+            "Unschedulable: 0/1 nodes are available; add nodes or free some",
+        ),
+    ],
+)
 def test_why_a_pod_does_not_start_and_what_to_do(status: dict[str, Any], hindrance: str) -> None:
     found = pod(status)
     assert found.phase is Phase.WAITING

@@ -22,12 +22,16 @@ def image(version: str) -> str:
 
 def apply(world: World, version: str, *, name: str = "", **spec: Any) -> None:
     whole = {
-        "plugin": "penstock-ticker", "version": version, "image": image(version),
-        "classes": [{"alias": "Ticker", "type": "source", "javaNames": ["org.example.Clock"]}], **spec,
-    }  # fmt: skip
+        "plugin": "penstock-ticker",
+        "version": version,
+        "image": image(version),
+        "classes": [{"alias": "Ticker", "type": "source", "javaNames": ["org.example.Clock"]}],
+        **spec,
+    }
     metadata = {"name": name or f"ticker-{version}", "namespace": KEY.namespace}
-    world.server.add({"apiVersion": PLUGIN_VERSION.api_version, "kind": PLUGIN_VERSION.kind, "metadata": metadata,
-                      "spec": whole})  # fmt: skip
+    world.server.add(
+        {"apiVersion": PLUGIN_VERSION.api_version, "kind": PLUGIN_VERSION.kind, "metadata": metadata, "spec": whole}
+    )
 
 
 def ticking(*versions: str, **spec: Any) -> World:
@@ -75,8 +79,15 @@ def mounted(world: World, pod: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("version", "expected"),
-    [(None, "2.1.0"), ("latest", "2.1.0"), ("1.0", "1.0.0"), ("[1,2)", "1.0.0"), ("[1],[2,2.1)", "2.0.0"), ("(,)", "2.1.0")],
-)  # fmt: skip
+    [
+        (None, "2.1.0"),
+        ("latest", "2.1.0"),
+        ("1.0", "1.0.0"),
+        ("[1,2)", "1.0.0"),
+        ("[1],[2,2.1)", "2.0.0"),
+        ("(,)", "2.1.0"),
+    ],
+)
 @pytest.mark.parametrize("name", ["Ticker", "TickerConnector", "org.example.Clock", " Ticker "])
 def test_the_newest_version_in_the_range_runs_in_the_image_pinned_by_digest(
     name: str, version: str | None, expected: str
@@ -208,10 +219,13 @@ def test_another_version_is_another_plan_and_all_tasks_follow() -> None:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"name": "copy", "image": image("9.9.9")}, "version 1.0.0 of Ticker is that of several PluginVersions that differ"),
+        (
+            {"name": "copy", "image": image("9.9.9")},
+            "version 1.0.0 of Ticker is that of several PluginVersions that differ",
+        ),
         ({"name": "other", "plugin": "acme"}, "Ticker is a class of several plugins, acme (other), penstock-ticker"),
     ],
-)  # fmt: skip
+)
 def test_what_is_ambiguous_is_refused_by_name_and_the_tasks_go_on(more: dict[str, Any], told: str) -> None:
     world = ticking("1.0.0")
     apply(world, "1.0.0", **more)
@@ -308,9 +322,11 @@ def of_an_earlier_release(**spec: Any) -> World:
     header = json.loads(kept["data"]["plan.json"])
     del header["pluginRequest"]
     world.server.edit(
-        CONFIG_MAP, KEY.namespace, kept["metadata"]["name"],
+        CONFIG_MAP,
+        KEY.namespace,
+        kept["metadata"]["name"],
         lambda d: d["data"].update({"plan.json": json.dumps(header)}),
-    )  # fmt: skip
+    )
     apply(world, "9.0.0")
     world.start_operator()
     return world

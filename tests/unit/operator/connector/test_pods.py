@@ -32,9 +32,13 @@ STANDING = Standing(generation=3, plan="p")
 def connector(**spec: Any) -> Connector:
     metadata = {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7}
     return Connector.read(
-        {"apiVersion": "penstock.dev/v1alpha1", "kind": "Connector", "metadata": metadata,
-         "spec": {"class": "FileStreamSource", **spec}}
-    )  # fmt: skip
+        {
+            "apiVersion": "penstock.dev/v1alpha1",
+            "kind": "Connector",
+            "metadata": metadata,
+            "spec": {"class": "FileStreamSource", **spec},
+        }
+    )
 
 
 def plan(secrets: str = "") -> Plan:
@@ -82,8 +86,10 @@ def test_a_pod_holds_up_no_node_that_an_autoscaler_wants_to_empty_unless_its_con
     assert make(template={"annotations": {mark: "false"}})["metadata"]["annotations"][mark] == "false"
 
 
-@pytest.mark.parametrize(("given", "volume"), [({}, {"sizeLimit": "10Gi"}), ({"temporarySize": "2Gi"}, {"sizeLimit": "2Gi"}),
-                                               ({"temporarySize": ""}, {})])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "volume"),
+    [({}, {"sizeLimit": "10Gi"}), ({"temporarySize": "2Gi"}, {"sizeLimit": "2Gi"}), ({"temporarySize": ""}, {})],
+)
 def test_a_pods_tmp_is_bounded_as_the_release_says(given: dict[str, str], volume: dict[str, str]) -> None:
     settings = Settings.of({**DOCUMENT, "task": given})
     made = manifests(settings=settings)
@@ -95,14 +101,20 @@ def test_a_pod_belongs_to_its_connector_and_can_be_found_by_labels() -> None:
     metadata = task_pod()["metadata"]
     assert metadata["name"] == "orders-in-1-4"
     assert metadata["labels"] == {
-        "app.kubernetes.io/managed-by": "penstock", "penstock.dev/operator": "penstock-system.penstock",
-        "penstock.dev/connector": "orders-in", "penstock.dev/connector-uid": "u-1", "penstock.dev/role": "task",
+        "app.kubernetes.io/managed-by": "penstock",
+        "penstock.dev/operator": "penstock-system.penstock",
+        "penstock.dev/connector": "orders-in",
+        "penstock.dev/connector-uid": "u-1",
+        "penstock.dev/role": "task",
         "penstock.dev/task": "1",
-    }  # fmt: skip
+    }
     owner = metadata["ownerReferences"][0]
     assert (owner["kind"], owner["uid"], owner["controller"], owner["blockOwnerDeletion"]) == (
-        "Connector", "u-1", True, False,
-    )  # fmt: skip
+        "Connector",
+        "u-1",
+        True,
+        False,
+    )
 
 
 def test_a_task_is_told_which_life_it_is() -> None:
@@ -174,12 +186,15 @@ def test_a_pod_leaves_a_node_that_is_away_after_half_a_minute() -> None:
     assert {t["tolerationSeconds"] for t in task_pod()["spec"]["tolerations"]} == {30}
 
 
-@pytest.mark.parametrize(("one", "other", "same"), [
-    ({}, {}, True),
-    ({}, {"restart": {"maxRestarts": 3}}, True),
-    ({}, {"state": "Paused"}, True),
-    ({}, {"template": {"nodeSelector": {"a": "b"}}}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({}, {}, True),
+        ({}, {"restart": {"maxRestarts": 3}}, True),
+        ({}, {"state": "Paused"}, True),
+        ({}, {"template": {"nodeSelector": {"a": "b"}}}, False),
+    ],
+)
 def test_a_pod_is_out_of_date_when_what_it_was_made_from_has_changed(
     one: dict[str, Any], other: dict[str, Any], same: bool
 ) -> None:
@@ -228,15 +243,20 @@ def test_the_kubelet_asks_for_the_health_only_of_a_task_whose_runtime_answers() 
 
 def test_a_task_that_was_ready_and_fell_silent_before_it_was_killed_failed_its_health_check() -> None:
     def told(ready_since: str, code: int = 137, **meta: object) -> str:
-        terminated = {"exitCode": code, "reason": "Error", "startedAt": "2026-11-22T10:00:00Z",
-                      "finishedAt": "2026-11-22T11:00:00Z"}  # fmt: skip
+        terminated = {
+            "exitCode": code,
+            "reason": "Error",
+            "startedAt": "2026-11-22T10:00:00Z",
+            "finishedAt": "2026-11-22T11:00:00Z",
+        }
         manifest = {
             "metadata": {"name": "a", "uid": "u", "labels": {"penstock.dev/role": "task"}, **meta},
             "status": {
-                "phase": "Failed", "containerStatuses": [{"name": "task", "state": {"terminated": terminated}}],
+                "phase": "Failed",
+                "containerStatuses": [{"name": "task", "state": {"terminated": terminated}}],
                 "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": ready_since}],
             },
-        }  # fmt: skip
+        }
         found = pod_of(manifest, 0.0)
         assert found is not None
         assert found.ended is not None

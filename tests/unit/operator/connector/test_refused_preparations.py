@@ -10,9 +10,12 @@ from penstock_operator.names import plan_name
 
 from .world.world import World
 
-REFUSED = JobAnswer(id="", action=Action.PREPARE, outcome=Outcome.INVALID, problems=(
-    JobProblem(property="offset.storage.topic", message="is not compacted"),
-))  # fmt: skip
+REFUSED = JobAnswer(
+    id="",
+    action=Action.PREPARE,
+    outcome=Outcome.INVALID,
+    problems=(JobProblem(property="offset.storage.topic", message="is not compacted"),),
+)
 TOLD = "PrepareFailed: offset.storage.topic"
 
 

@@ -179,8 +179,10 @@ def test_a_value_that_is_no_token_resets_nothing(value: str) -> None:
     world = stopped()
     ask(world, value)
     world.settle()
-    assert last(world)[1:] == ("Refused", "the value is no token: it is a word of your choice, without a blank, of at most "
-                               "100 characters")  # fmt: skip
+    assert last(world)[1:] == (
+        "Refused",
+        "the value is no token: it is a word of your choice, without a blank, of at most 100 characters",
+    )
     world.settle()
     assert len(actions(world)) == 1
     assert world.resets == []
@@ -194,15 +196,21 @@ def refused(outcome: Outcome, **more: Any) -> JobAnswer:
     ("answer", "result", "message"),
     [
         (refused(Outcome.REFUSED, message="custom refusal"), "Refused", "custom refusal"),
-        (refused(Outcome.INVALID, problems=(JobProblem(property="file", message="is wrong"),)), "Refused",
-         "file: is wrong"),
+        (
+            refused(Outcome.INVALID, problems=(JobProblem(property="file", message="is wrong"),)),
+            "Refused",
+            "file: is wrong",
+        ),
         (refused(Outcome.SUPERSEDED, message="was started since"), "Refused", "was started since"),
-        (refused(Outcome.UNAVAILABLE, message="Kafka is away. Nothing was reset."), "Failed",
-         "Kafka is away. Nothing was reset."),
+        (
+            refused(Outcome.UNAVAILABLE, message="Kafka is away. Nothing was reset."),
+            "Failed",
+            "Kafka is away. Nothing was reset.",
+        ),
         (refused(Outcome.FAILED, message="boom"), "Failed", "boom"),
         (refused(Outcome.FAILED), "Failed", "the pod gave no reason"),
     ],
-)  # fmt: skip
+)
 def test_each_answer_is_final(answer: JobAnswer, result: str, message: str) -> None:
     world = stopped()
     world.acting = answer
@@ -376,9 +384,11 @@ def test_a_runtime_that_cannot_read_the_request_has_done_nothing() -> None:
     world.end(pod.name, ExitCode.CONFIG_INVALID, message="action: not known")
     world.settle()
     assert last(world) == (
-        "r1", "Refused", "nothing was done: the runtime image runtime:1 does not know this action, or cannot read its "
-        "request: action: not known"
-    )  # fmt: skip
+        "r1",
+        "Refused",
+        "nothing was done: the runtime image runtime:1 does not know this action, or cannot read its "
+        "request: action: not known",
+    )
     assert len(requests(world)) == 1
 
 

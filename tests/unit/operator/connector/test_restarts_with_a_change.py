@@ -16,13 +16,22 @@ def running(**spec: object) -> World:
     return world
 
 
-@pytest.mark.parametrize("asked", [
-    {"restart-tasks": "now 0,1"}, {"restart": "now"}, {"restart": "now", "restart-tasks": "now 0,1"},
-])  # fmt: skip
-@pytest.mark.parametrize("change", [
-    {"config": {"file": "/data/b"}}, {"template": {"nodeSelector": {"disk": "fast"}}},
-    {"config": {"file": "/data/b"}, "template": {"nodeSelector": {"disk": "fast"}}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"restart-tasks": "now 0,1"},
+        {"restart": "now"},
+        {"restart": "now", "restart-tasks": "now 0,1"},
+    ],
+)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"config": {"file": "/data/b"}},
+        {"template": {"nodeSelector": {"disk": "fast"}}},
+        {"config": {"file": "/data/b"}, "template": {"nodeSelector": {"disk": "fast"}}},
+    ],
+)
 def test_a_restart_and_a_change_in_one_apply_restart_each_task_once(
     asked: dict[str, str], change: dict[str, object]
 ) -> None:

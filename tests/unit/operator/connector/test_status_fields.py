@@ -13,10 +13,25 @@ from penstock_operator.status_fields import read, write
 
 AT = 1_795_255_230.0
 TASK = TaskMemory(
-    id=3, state="Failed", since=AT, incarnation=2, pod="a-3-2", pod_uid="u", has_ended=True, restarts=1, failures=2,
-    losses=3, unavailable=4, retry_at=AT + 60, reason=Reason.FAILED, message="no such file", trace="Traceback",
-    pod_hash="2.abc", started=AT - 60, versions={"connector": "1", "value.converter": "2", "transforms.a": "3"},
-)  # fmt: skip
+    id=3,
+    state="Failed",
+    since=AT,
+    incarnation=2,
+    pod="a-3-2",
+    pod_uid="u",
+    has_ended=True,
+    restarts=1,
+    failures=2,
+    losses=3,
+    unavailable=4,
+    retry_at=AT + 60,
+    reason=Reason.FAILED,
+    message="no such file",
+    trace="Traceback",
+    pod_hash="2.abc",
+    started=AT - 60,
+    versions={"connector": "1", "value.converter": "2", "transforms.a": "3"},
+)
 PARTS: list[tuple[Any, list[type[Any]]]] = [
     (TASK, [TaskStatus]),
     (JobMemory("a-plan-1", 2, AT, Reason.JOB_FAILED, "no answer"), [JobStatus]),

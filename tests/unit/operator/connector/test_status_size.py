@@ -17,12 +17,26 @@ def size(status: dict[str, Any]) -> int:
 def tasks(count: int, text: str) -> list[dict[str, Any]]:
     versions = {"connector": "1.4.2", "transforms": {"hoist": "4.3.1", "mask": "4.3.1"}}
     return [
-        {"id": n, "restarts": 3, "state": "Failed", "pod": f"orders-in-{n}-14", "podUid": "u" * 36, "incarnation": 14,
-         "over": True, "failures": 3, "reason": "Failed", "message": text, "trace": text, "life": "l" * 16,
-         "since": "2026-11-22T10:00:00Z", "retryAt": "2026-11-22T10:00:00Z", "startedAt": "2026-11-22T10:00:00Z",
-         "versions": versions}
+        {
+            "id": n,
+            "restarts": 3,
+            "state": "Failed",
+            "pod": f"orders-in-{n}-14",
+            "podUid": "u" * 36,
+            "incarnation": 14,
+            "over": True,
+            "failures": 3,
+            "reason": "Failed",
+            "message": text,
+            "trace": text,
+            "life": "l" * 16,
+            "since": "2026-11-22T10:00:00Z",
+            "retryAt": "2026-11-22T10:00:00Z",
+            "startedAt": "2026-11-22T10:00:00Z",
+            "versions": versions,
+        }
         for n in range(count)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("letter", ["x", "\n", '"', "ä", "€", "😀"])

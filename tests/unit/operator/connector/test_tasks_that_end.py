@@ -78,14 +78,17 @@ def test_no_restart_where_none_is_wanted() -> None:
     assert world.condition("Stalled").startswith("True TasksFailed")
 
 
-@pytest.mark.parametrize(("code", "reason", "message", "shown"), [
-    (None, "Evicted", "The node was low on resource: memory.", "Evicted: The node was low on resource: memory."),
-    (137, "OOMKilled", "", "OOMKilled: the task used more memory than its limit"),
-    (137, "Error", "", "the process was ended by signal 9"),
-    (4, "Error", "Spark's JVM is gone", "Spark's JVM is gone"),
-    (6, "Error", "The task did not answer its health check", "The task did not answer its health check; lost"),
-    (137, "HealthCheckFailed", "", "the task did not answer its health check for minutes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "reason", "message", "shown"),
+    [
+        (None, "Evicted", "The node was low on resource: memory.", "Evicted: The node was low on resource: memory."),
+        (137, "OOMKilled", "", "OOMKilled: the task used more memory than its limit"),
+        (137, "Error", "", "the process was ended by signal 9"),
+        (4, "Error", "Spark's JVM is gone", "Spark's JVM is gone"),
+        (6, "Error", "The task did not answer its health check", "The task did not answer its health check; lost"),
+        (137, "HealthCheckFailed", "", "the task did not answer its health check for minutes"),
+    ],
+)
 def test_a_lost_pod_is_replaced_at_once_the_first_time_and_named_as_what_it_was(
     code: int | None, reason: str, message: str, shown: str
 ) -> None:

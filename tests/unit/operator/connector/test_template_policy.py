@@ -23,17 +23,26 @@ LEVELS = ("Unrestricted", "Baseline", "Restricted")
 def settings(level: str = "Restricted", account: str = "penstock-operator", **more: Any) -> Settings:
     release = {"name": "penstock", "namespace": "penstock-system", "serviceAccount": account}
     return Settings.of(
-        {"release": release, "worker": {"bootstrap.servers": "k:1"}, "images": {"runtime": "r:1"},
-         "podSecurity": {"level": level}, **more}
-    )  # fmt: skip
+        {
+            "release": release,
+            "worker": {"bootstrap.servers": "k:1"},
+            "images": {"runtime": "r:1"},
+            "podSecurity": {"level": level},
+            **more,
+        }
+    )
 
 
 def connector(template: dict[str, Any], namespace: str = "shop") -> Connector:
     metadata = {"name": "orders-in", "namespace": namespace, "uid": "u-1", "generation": 7}
     return Connector.read(
-        {"apiVersion": "penstock.dev/v1alpha1", "kind": "Connector", "metadata": metadata,
-         "spec": {"class": "FileStreamSource", "template": template}}
-    )  # fmt: skip
+        {
+            "apiVersion": "penstock.dev/v1alpha1",
+            "kind": "Connector",
+            "metadata": metadata,
+            "spec": {"class": "FileStreamSource", "template": template},
+        }
+    )
 
 
 def told(template: dict[str, Any], given: Settings | None = None, namespace: str = "shop") -> dict[str, str]:
@@ -58,9 +67,11 @@ def test_every_problem_of_a_template_is_told_at_once() -> None:
         "priorityClassName": "system-node-critical",
     }
     assert set(told(template)) == {
-        "spec.template.volumes[host].hostPath", "spec.template.securityContext.runAsUser",
-        "spec.template.env[PENSTOCK_LIFE]", "spec.template.priorityClassName",
-    }  # fmt: skip
+        "spec.template.volumes[host].hostPath",
+        "spec.template.securityContext.runAsUser",
+        "spec.template.env[PENSTOCK_LIFE]",
+        "spec.template.priorityClassName",
+    }
     assert "podSecurity.level: Restricted" in told(template)["spec.template.securityContext.runAsUser"]
 
 
@@ -73,10 +84,13 @@ def test_a_priority_of_the_system_is_refused_unless_everything_is_open(level: st
 TOKEN = {"volumes": [{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}]}
 
 
-@pytest.mark.parametrize(("template", "field"), [
-    ({"automountServiceAccountToken": True}, "automountServiceAccountToken"),
-    (TOKEN, "volumes[t].projected.sources.serviceAccountToken"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("template", "field"),
+    [
+        ({"automountServiceAccountToken": True}, "automountServiceAccountToken"),
+        (TOKEN, "volumes[t].projected.sources.serviceAccountToken"),
+    ],
+)
 def test_a_token_of_the_api_server_is_for_connectors_only_where_the_platform_opens_it(
     template: dict[str, Any], field: str
 ) -> None:
@@ -97,27 +111,33 @@ def test_nobody_runs_as_the_operator_whatever_the_level(level: str) -> None:
         assert len(told(template, given, "penstock-system")) == 1
 
 
-@pytest.mark.parametrize(("template", "field"), [
-    ({"env": [{"name": "PENSTOCK_LIFE", "value": "{}"}]}, "env[PENSTOCK_LIFE]"),
-    ({"env": [{"name": "PENSTOCK_ANYTHING", "value": "x"}]}, "env[PENSTOCK_ANYTHING]"),
-    ({"env": [{"name": "PENSTOCK_LIFE", "$patch": "delete"}]}, "env[PENSTOCK_LIFE]"),
-    ({"envFrom": [{"prefix": "PENSTOCK_", "configMapRef": {"name": "a"}}]}, "envFrom[0].prefix"),
-    ({"envFrom": [{"prefix": "PEN", "configMapRef": {"name": "a"}}]}, "envFrom[0].prefix"),
-    ({"volumes": [{"name": "plan", "configMap": {"name": "mine"}}]}, "volumes[plan]"),
-    ({"volumes": [{"name": "secret-0", "secret": {"secretName": "mine"}}]}, "volumes[secret-0]"),
-    ({"volumes": [{"name": "scratch", "$patch": "delete"}]}, "volumes[scratch]"),
-    ({"volumeMounts": [{"name": "a", "mountPath": "/etc/penstock/task/"}]}, "volumeMounts[/etc/penstock/task]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("template", "field"),
+    [
+        ({"env": [{"name": "PENSTOCK_LIFE", "value": "{}"}]}, "env[PENSTOCK_LIFE]"),
+        ({"env": [{"name": "PENSTOCK_ANYTHING", "value": "x"}]}, "env[PENSTOCK_ANYTHING]"),
+        ({"env": [{"name": "PENSTOCK_LIFE", "$patch": "delete"}]}, "env[PENSTOCK_LIFE]"),
+        ({"envFrom": [{"prefix": "PENSTOCK_", "configMapRef": {"name": "a"}}]}, "envFrom[0].prefix"),
+        ({"envFrom": [{"prefix": "PEN", "configMapRef": {"name": "a"}}]}, "envFrom[0].prefix"),
+        ({"volumes": [{"name": "plan", "configMap": {"name": "mine"}}]}, "volumes[plan]"),
+        ({"volumes": [{"name": "secret-0", "secret": {"secretName": "mine"}}]}, "volumes[secret-0]"),
+        ({"volumes": [{"name": "scratch", "$patch": "delete"}]}, "volumes[scratch]"),
+        ({"volumeMounts": [{"name": "a", "mountPath": "/etc/penstock/task/"}]}, "volumeMounts[/etc/penstock/task]"),
+    ],
+)
 def test_what_tells_a_task_who_it_is_is_not_for_the_taking(template: dict[str, Any], field: str) -> None:
     for level in LEVELS:
         assert set(told(template, settings(level))) == {f"spec.template.{field}"}
 
 
-@pytest.mark.parametrize("template", [
-    {"env": [{"name": "PYTHONPATH", "value": "/data"}, {"name": "LD_PRELOAD", "value": "/data/a.so"}]},
-    {"envFrom": [{"configMapRef": {"name": "a"}}, {"prefix": "DB_", "secretRef": {"name": "b"}}]},
-    {"volumes": [{"name": "tmp", "emptyDir": {}}], "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "template",
+    [
+        {"env": [{"name": "PYTHONPATH", "value": "/data"}, {"name": "LD_PRELOAD", "value": "/data/a.so"}]},
+        {"envFrom": [{"configMapRef": {"name": "a"}}, {"prefix": "DB_", "secretRef": {"name": "b"}}]},
+        {"volumes": [{"name": "tmp", "emptyDir": {}}], "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}]},
+    ],
+)
 def test_what_a_process_of_the_tenant_does_in_its_own_pod_is_the_tenants(template: dict[str, Any]) -> None:
     assert told(template) == {}
 
@@ -150,8 +170,10 @@ def test_a_sidecar_that_says_nothing_keeps_to_the_restricted_level() -> None:
         return made
 
     assert sidecar("Restricted") == {
-        "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsUser": 7,
-    }  # fmt: skip
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "runAsUser": 7,
+    }
     assert sidecar("Baseline") == {"runAsUser": 7}
 
 
@@ -165,15 +187,19 @@ def test_the_platform_gives_pods_their_security_contexts_for_a_cluster_that_deal
 
 
 @pytest.mark.parametrize("value", [{}, [], [{}], {"a": {}}, 1.5])
-@pytest.mark.parametrize("wrap", [
-    lambda v: {"securityContext": {"seLinuxOptions": {"type": v}}},
-    lambda v: {"securityContext": {"sysctls": [{"name": v}]}},
-    lambda v: {"initContainers": [{"name": "a", "image": "x", "securityContext": {"capabilities": {"add": [v]}}}]},
-    lambda v: {"initContainers": [{"name": v, "image": "x"}]},
-    lambda v: {"volumes": [{"name": v, "emptyDir": {}}]},
-    lambda v: {"volumeMounts": [{"name": v, "mountPath": v}]},
-    lambda v: {"env": [{"name": v}]},
-], ids=["type", "sysctl", "capability", "container", "volume", "mount", "variable"])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda v: {"securityContext": {"seLinuxOptions": {"type": v}}},
+        lambda v: {"securityContext": {"sysctls": [{"name": v}]}},
+        lambda v: {"initContainers": [{"name": "a", "image": "x", "securityContext": {"capabilities": {"add": [v]}}}]},
+        lambda v: {"initContainers": [{"name": v, "image": "x"}]},
+        lambda v: {"volumes": [{"name": v, "emptyDir": {}}]},
+        lambda v: {"volumeMounts": [{"name": v, "mountPath": v}]},
+        lambda v: {"env": [{"name": v}]},
+    ],
+    ids=["type", "sysctl", "capability", "container", "volume", "mount", "variable"],
+)
 def test_a_value_of_a_wrong_type_is_refused_here_or_by_the_api_server_and_stops_nothing(
     wrap: Callable[[Any], dict[str, Any]], value: Any
 ) -> None:
@@ -183,10 +209,17 @@ def test_a_value_of_a_wrong_type_is_refused_here_or_by_the_api_server_and_stops_
         PodManifests(found, given, Shape.of(given, ())).job("a", Action.PLAN, "1")
 
 
-@pytest.mark.parametrize("path", [
-    "/etc//penstock/task", "//etc/penstock", "/etc/./penstock/task", "/data/../etc/penstock", "etc/penstock/task",
-    "/etc/penstock/.",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc//penstock/task",
+        "//etc/penstock",
+        "/etc/./penstock/task",
+        "/data/../etc/penstock",
+        "etc/penstock/task",
+        "/etc/penstock/.",
+    ],
+)
 def test_a_folder_is_penstocks_however_its_path_is_written(path: str) -> None:
     assert len(told({"volumeMounts": [{"name": "a", "mountPath": path}]}, settings("Unrestricted"))) == 1
     assert told({"volumeMounts": [{"name": "a", "mountPath": "/etc/penstocks"}]}) == {}

@@ -33,8 +33,12 @@ BAD: dict[str, Any] = {**SPEC, "limits": {"topics": ["a("]}}
 
 
 def document(spec: dict[str, Any]) -> dict[str, Any]:
-    return {"apiVersion": POLICY.api_version, "kind": POLICY.kind, "spec": spec,
-            "metadata": {"name": "shop-topics", "namespace": KEY.namespace}}  # fmt: skip
+    return {
+        "apiVersion": POLICY.api_version,
+        "kind": POLICY.kind,
+        "spec": spec,
+        "metadata": {"name": "shop-topics", "namespace": KEY.namespace},
+    }
 
 
 def apply(world: World, spec: dict[str, Any]) -> None:
@@ -323,13 +327,18 @@ def test_a_config_map_that_loosens_a_policy_is_no_plan() -> None:
 def test_connectors_without_a_policy_keep_every_hash_so_that_an_upgrade_of_the_operator_restarts_nothing() -> None:
     """The hashes of the release before policies, written down then."""
     connector = Connector.read(
-        {"metadata": {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7},
-         "spec": {"class": "FileStreamSource", "tasksMax": 2, "config": {"file": "/data/orders", "topic": "orders"}}}
-    )  # fmt: skip
+        {
+            "metadata": {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7},
+            "spec": {"class": "FileStreamSource", "tasksMax": 2, "config": {"file": "/data/orders", "topic": "orders"}},
+        }
+    )
     settings = Settings.of(
-        {"release": {"name": "penstock", "namespace": "penstock-system"}, "worker": {"bootstrap.servers": "kafka:9092"},
-         "images": {"runtime": "runtime:1"}}
-    )  # fmt: skip
+        {
+            "release": {"name": "penstock", "namespace": "penstock-system"},
+            "worker": {"bootstrap.servers": "kafka:9092"},
+            "images": {"runtime": "runtime:1"},
+        }
+    )
     shape, inputs = Shape.of(settings, ()), inputs_hash(connector, settings.worker, "runtime:1", Secrets())
     assert (inputs, own_hash(connector, Secrets())) == ("2a31adcc7632b5fe", "0ca1f5fc0c622fd9:unseen")
     answer = tasks_of(2)

@@ -31,8 +31,9 @@ CHANGES = {
     "state": Change(False, 0, {"state": "Paused"}),
     "config": Change(True, 1, {"config": {**CONFIG, "topic": "others"}}),
     "config, in another order": Change(False, 0, {"config": dict(reversed(CONFIG.items()))}),
-    "config, a number in place of its text": Change(False, 0, {"config": {**CONFIG, "n": 1}},
-                                                    {"config": {**CONFIG, "n": "1"}}),
+    "config, a number in place of its text": Change(
+        False, 0, {"config": {**CONFIG, "n": 1}}, {"config": {**CONFIG, "n": "1"}}
+    ),
     "restart": Change(False, 0, {"restart": {"maxRestarts": 3}}),
     "deletion": Change(False, 0, {"deletion": {"offsets": "Reset"}}),
     "onSecretChange": Change(False, 0, {"onSecretChange": "Ignore"}),
@@ -42,19 +43,21 @@ CHANGES = {
     "template": Change(False, 1, {"template": {"nodeSelector": {"disk": "ssd"}}}),
     "template, empty": Change(False, 0, {"template": {}}),
     "template, as the release has it": Change(False, 0, {"template": {"resources": {}}}),
-    "template and config": Change(True, 1, {"template": {"nodeSelector": {"disk": "ssd"}},
-                                            "config": {**CONFIG, "topic": "others"}}),
+    "template and config": Change(
+        True, 1, {"template": {"nodeSelector": {"disk": "ssd"}}, "config": {**CONFIG, "topic": "others"}}
+    ),
     "template and tasksMax": Change(True, 1, {"template": {"nodeSelector": {"disk": "ssd"}}, "tasksMax": 2}),
-}  # fmt: skip
+}
 REFUSED = {"rollout", "offsets"}
 """By `not_yet`: the tasks go on with the last good configuration."""
 FIXED = {"connectName"}
 """By a rule of the definition, once the Connector is there."""
 POLICY: dict[str, Any] = {
-    "apiVersion": "penstock.dev/v1alpha1", "kind": "TopicCreationPolicy",
+    "apiVersion": "penstock.dev/v1alpha1",
+    "kind": "TopicCreationPolicy",
     "metadata": {"name": "shop-topics", "namespace": "shop"},
     "spec": {"default": {"replicationFactor": 1, "partitions": 2}},
-}  # fmt: skip
+}
 SECRETS, CHANGED = {"db": {"password": "1"}}, {"db": {"password": "2"}}
 
 

@@ -16,9 +16,16 @@ NAME = "shop.orders-in"
 
 def report(task: int = 0, state: str = "RUNNING") -> bytes:
     return Report(
-        connector=NAME, connector_uid="u", pod_uid="p", task=task, standing=Standing(generation=1, plan="x"),
-        incarnation=1, state=state, acted=1, since=0,
-    ).to_value()  # fmt: skip
+        connector=NAME,
+        connector_uid="u",
+        pod_uid="p",
+        task=task,
+        standing=Standing(generation=1, plan="x"),
+        incarnation=1,
+        state=state,
+        acted=1,
+        since=0,
+    ).to_value()
 
 
 def topic(name: str, connector: str = NAME, task: int = 0) -> tuple[bytes, bytes]:

@@ -186,16 +186,25 @@ def test_what_the_kubelet_will_restart_the_operator_for_is_in_its_log_once_each_
         wrong[0] = said
         assert page()[0] == (503 if said else 200)
     assert [r.getMessage().rpartition(": ")[2] for r in caplog.records] == [
-        "a reconciliation takes 300 s", "it takes 400 s",
-    ]  # fmt: skip
+        "a reconciliation takes 300 s",
+        "it takes 400 s",
+    ]
 
 
 def test_connectors_have_rows_while_they_live_and_none_after() -> None:
     metrics = Metrics(version="0.1.0", release="ns.penstock")
     metrics.connector(
-        A, ConnectorFigures(class_name="FileStreamSource", type="source", version="1", state="Running",
-                            tasks={"Running": 2, "Failed": 1}, restarts=3, ready=True),
-    )  # fmt: skip
+        A,
+        ConnectorFigures(
+            class_name="FileStreamSource",
+            type="source",
+            version="1",
+            state="Running",
+            tasks={"Running": 2, "Failed": 1},
+            restarts=3,
+            ready=True,
+        ),
+    )
     metrics.connector(B, ConnectorFigures(state="Stopped"))
     server = Server(0, {"/metrics": metrics_page(metrics.page)})
     try:
@@ -269,9 +278,12 @@ def test_log_lines_are_json_with_the_connector_and_no_secret() -> None:
     line: dict[str, Any] = json.loads(stream.getvalue())
     del line["time"]
     assert line == {
-        "level": "error", "logger": "penstock_operator.x", "message": "cannot log in as [hidden]",
-        "connector": "shop/a", "task": 3,
-    }  # fmt: skip
+        "level": "error",
+        "logger": "penstock_operator.x",
+        "message": "cannot log in as [hidden]",
+        "connector": "shop/a",
+        "task": 3,
+    }
 
 
 def test_what_libraries_repeat_is_logged_seldom_and_what_we_say_always() -> None:

@@ -41,9 +41,18 @@ class Release:
         return found
 
 
-@pytest.mark.parametrize(("most", "count", "at_once"), [
-    ("10%", 1, 1), ("10%", 9, 1), ("10%", 10, 1), ("10%", 25, 2), ("10%", 4_000, 400), ("100%", 3, 3), (5, 1_000, 5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("most", "count", "at_once"),
+    [
+        ("10%", 1, 1),
+        ("10%", 9, 1),
+        ("10%", 10, 1),
+        ("10%", 25, 2),
+        ("10%", 4_000, 400),
+        ("100%", 3, 3),
+        (5, 1_000, 5),
+    ],
+)
 def test_so_many_at_once_of_so_many(most: str | int, count: int, at_once: int) -> None:
     release = Release(Rollout(max_unavailable=most))
     release.begin(("shop", count))
@@ -223,37 +232,56 @@ def test_thousands_cost_no_more_for_each_than_a_few() -> None:
     assert release.limiter.figures().waiting == 0
 
 
-@pytest.mark.parametrize(("record", "ready_since", "replaced", "after", "expected"), [
-    (None, None, False, 0, Progress()),
-    (RolloutRestart("r", NOW, True), None, False, 1, Progress(Phase.RESTARTING, NOW + 600, fails=True)),
-    (RolloutRestart("r", NOW, True), None, True, 599, Progress(Phase.RESTARTING, NOW + 600, fails=True)),
-    (RolloutRestart("r", NOW, True), None, True, 600, Progress(Phase.FAILED)),
-    (RolloutRestart("r", NOW, True), NOW + 5, True, 6, Progress(Phase.RESTARTING, NOW + 15)),
-    (RolloutRestart("r", NOW, True), NOW + 5, True, 15, Progress()),
-    (RolloutRestart("r", NOW, True), NOW + 700, True, 701, Progress(Phase.RESTARTING, NOW + 710)),
-    (RolloutRestart("r", NOW, False), None, False, 1, Progress(Phase.RESTARTING, NOW + 60)),
-    (RolloutRestart("r", NOW, False), None, True, 1, Progress()),
-    (RolloutRestart("r", NOW, False), None, False, 60, Progress()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("record", "ready_since", "replaced", "after", "expected"),
+    [
+        (None, None, False, 0, Progress()),
+        (RolloutRestart("r", NOW, True), None, False, 1, Progress(Phase.RESTARTING, NOW + 600, fails=True)),
+        (RolloutRestart("r", NOW, True), None, True, 599, Progress(Phase.RESTARTING, NOW + 600, fails=True)),
+        (RolloutRestart("r", NOW, True), None, True, 600, Progress(Phase.FAILED)),
+        (RolloutRestart("r", NOW, True), NOW + 5, True, 6, Progress(Phase.RESTARTING, NOW + 15)),
+        (RolloutRestart("r", NOW, True), NOW + 5, True, 15, Progress()),
+        (RolloutRestart("r", NOW, True), NOW + 700, True, 701, Progress(Phase.RESTARTING, NOW + 710)),
+        (RolloutRestart("r", NOW, False), None, False, 1, Progress(Phase.RESTARTING, NOW + 60)),
+        (RolloutRestart("r", NOW, False), None, True, 1, Progress()),
+        (RolloutRestart("r", NOW, False), None, False, 60, Progress()),
+    ],
+)
 def test_what_a_restart_takes(
     record: RolloutRestart | None, ready_since: float | None, replaced: bool, after: float, expected: Progress
 ) -> None:
     assert progress_of(record, ready_since=ready_since, replaced=replaced, now=NOW + after, limits=LIMITS) == expected
 
 
-@pytest.mark.parametrize(("body", "expected"), [
-    ({"status": {}}, Progress()),
-    ({"status": {"rollout": {"release": "r", "since": "2027-01-15T08:00:00Z", "wasReady": True}}},
-     Progress(Phase.RESTARTING, NOW + 600, fails=True)),
-    ({"status": {"rollout": {"release": "before", "since": "2027-01-15T08:00:00Z", "wasReady": True}}}, Progress()),
-    ({"status": {"rollout": {"release": "r", "since": "2027-01-15T07:00:00Z", "wasReady": True},
-                 "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2027-01-15T07:00:00Z"}]}},
-     Progress(Phase.FAILED)),
-    ({"spec": {"state": "Paused"},
-      "status": {"rollout": {"release": "r", "since": "2027-01-15T07:00:00Z", "wasReady": True}}}, Progress()),
-    ({"spec": {"state": "Stopped"}}, None),
-    ({"metadata": {"deletionTimestamp": "2027-01-15T07:00:00Z"}}, None),
-    ({}, Progress()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"status": {}}, Progress()),
+        (
+            {"status": {"rollout": {"release": "r", "since": "2027-01-15T08:00:00Z", "wasReady": True}}},
+            Progress(Phase.RESTARTING, NOW + 600, fails=True),
+        ),
+        ({"status": {"rollout": {"release": "before", "since": "2027-01-15T08:00:00Z", "wasReady": True}}}, Progress()),
+        (
+            {
+                "status": {
+                    "rollout": {"release": "r", "since": "2027-01-15T07:00:00Z", "wasReady": True},
+                    "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2027-01-15T07:00:00Z"}],
+                }
+            },
+            Progress(Phase.FAILED),
+        ),
+        (
+            {
+                "spec": {"state": "Paused"},
+                "status": {"rollout": {"release": "r", "since": "2027-01-15T07:00:00Z", "wasReady": True}},
+            },
+            Progress(),
+        ),
+        ({"spec": {"state": "Stopped"}}, None),
+        ({"metadata": {"deletionTimestamp": "2027-01-15T07:00:00Z"}}, None),
+        ({}, Progress()),
+    ],
+)
 def test_what_a_status_says_that_a_connector_takes(body: dict[str, object], expected: Progress | None) -> None:
     assert progress_of_status({"metadata": {}, **body}, "r", NOW, LIMITS) == expected

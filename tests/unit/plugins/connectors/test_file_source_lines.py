@@ -176,8 +176,13 @@ def test_a_reader_of_another_process_finds_the_file_by_its_inode(tmp_path: Path)
     with path.open("rb") as file:
         digest = digest_before(file.fileno(), 2)
     data = {
-        "path": str(path), "device": found.st_dev, "inode": found.st_ino, "start": 0, "end": 2, "digest": digest,
-    }  # fmt: skip
+        "path": str(path),
+        "device": found.st_dev,
+        "inode": found.st_ino,
+        "start": 0,
+        "end": 2,
+        "digest": digest,
+    }
     path.rename(tmp_path / "in.1")
     path.write_bytes(b"b\n")
     (batch,) = FileReader("t", 10).read(InputPartition(data))

@@ -132,8 +132,9 @@ def test_each_line_comes_exactly_once_and_in_order(
 @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @example(
     steps=[("part", 0), ("part", 0), ("rotate", 0), ("batch", 1), ("restart", 0), ("append", 1), ("rotate", 0)],
-    deleted={2}, copies=True,
-)  # fmt: skip
+    deleted={2},
+    copies=True,
+)
 @given(steps=st.lists(STEPS, max_size=20), deleted=st.sets(st.integers(0, 20), max_size=4), copies=st.booleans())
 def test_what_is_deleted_is_all_that_is_missing(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]], deleted: set[int], copies: bool

@@ -178,8 +178,10 @@ def test_what_several_write_into_one_folder_at_once_is_all_there(spark: Any, tmp
     """Two tasks, and a job of Spark's own that knows nothing of them."""
     sinks = [write({"path": str(tmp_path)}, CONTEXT._replace(task=task)) for task in range(2)]
     writers: list[Callable[[Any], None]] = [
-        sinks[0].put_frame, sinks[1].put_frame, lambda rows: rows.write.mode("append").parquet(str(tmp_path))
-    ]  # fmt: skip
+        sinks[0].put_frame,
+        sinks[1].put_frame,
+        lambda rows: rows.write.mode("append").parquet(str(tmp_path)),
+    ]
 
     def append(number: int) -> list[int]:
         taken = list(range(number * 12, number * 12 + 12))
@@ -202,9 +204,12 @@ def test_the_order_of_records_matters_to_tables_and_not_to_files() -> None:
 def test_a_life_removes_what_earlier_lives_of_its_task_have_left_and_nothing_else(spark: Any, tmp_path: Path) -> None:
     task = folder_name(CONTEXT)
     others = {
-        f"{task}/000000000007-000003-later/1/part-0", f"{folder_name(CONTEXT._replace(task=1))}/0-0-a/1/part-0",
-        f"{folder_name(CONTEXT._replace(connector='x'))}/0-0-a/1/part-0", "_temporary/0/task/part-0", "part-0",
-    }  # fmt: skip
+        f"{task}/000000000007-000003-later/1/part-0",
+        f"{folder_name(CONTEXT._replace(task=1))}/0-0-a/1/part-0",
+        f"{folder_name(CONTEXT._replace(connector='x'))}/0-0-a/1/part-0",
+        "_temporary/0/task/part-0",
+        "part-0",
+    }
     for name in (*others, f"{task}/000000000007-000001-zzz/1/part-0", f"{task}/000000000006-000009-zzz/_alive"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()

@@ -13,10 +13,21 @@ from penstock_plugins.converters.json.converter import JsonConverter
 
 _TIMESTAMP = {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}
 _SCHEMAS: list[dict[str, Any]] = [
-    {"type": "string"}, {"type": "string", "optional": True}, {"type": "string", "optional": True, "default": "d"},
-    {"type": "int8"}, {"type": "int32", "optional": True}, {"type": "int64"}, {"type": "float"}, {"type": "double"},
-    {"type": "boolean"}, {"type": "bytes"}, _TIMESTAMP, {**_TIMESTAMP, "optional": True}, {**_TIMESTAMP, "type": "int32"},
-    {"type": "int32", "name": "org.apache.kafka.connect.data.Date"}, {"type": "int32", "name": "mine"},
+    {"type": "string"},
+    {"type": "string", "optional": True},
+    {"type": "string", "optional": True, "default": "d"},
+    {"type": "int8"},
+    {"type": "int32", "optional": True},
+    {"type": "int64"},
+    {"type": "float"},
+    {"type": "double"},
+    {"type": "boolean"},
+    {"type": "bytes"},
+    _TIMESTAMP,
+    {**_TIMESTAMP, "optional": True},
+    {**_TIMESTAMP, "type": "int32"},
+    {"type": "int32", "name": "org.apache.kafka.connect.data.Date"},
+    {"type": "int32", "name": "mine"},
     {"type": "int32", "name": "org.apache.kafka.connect.data.Time", "optional": True, "default": 5},
     {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "2"}},
     {"type": "int64", "optional": True, "default": 7},
@@ -24,12 +35,39 @@ _SCHEMAS: list[dict[str, Any]] = [
     {"type": "struct", "fields": [{**_TIMESTAMP, "field": "x"}]},
     {"type": "struct", "optional": True, "fields": [{"field": "x", "type": "double"}]},
     {"type": "array", "items": {"type": "double"}},
-]  # fmt: skip
+]
 _CELLS = st.sampled_from(
-    ["1", "-1", "127", "128", "1760000000000", "2147483648", "9223372036854775808", "1.5", "0.0", "-0.0", "-0", "1e-400",
-     "0e0", "null", "true", '"a"', '"-0"', '"é"', '"YQ=="', "[]", '{"x":1}', '{"x":-0}', "[-0.0]", '{"x":2.5}',
-     '{"x":{"x":1}}', "0." + "1" * 900, "0." + "1" * 1001, '"' + "x" * 1001 + '"']
-)  # fmt: skip
+    [
+        "1",
+        "-1",
+        "127",
+        "128",
+        "1760000000000",
+        "2147483648",
+        "9223372036854775808",
+        "1.5",
+        "0.0",
+        "-0.0",
+        "-0",
+        "1e-400",
+        "0e0",
+        "null",
+        "true",
+        '"a"',
+        '"-0"',
+        '"é"',
+        '"YQ=="',
+        "[]",
+        '{"x":1}',
+        '{"x":-0}',
+        "[-0.0]",
+        '{"x":2.5}',
+        '{"x":{"x":1}}',
+        "0." + "1" * 900,
+        "0." + "1" * 1001,
+        '"' + "x" * 1001 + '"',
+    ]
+)
 _TAILS = st.sampled_from(["}", "}", "}", "}", "} ", "]", "", '},"payload":{"a":1,"b":2}}', "}}"])
 _HEADS = st.sampled_from(
     ['{"schema":%s,"payload":'] * 4 + ['{ "schema":%s,"payload":', '{"payload":1,"schema":%s,"payload":']
@@ -71,8 +109,10 @@ def test_a_run_of_messages_is_read_as_each_of_them(data: st.DataObject) -> None:
     row = st.builds(lambda a, b: f'{{"a":{a},"b":{b}}}', cell, cell) | st.sampled_from(
         ["null", '{"a":1}', '{"b":1,"a":1}']
     )
-    head, tail = (part if data.draw(st.booleans()) else st.just(plain)
-                  for part, plain in ((_HEADS, '{"schema":%s,"payload":'), (_TAILS, "}")))  # fmt: skip
+    head, tail = (
+        part if data.draw(st.booleans()) else st.just(plain)
+        for part, plain in ((_HEADS, '{"schema":%s,"payload":'), (_TAILS, "}"))
+    )
     one = st.builds(lambda h, s, r, t: (h % s + r + t).encode(), head, schemas, row, tail)
     batch = data.draw(st.lists(one, min_size=1, max_size=4))
     plugin = _enveloped()

@@ -138,17 +138,50 @@ def test_writing_a_batch_without_schema_is_writing_each_value(batch: list[Any]) 
 
 
 pieces = st.sampled_from(
-    ["1", "-0", "-0.0", "1.5", "-0.5", "01", "1e400", "99999999999999999999", "true", "null", '"a"', '"\\ud800"', "[", "]",
-     "{", "}", ",", ":", '"a":', '"b":', " ", "\n", "x", '{"a":1}', '{"a":"é"}', "[-0.0]", '{"n":12345678901234567890}']
-)  # fmt: skip
+    [
+        "1",
+        "-0",
+        "-0.0",
+        "1.5",
+        "-0.5",
+        "01",
+        "1e400",
+        "99999999999999999999",
+        "true",
+        "null",
+        '"a"',
+        '"\\ud800"',
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        ":",
+        '"a":',
+        '"b":',
+        " ",
+        "\n",
+        "x",
+        '{"a":1}',
+        '{"a":"é"}',
+        "[-0.0]",
+        '{"n":12345678901234567890}',
+    ]
+)
 messages = st.none() | st.binary(max_size=4) | st.lists(pieces, max_size=6).map(lambda p: "".join(p).encode())
 payloads = st.sampled_from(["1", "300", "1.5", '"a"', "null", '{"a":1}', '{"a":null}', '{"a":-0.0,"b":2}', "[1]", "{}"])
 schema_texts = st.sampled_from(
-    ['{"type":"int8"}', '{"type":"string","optional":true}', '{"type":"double"}', "null", '{"type":"x"}',
-     '{"type":"struct","fields":[{"field":"a","type":"double","optional":true}]}',
-     '{"type":"struct","fields":[{"field":"a","type":"int32","optional":true,"default":4}]}',
-     '{"type":"array","items":{"type":"int64"}}']
-)  # fmt: skip
+    [
+        '{"type":"int8"}',
+        '{"type":"string","optional":true}',
+        '{"type":"double"}',
+        "null",
+        '{"type":"x"}',
+        '{"type":"struct","fields":[{"field":"a","type":"double","optional":true}]}',
+        '{"type":"struct","fields":[{"field":"a","type":"int32","optional":true,"default":4}]}',
+        '{"type":"array","items":{"type":"int64"}}',
+    ]
+)
 envelopes = st.builds(lambda s, p: f'{{"schema":{s},"payload":{p}}}'.encode(), schema_texts, payloads)
 
 
@@ -158,10 +191,30 @@ def same(one: object, other: object) -> bool:
 
 
 numbers = st.sampled_from(
-    ["0", "-0", "0.0", "-0.0", "-0e5", "1", "1.0", "1e2", "9223372036854775807", "9223372036854775808", "1e400",
-     "0." + "1" * 1001, "1e-9999999999", "0e9999999999", "1e-400", "0.1234567890123456789012", "null", "true", '"x"',
-     "[]", "[-0.0]"]
-)  # fmt: skip
+    [
+        "0",
+        "-0",
+        "0.0",
+        "-0.0",
+        "-0e5",
+        "1",
+        "1.0",
+        "1e2",
+        "9223372036854775807",
+        "9223372036854775808",
+        "1e400",
+        "0." + "1" * 1001,
+        "1e-9999999999",
+        "0e9999999999",
+        "1e-400",
+        "0.1234567890123456789012",
+        "null",
+        "true",
+        '"x"',
+        "[]",
+        "[-0.0]",
+    ]
+)
 rows = st.builds(lambda a, b: f'{{"a":{a},"b":{b}}}'.encode(), numbers, numbers)
 
 
@@ -252,9 +305,21 @@ def test_schemas_are_remembered_up_to_the_size_of_the_cache(monkeypatch: pytest.
 
 @pytest.mark.parametrize(
     "data",
-    [rb'{"\ud83d":1}', rb'{"\udc00":1}', rb'{"\ud83d\n":1}', b'"\xed\xa0\xbd"', b'"\xc3"', b'{"\xff":1}', b"true\xc3\xa9",
-     b"true\x7f", b'"a\xe2\x82"', "1a".encode("utf-32-be"), b"\0\0\0[\0\x11\0\0", "1".encode("utf-32-le") + b"\1"],
-)  # fmt: skip
+    [
+        rb'{"\ud83d":1}',
+        rb'{"\udc00":1}',
+        rb'{"\ud83d\n":1}',
+        b'"\xed\xa0\xbd"',
+        b'"\xc3"',
+        b'{"\xff":1}',
+        b"true\xc3\xa9",
+        b"true\x7f",
+        b'"a\xe2\x82"',
+        "1a".encode("utf-32-be"),
+        b"\0\0\0[\0\x11\0\0",
+        "1".encode("utf-32-le") + b"\1",
+    ],
+)
 def test_bytes_that_jackson_refuses_are_refused(data: bytes) -> None:
     with pytest.raises(DataError, match="serialization error"):
         BARE.to_connect("t", data)
@@ -264,9 +329,16 @@ def test_bytes_that_jackson_refuses_are_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("data", "value"),
-    [(b'"\xc0\x80"', "\0"), (b'"\xc0\xa2"', '"'), (rb'{"\ud83d\ude00":"\ud83d"}', {"😀": "\ud83d"}), (b"true$", True),
-     (b"[]\xff", []), ("[]".encode("utf-32-le") + b"\1", []), ('{"\\ud83d":1}'.encode("utf-16-be"), {"\ud83d": 1})],
-)  # fmt: skip
+    [
+        (b'"\xc0\x80"', "\0"),
+        (b'"\xc0\xa2"', '"'),
+        (rb'{"\ud83d\ude00":"\ud83d"}', {"😀": "\ud83d"}),
+        (b"true$", True),
+        (b"[]\xff", []),
+        ("[]".encode("utf-32-le") + b"\1", []),
+        ('{"\\ud83d":1}'.encode("utf-16-be"), {"\ud83d": 1}),
+    ],
+)
 def test_bytes_that_jackson_takes_are_taken(data: bytes, value: object) -> None:
     assert BARE.to_connect("t", data)[1] == value
     assert BARE.to_connect_batch("t", [data])[1][0] == value
@@ -289,9 +361,11 @@ def test_the_default_of_a_struct_cannot_be_written() -> None:
 
 @pytest.mark.parametrize(
     ("schema", "message"),
-    [('{"type":"struct","fields":[{"type":"int8","field":""}]}', "fieldName cannot be null"),
-     ('{"type":"map","keys":{"type":"string"},"values":null}', "valueSchema cannot be null")],
-)  # fmt: skip
+    [
+        ('{"type":"struct","fields":[{"type":"int8","field":""}]}', "fieldName cannot be null"),
+        ('{"type":"map","keys":{"type":"string"},"values":null}', "valueSchema cannot be null"),
+    ],
+)
 def test_schemas_that_the_builder_refuses_are_its_errors(schema: str, message: str) -> None:
     with pytest.raises(SchemaBuilderError, match=message):
         ENVELOPED.to_connect("t", f'{{"schema":{schema},"payload":null}}'.encode())

@@ -11,9 +11,33 @@ from penstock_plugins.connect.text import utf8_text
 from penstock_plugins.converters.simple_header import SimpleHeaderConverter
 
 _PIECES = st.sampled_from(
-    ["null", "true", "False", "1", "-", "+", ".", "e3", "2024-02-29", "T", "Z", " ", "\x01", "\u00a0", "\u0663", "abc", "\\",
-     "99999999999999999999", "NaN", "é", ",", "[", '"', ":"]
-)  # fmt: skip
+    [
+        "null",
+        "true",
+        "False",
+        "1",
+        "-",
+        "+",
+        ".",
+        "e3",
+        "2024-02-29",
+        "T",
+        "Z",
+        " ",
+        "\x01",
+        "\u00a0",
+        "\u0663",
+        "abc",
+        "\\",
+        "99999999999999999999",
+        "NaN",
+        "é",
+        ",",
+        "[",
+        '"',
+        ":",
+    ]
+)
 _BYTES = st.sampled_from([b"\xff", b"\n", b"\0", b"t", b"nulls"])
 
 

@@ -83,10 +83,16 @@ def test_columns_of_rows_are_no_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("plugin", "schema", "data", "value"),
-    [(SHORT, INT16, b"\xff\xfe", -2), (INTEGER, INT32, b"\0\0\0\1", 1), (LONG, INT64, b"\xff" * 8, -1),
-     (FLOAT, FLOAT32, b"\x3f\xc0\0\0", 1.5), (DOUBLE, FLOAT64, b"\x3f\xf8" + b"\0" * 6, 1.5),
-     (TRUTH, BOOLEAN, b"\1", True), (TRUTH, BOOLEAN, b"\0", False)],
-)  # fmt: skip
+    [
+        (SHORT, INT16, b"\xff\xfe", -2),
+        (INTEGER, INT32, b"\0\0\0\1", 1),
+        (LONG, INT64, b"\xff" * 8, -1),
+        (FLOAT, FLOAT32, b"\x3f\xc0\0\0", 1.5),
+        (DOUBLE, FLOAT64, b"\x3f\xf8" + b"\0" * 6, 1.5),
+        (TRUTH, BOOLEAN, b"\1", True),
+        (TRUTH, BOOLEAN, b"\0", False),
+    ],
+)
 def test_what_is_read_is_optional_and_so_is_a_tombstone(
     plugin: Converter, schema: Schema, data: bytes, value: object
 ) -> None:

@@ -40,9 +40,16 @@ def test_a_name_that_only_python_knows_is_no_encoding(encoding: str) -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "data"),
-    [("UTF8", b"\xc3\xa9"), ("Cp1252", b"\xe9"), ("l9", b"\xe9"), ("x-MacRoman", b"\x8e"), ("IBM850", b"\x82"),
-     ("unicodebigunmarked", b"\0\xe9"), ("sjis", b"?")],
-)  # fmt: skip
+    [
+        ("UTF8", b"\xc3\xa9"),
+        ("Cp1252", b"\xe9"),
+        ("l9", b"\xe9"),
+        ("x-MacRoman", b"\x8e"),
+        ("IBM850", b"\x82"),
+        ("unicodebigunmarked", b"\0\xe9"),
+        ("sjis", b"?"),
+    ],
+)
 def test_an_encoding_goes_by_all_of_its_names_in_java(encoding: str, data: bytes) -> None:
     assert string_converter(converter_encoding=encoding).from_connect("t", STRING, "é") == data
 
@@ -57,10 +64,14 @@ def test_text_is_encoded_as_java_does(encoding: str, text: str, data: bytes) -> 
 
 @pytest.mark.parametrize(
     ("encoding", "data", "text"),
-    [("UTF-16", b"\0a", "a"), ("UTF-16", b"\xff\xfea\0", "a"), ("UTF-16", b"\xd8\0\0a", "\ufffd"),
-     ("UTF-8", b"\xff", "\ufffd"),
-          ("UTF-16", b"\0a\0", "a\ufffd")],
-)  # fmt: skip
+    [
+        ("UTF-16", b"\0a", "a"),
+        ("UTF-16", b"\xff\xfea\0", "a"),
+        ("UTF-16", b"\xd8\0\0a", "\ufffd"),
+        ("UTF-8", b"\xff", "\ufffd"),
+        ("UTF-16", b"\0a\0", "a\ufffd"),
+    ],
+)
 def test_bytes_are_decoded_as_java_does(encoding: str, data: bytes, text: str) -> None:
     assert string_converter(converter_encoding=encoding).to_connect("t", data) == (OPTIONAL_STRING, text)
 
@@ -95,10 +106,19 @@ def test_bytes_refuse_other_schemas_and_other_values() -> None:
 
 @pytest.mark.parametrize(
     ("text", "kind", "value"),
-    [("7", Int8, 7), ("300", Int16, 300), ("0.1", Float32, 0.10000000149011612), ("true", bool, True),
-     ("true}", str, "true}"), ("[1,2] x", list, [1, 2]), ('{"a":null}', dict, {"a": None}), ("[1,null]", str, "[1,null]"),
-     ("1e99999999999999999999", str, "1e99999999999999999999"), (" x ", str, " x ")],
-)  # fmt: skip
+    [
+        ("7", Int8, 7),
+        ("300", Int16, 300),
+        ("0.1", Float32, 0.10000000149011612),
+        ("true", bool, True),
+        ("true}", str, "true}"),
+        ("[1,2] x", list, [1, 2]),
+        ('{"a":null}', dict, {"a": None}),
+        ("[1,null]", str, "[1,null]"),
+        ("1e99999999999999999999", str, "1e99999999999999999999"),
+        (" x ", str, " x "),
+    ],
+)
 def test_a_header_has_the_type_that_its_text_suggests(text: str, kind: type, value: object) -> None:
     found = HEADERS.to_connect("t", "h", text.encode())
     assert (type(found.value), found.value) == (kind, value)

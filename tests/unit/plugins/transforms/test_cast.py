@@ -160,11 +160,15 @@ def test_a_value_without_a_schema_tells_its_new_width() -> None:
 @pytest.mark.parametrize(
     ("millis", "text"),
     [
-        (0, "00:00:00.000Z"), (DAY - 1, "23:59:59.999Z"), (-1, "23:59:59.999Z"), (DAY, "1970-01-02"),
-        (DAY + 1, "1970-01-02T00:00:00.001Z"), (1_600_000_000_123, "2020-09-13T12:26:40.123Z"),
+        (0, "00:00:00.000Z"),
+        (DAY - 1, "23:59:59.999Z"),
+        (-1, "23:59:59.999Z"),
+        (DAY, "1970-01-02"),
+        (DAY + 1, "1970-01-02T00:00:00.001Z"),
+        (1_600_000_000_123, "2020-09-13T12:26:40.123Z"),
         (253_402_300_800_000, "10000-01-01"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("schema", [DATE, TIME, TIMESTAMP])
 def test_the_text_of_a_moment_depends_on_the_moment_alone(schema: Schema, millis: int, text: str) -> None:
     assert cast(schema, Type.STRING, Instant(millis)) == text
@@ -248,11 +252,14 @@ def test_maps_of_different_fields_are_cast_together() -> None:
 @pytest.mark.parametrize(
     ("spec", "targets"),
     [
-        ("int8", {None: Type.INT8}), ("a:int8", {"a": Type.INT8}), (" a : Int8 , b:STRING",
-        {"a": Type.INT8, "b": Type.STRING}), (":int8", {"": Type.INT8}), ("a:int8,a:string", {"a": Type.STRING}),
+        ("int8", {None: Type.INT8}),
+        ("a:int8", {"a": Type.INT8}),
+        (" a : Int8 , b:STRING", {"a": Type.INT8, "b": Type.STRING}),
+        (":int8", {"": Type.INT8}),
+        ("a:int8,a:string", {"a": Type.STRING}),
         ("a:int8:", {"a": Type.INT8}),
     ],
-)  # fmt: skip
+)
 def test_a_spec_names_fields_or_the_whole(spec: str, targets: dict[str | None, Type]) -> None:
     whole = None in targets
     record = configured(spec).apply(Record(topic="t", value=1 if whole else {"": 1, "a": 1, "b": 1}))

@@ -44,9 +44,18 @@ def both_forms(plugin: Transform, records: list[Record]) -> tuple[object, object
 texts = st.text(max_size=5)
 rows = st.fixed_dictionaries({"a": st.none() | texts, "n": st.none() | st.integers(-5, 5)})
 sides = st.sampled_from(
-    [(None, texts), (None, st.none()), (STRING, texts), (OPTIONAL_STRING, st.none() | texts), (STRING, st.none()),
-     (None, st.dictionaries(texts, texts, max_size=2)), (ROW, rows), (ROW, st.none() | rows), (INT32, texts)]
-)  # fmt: skip
+    [
+        (None, texts),
+        (None, st.none()),
+        (STRING, texts),
+        (OPTIONAL_STRING, st.none() | texts),
+        (STRING, st.none()),
+        (None, st.dictionaries(texts, texts, max_size=2)),
+        (ROW, rows),
+        (ROW, st.none() | rows),
+        (INT32, texts),
+    ]
+)
 
 
 @st.composite

@@ -63,8 +63,11 @@ class TestHeaderFromByCopying(TransformSuite):
 class TestHeaderFromWithNullsKept(TransformSuite):
     plugin = HeaderFrom
     properties = {  # noqa: RUF012
-        "fields": "d", "headers": "x", "operation": "move", "replace.null.with.default": "false",
-    }  # fmt: skip
+        "fields": "d",
+        "headers": "x",
+        "operation": "move",
+        "replace.null.with.default": "false",
+    }
     records = RECORDS
 
 

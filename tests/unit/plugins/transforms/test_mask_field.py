@@ -80,12 +80,23 @@ def masked(value: object, schema: Schema | None = None, **texts: str) -> Any:
 @pytest.mark.parametrize(
     ("value", "schema", "nothing"),
     [
-        (5, None, 0), (Int8(5), None, Int8(0)), (2**70, None, 0), (5, INT8, 0), (1.5, None, 0.0), (True, None, False),
-        (Float32(1.5), None, Float32(0)), (1.5, FLOAT32, 0.0), ("x", STRING, ""), (Decimal("1.50"), None, Decimal(0)),
-        (Decimal("1.50"), decimal(2), Decimal(0)), (Instant(5), TIMESTAMP, Instant(0)), ([1], array_of(INT8), []),
-        ({"a": 1}, None, {}), ({"a": 1}, map_of(STRING, INT8), {}),
+        (5, None, 0),
+        (Int8(5), None, Int8(0)),
+        (2**70, None, 0),
+        (5, INT8, 0),
+        (1.5, None, 0.0),
+        (True, None, False),
+        (Float32(1.5), None, Float32(0)),
+        (1.5, FLOAT32, 0.0),
+        ("x", STRING, ""),
+        (Decimal("1.50"), None, Decimal(0)),
+        (Decimal("1.50"), decimal(2), Decimal(0)),
+        (Instant(5), TIMESTAMP, Instant(0)),
+        ([1], array_of(INT8), []),
+        ({"a": 1}, None, {}),
+        ({"a": 1}, map_of(STRING, INT8), {}),
     ],
-)  # fmt: skip
+)
 def test_a_value_is_masked_with_nothing_of_its_type(value: object, schema: Schema | None, nothing: object) -> None:
     assert exactly(masked(value, schema)) == exactly(nothing)
 
@@ -93,11 +104,17 @@ def test_a_value_is_masked_with_nothing_of_its_type(value: object, schema: Schem
 @pytest.mark.parametrize(
     ("value", "schema", "text", "mask"),
     [
-        (5, INT8, "300", 44), (Int8(5), None, "-1.9", Int8(-1)), (5, None, "1e3", 1000), (5, INT64, "1e64", 0),
-        (2**70, None, "٣", 3), (1.5, None, "1e400", float("inf")), (1.5, FLOAT32, "0.1", 0.10000000149011612),
-        ("x", STRING, "**", "**"), (Decimal(1), decimal(2), "5.0", Decimal("5.0")),
+        (5, INT8, "300", 44),
+        (Int8(5), None, "-1.9", Int8(-1)),
+        (5, None, "1e3", 1000),
+        (5, INT64, "1e64", 0),
+        (2**70, None, "٣", 3),
+        (1.5, None, "1e400", float("inf")),
+        (1.5, FLOAT32, "0.1", 0.10000000149011612),
+        ("x", STRING, "**", "**"),
+        (Decimal(1), decimal(2), "5.0", Decimal("5.0")),
     ],
-)  # fmt: skip
+)
 def test_a_replacement_is_read_for_the_type_of_the_value(
     value: object, schema: Schema | None, text: str, mask: object
 ) -> None:

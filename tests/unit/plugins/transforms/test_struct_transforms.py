@@ -168,9 +168,18 @@ maps = st.recursive(
     max_leaves=6,
 )
 sides = st.sampled_from(
-    [(ROW, rows), (ROW, rows), (ROW, st.none() | rows), (POINT, points), (None, maps), (None, maps), (STRING, words),
-     (map_of(STRING, STRING), st.dictionaries(words, words)), (None, st.none())]
-)  # fmt: skip
+    [
+        (ROW, rows),
+        (ROW, rows),
+        (ROW, st.none() | rows),
+        (POINT, points),
+        (None, maps),
+        (None, maps),
+        (STRING, words),
+        (map_of(STRING, STRING), st.dictionaries(words, words)),
+        (None, st.none()),
+    ]
+)
 transforms = st.sampled_from(
     [
         (ExtractField, {"field": "n"}),

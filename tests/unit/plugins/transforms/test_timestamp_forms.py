@@ -107,11 +107,17 @@ def outcomes(plugin: Transform, records: list[Record]) -> list[object]:
 
 @pytest.mark.parametrize(
     ("precision", "unix", "millis", "back"),
-    [("seconds", -2, -2000, -2), ("seconds", GREATEST, GREATEST, GREATEST // 1000),
-     ("seconds", LEAST, LEAST, -(2**63 // 1000)), ("milliseconds", LEAST, LEAST, LEAST),
-     ("microseconds", -1999, -1, -1000), ("microseconds", 1999, 1, 1000),
-     ("nanoseconds", -1_999_999, -1, -1_000_000), ("nanoseconds", GREATEST, 9223372036854, 9223372036854000000)],
-)  # fmt: skip
+    [
+        ("seconds", -2, -2000, -2),
+        ("seconds", GREATEST, GREATEST, GREATEST // 1000),
+        ("seconds", LEAST, LEAST, -(2**63 // 1000)),
+        ("milliseconds", LEAST, LEAST, LEAST),
+        ("microseconds", -1999, -1, -1000),
+        ("microseconds", 1999, 1, 1000),
+        ("nanoseconds", -1_999_999, -1, -1_000_000),
+        ("nanoseconds", GREATEST, 9223372036854, 9223372036854000000),
+    ],
+)
 def test_units_go_through_millis_cut_toward_zero_and_held_at_the_bounds(
     precision: str, unix: int, millis: int, back: int
 ) -> None:
@@ -124,9 +130,13 @@ def test_units_go_through_millis_cut_toward_zero_and_held_at_the_bounds(
 
 @pytest.mark.parametrize(
     ("target", "schema", "made"),
-    [("Date", DATE, AT - AT % 86_400_000), ("Time", TIME, AT % 86_400_000), ("Timestamp", TIMESTAMP, AT),
-     ("unix", INT64, AT)],
-)  # fmt: skip
+    [
+        ("Date", DATE, AT - AT % 86_400_000),
+        ("Time", TIME, AT % 86_400_000),
+        ("Timestamp", TIMESTAMP, AT),
+        ("unix", INT64, AT),
+    ],
+)
 def test_each_form_has_its_schema_and_nothing_else_of_the_old_one(target: str, schema: Schema, made: int) -> None:
     old = Schema(Type.INT64, optional=True, name="mine", version=3, doc="when", default=5)
     new = converter(target=target).apply(Record(topic="t", value=AT, value_schema=old))
@@ -254,11 +264,15 @@ def test_a_batch_leaves_the_zone_that_its_texts_name_as_each_record_would(
 
 @pytest.mark.parametrize(
     ("texts", "reason"),
-    [({"target": "date"}, "String must be one of: string, unix, Date, Time, Timestamp"), ({}, "Missing required"),
-     ({"target": "string"}, "requires format option"), ({"target": "string", "format": "  "}, "requires format option"),
-     ({"target": "unix", "format": "yyyy-foo"}, "Illegal pattern character 'f'"),
-     ({"target": "unix", "precision": "millis"}, "String must be one of: nanoseconds")],
-)  # fmt: skip
+    [
+        ({"target": "date"}, "String must be one of: string, unix, Date, Time, Timestamp"),
+        ({}, "Missing required"),
+        ({"target": "string"}, "requires format option"),
+        ({"target": "string", "format": "  "}, "requires format option"),
+        ({"target": "unix", "format": "yyyy-foo"}, "Illegal pattern character 'f'"),
+        ({"target": "unix", "precision": "millis"}, "String must be one of: nanoseconds"),
+    ],
+)
 def test_a_wrong_configuration_is_refused_with_the_reason(texts: dict[str, str], reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         converter(**texts)

@@ -24,9 +24,11 @@ def test_on_another_cluster_the_workers_topic_holds_only_where_delivery_is_exact
     config: dict[str, str], worker: dict[str, str], topics: list[str], counts: bool
 ) -> None:
     request = JobRequest(
-        action=Action.LIST_OFFSETS, id="", worker={"bootstrap.servers": "kafka:9092", **worker},
+        action=Action.LIST_OFFSETS,
+        id="",
+        worker={"bootstrap.servers": "kafka:9092", **worker},
         connector={"metadata": {"name": "orders", "namespace": "shop"}, "spec": {"class": "X", "config": config}},
-    )  # fmt: skip
+    )
     target = target_by_name(request, ClientErrors())
     assert [topic for _, topic in target.topics] == topics
     assert len(target.topics) == 1 or target.own_counts is counts
@@ -41,9 +43,11 @@ def test_a_reset_by_name_does_not_follow_overrides_that_the_policy_forbids(polic
     }
     worker = {"bootstrap.servers": "kafka:9092", "connector.client.config.override.policy": policy}
     request = JobRequest(
-        action=Action.RESET_OFFSETS, id="", worker=worker,
+        action=Action.RESET_OFFSETS,
+        id="",
+        worker=worker,
         connector={"metadata": {"name": "orders", "namespace": "shop"}, "spec": {"class": "X", "config": config}},
-    )  # fmt: skip
+    )
     target = target_by_name(request, ClientErrors())
     assert target.group == "connect-shop.orders"
     settings = target.place.settings

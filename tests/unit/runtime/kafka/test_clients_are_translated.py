@@ -128,12 +128,17 @@ def raising(modules: dict[str, Functions]) -> Iterator[tuple[str, str, list[str]
             (module, name): why
             for module, functions in modules.items()
             for name, calls in functions.raw.items()
-            if (why := [
-                f"line {line}: {c}" for c, line in calls
-                if c.startswith("client.") or c in MAKING or ((module, c) in found and c.startswith("_"))
-                or (c in said and c in names)
-            ])
-        }  # fmt: skip
+            if (
+                why := [
+                    f"line {line}: {c}"
+                    for c, line in calls
+                    if c.startswith("client.")
+                    or c in MAKING
+                    or ((module, c) in found and c.startswith("_"))
+                    or (c in said and c in names)
+                ]
+            )
+        }
         if more.keys() == found:
             break
         found = set(more)

@@ -22,15 +22,18 @@ FIELDS: dict[str, Primitive] = {"zeta": 1, "alpha": "x", "b": True, "c": 1.5, "n
     ("connector", "partition", "offset", "key", "value"),
     [
         (
-            "fs-1", {"filename": "/data/in.txt"}, {"position": 35},
-            '["fs-1",{"filename":"/data/in.txt"}]', '{"position":35}',
+            "fs-1",
+            {"filename": "/data/in.txt"},
+            {"position": 35},
+            '["fs-1",{"filename":"/data/in.txt"}]',
+            '{"position":35}',
         ),
         ("ord", {}, {"i": 1}, '["ord",{}]', '{"i":1}'),
         ("ord", FIELDS, {"pos": 3}, '["ord",{"zeta":1,"alpha":"x","b":true,"c":1.5,"n":null}]', '{"pos":3}'),
-        ("ü \"q\" \\", {"é": "ß"}, {"d": 2.0, "s": "ä"}, '["ü \\"q\\" \\\\",{"é":"ß"}]', '{"d":2.0,"s":"ä"}'),
+        ('ü "q" \\', {"é": "ß"}, {"d": 2.0, "s": "ä"}, '["ü \\"q\\" \\\\",{"é":"ß"}]', '{"d":2.0,"s":"ä"}'),
         ("gone", {"p": "a"}, None, '["gone",{"p":"a"}]', None),
     ],
-)  # fmt: skip
+)
 def test_a_record_has_connects_bytes(
     connector: str, partition: dict[str, str], offset: Offset | None, key: str, value: str | None
 ) -> None:
@@ -85,11 +88,17 @@ def test_of_two_partitions_of_a_topic_that_grew_the_newest_record_of_a_key_holds
 
 def test_every_partition_in_which_a_record_would_outlive_compaction_is_known() -> None:
     one, two, gone = b'["c",{"p":1}]', b'["c",{"p":2}]', b'["c",{"p":3}]'
-    stored = fold_stamped("c", [
-        Record(one, b'{"i":1}', 100, 0, partition=0), Record(two, b'{"i":1}', 100, 1, partition=0),
-        Record(gone, b'{"i":1}', 100, 2, partition=0), Record(gone, None, 200, 3, partition=0),
-        Record(one, b'{"i":2}', 300, 0, partition=3), Record(two, None, 300, 0, partition=4),
-    ])  # fmt: skip
+    stored = fold_stamped(
+        "c",
+        [
+            Record(one, b'{"i":1}', 100, 0, partition=0),
+            Record(two, b'{"i":1}', 100, 1, partition=0),
+            Record(gone, b'{"i":1}', 100, 2, partition=0),
+            Record(gone, None, 200, 3, partition=0),
+            Record(one, b'{"i":2}', 300, 0, partition=3),
+            Record(two, None, 300, 0, partition=4),
+        ],
+    )
     assert stored.offsets == {SourcePartition({"p": 1}): {"i": 2}}
     assert stored.live == {0: [one, two], 3: [one]}
 
@@ -119,9 +128,11 @@ def test_the_form_that_lost_gets_a_tombstone_with_the_next_record_of_the_other_a
 
 def test_a_form_that_got_its_tombstone_leaves_the_other_one() -> None:
     records = [
-        Record(FORMS[0], b'{"i":1}', 100, 0), Record(FORMS[1], b'{"i":2}', 101, 0), Record(FORMS[0], b'{"i":3}', 102, 1),
+        Record(FORMS[0], b'{"i":1}', 100, 0),
+        Record(FORMS[1], b'{"i":2}', 101, 0),
+        Record(FORMS[0], b'{"i":3}', 102, 1),
         Record(FORMS[1], None, 103, 1),
-    ]  # fmt: skip
+    ]
     stored = fold_stamped("c", records)
     assert (stored.offsets, stored.forms) == ({BOTH: {"i": 3}}, {BOTH: {FORMS[0]}})
 
@@ -151,10 +162,16 @@ def test_a_name_that_was_written_escaped_is_recognised() -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        (b'["c"]', b"{}"), (b'["c",{"p":{"nested":1}}]', b"{}"), (b'["c",{"p":"a"}', b"{}"), (b'["c",{"p":"a"}]', b"[1]"),
-        (b'["c",{"p":"a"}]', b"nonsense"), (b'["c",7]', b"{}"), (b'["c",{"p":"a"},1]', b"{}"), (b"c", b"{}"),
+        (b'["c"]', b"{}"),
+        (b'["c",{"p":{"nested":1}}]', b"{}"),
+        (b'["c",{"p":"a"}', b"{}"),
+        (b'["c",{"p":"a"}]', b"[1]"),
+        (b'["c",{"p":"a"}]', b"nonsense"),
+        (b'["c",7]', b"{}"),
+        (b'["c",{"p":"a"},1]', b"{}"),
+        (b"c", b"{}"),
     ],
-)  # fmt: skip
+)
 def test_a_malformed_record_is_logged_and_passed_over(
     key: bytes, value: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:

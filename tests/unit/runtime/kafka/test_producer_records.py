@@ -29,9 +29,15 @@ def test_a_record_alone_has_the_size_that_a_broker_counts(columns: dict[str, Any
 
 def test_rows_are_taken_with_all_their_columns() -> None:
     outgoing = Outgoing(
-        length=3, topic=["a", "b", "c"], value=[b"1", b"2", b"3"], key=None, headers=[[], [("h", b"")], []],
-        partition=[0, None, 2], timestamp=7, positions=[10, 12, 14],
-    )  # fmt: skip
+        length=3,
+        topic=["a", "b", "c"],
+        value=[b"1", b"2", b"3"],
+        key=None,
+        headers=[[], [("h", b"")], []],
+        partition=[0, None, 2],
+        timestamp=7,
+        positions=[10, 12, 14],
+    )
     taken = outgoing.take([1, 2])
     assert (taken.length, taken.topic, taken.value, taken.key) == (2, ["b", "c"], [b"2", b"3"], None)
     assert (taken.headers, taken.partition, taken.timestamp) == ([[("h", b"")], []], [None, 2], 7)

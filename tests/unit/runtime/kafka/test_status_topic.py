@@ -58,11 +58,13 @@ def test_fence_then_token_tell_equal_incarnations_apart() -> None:
 
 def test_every_task_that_ever_was_is_found() -> None:
     entries = [
-        Incarnation(1, 0, "a", 2).entry("c", 0), Incarnation(4, 0, "b", 3).entry("c", 2),
-        Incarnation(2, 0, "a", 2).entry("c", 0), Incarnation(9, 0, "x", 2).entry("other", 1),
+        Incarnation(1, 0, "a", 2).entry("c", 0),
+        Incarnation(4, 0, "b", 3).entry("c", 2),
+        Incarnation(2, 0, "a", 2).entry("c", 0),
+        Incarnation(9, 0, "x", 2).entry("other", 1),
         task_status("c", 1, State.RUNNING, worker_id="w", generation=1, version=None),
         (b'["penstock-incarnation","c",5]', None),
-    ]  # fmt: skip
+    ]
     assert incarnated_tasks(entries, "c") == {0: Incarnation(2, 0, "a", 2), 2: Incarnation(4, 0, "b", 3)}
 
 

@@ -16,8 +16,11 @@ spec: {class: Datagen, config: {topic: x}}
 def penstock(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "penstock_runtime.cli", *map(str, arguments)],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
 
 
 def test_a_policy_is_valid_and_yet_nothing_is_run_without_the_operator_that_reads_it(tmp_path: Path) -> None:

@@ -40,31 +40,53 @@ def site(tmp_path: Path) -> Path:
 def penstock(site: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "penstock_runtime.cli", *arguments],
-        capture_output=True, text=True, env={"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin"}, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin"},
+        check=False,
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Raises", "Raises (shop_raises:Raises of distribution shop-plugins 1.2) is installed but cannot be imported: "
-         "ModuleNotFoundError: No module named 'no_such_client'; install what brings the module no_such_client beside it"),
-        ("Exits", "Exits (shop_exits:Exits of distribution shop-plugins 1.2) is installed but cannot be imported: "
-         "SystemExit: 3"),
-        ("Missing", "Missing (shop_missing:Missing of distribution shop-plugins 1.2) is installed but cannot be imported: "
-         "ModuleNotFoundError: No module named 'shop_missing'; its distribution names a module that is not there"),
-        ("NoClass", "NoClass (shop:NoClass of distribution shop-plugins 1.2) is installed but cannot be imported: "
-         "AttributeError: module 'shop' has no attribute 'NoClass'"),
+        (
+            "Raises",
+            "Raises (shop_raises:Raises of distribution shop-plugins 1.2) is installed but cannot be imported: "
+            "ModuleNotFoundError: No module named 'no_such_client'; install what brings the module no_such_client beside it",
+        ),
+        (
+            "Exits",
+            "Exits (shop_exits:Exits of distribution shop-plugins 1.2) is installed but cannot be imported: "
+            "SystemExit: 3",
+        ),
+        (
+            "Missing",
+            "Missing (shop_missing:Missing of distribution shop-plugins 1.2) is installed but cannot be imported: "
+            "ModuleNotFoundError: No module named 'shop_missing'; its distribution names a module that is not there",
+        ),
+        (
+            "NoClass",
+            "NoClass (shop:NoClass of distribution shop-plugins 1.2) is installed but cannot be imported: "
+            "AttributeError: module 'shop' has no attribute 'NoClass'",
+        ),
         ("Half", "Half (shop:Half of distribution shop-plugins 1.2) is not complete: it does not define apply"),
-        ("Other", "Other (shop:Other of distribution shop-plugins 1.2) is no plugin: it is no subclass of "
-         "penstock.Plugin"),
+        (
+            "Other",
+            "Other (shop:Other of distribution shop-plugins 1.2) is no plugin: it is no subclass of penstock.Plugin",
+        ),
         ("Value", "Value (shop:VALUE of distribution shop-plugins 1.2) is no plugin: it is of type int"),
-        ("shop_raises:Raises", "shop_raises:Raises (shop_raises:Raises of distribution shop-plugins 1.2) is installed but "),
+        (
+            "shop_raises:Raises",
+            "shop_raises:Raises (shop_raises:Raises of distribution shop-plugins 1.2) is installed but ",
+        ),
         ("HoistFeild", "There is no plugin HoistFeild. Did you mean HoistField? penstock plugins lists all."),
-        ("nowhere.at:All", "Class nowhere.at:All could not be found: no plugin has that name, and there is no Python module "
-         "nowhere."),
+        (
+            "nowhere.at:All",
+            "Class nowhere.at:All could not be found: no plugin has that name, and there is no Python module nowhere.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_one_that_cannot_be_used_says_why(site: Path, name: str, message: str) -> None:
     done = penstock(site, "plugins", name)
     assert done.returncode == 2

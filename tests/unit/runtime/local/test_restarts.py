@@ -17,11 +17,17 @@ POLICY = Restart.model_validate(
 @pytest.mark.parametrize(
     ("code", "end"),
     [
-        (ExitCode.OK, TaskEnd.STOPPED), (ExitCode.FAILED, TaskEnd.FAILED), (ExitCode.CONFIG_INVALID, TaskEnd.REFUSED),
-        (ExitCode.SUPERSEDED, TaskEnd.SUPERSEDED), (ExitCode.LOST, TaskEnd.LOST), (-signal.SIGKILL, TaskEnd.LOST),
-        (-signal.SIGSEGV, TaskEnd.LOST), (ExitCode.UNAVAILABLE, TaskEnd.FAILED), (99, TaskEnd.FAILED),
+        (ExitCode.OK, TaskEnd.STOPPED),
+        (ExitCode.FAILED, TaskEnd.FAILED),
+        (ExitCode.CONFIG_INVALID, TaskEnd.REFUSED),
+        (ExitCode.SUPERSEDED, TaskEnd.SUPERSEDED),
+        (ExitCode.LOST, TaskEnd.LOST),
+        (-signal.SIGKILL, TaskEnd.LOST),
+        (-signal.SIGSEGV, TaskEnd.LOST),
+        (ExitCode.UNAVAILABLE, TaskEnd.FAILED),
+        (99, TaskEnd.FAILED),
     ],
-)  # fmt: skip
+)
 def test_an_exit_code_tells_how_a_task_ended(code: int, end: TaskEnd) -> None:
     assert TaskEnd.of(code) is end
 
@@ -72,6 +78,8 @@ def test_losses_and_failures_are_counted_apart() -> None:
 def test_the_defaults_are_those_of_the_documentation() -> None:
     policy = Restart()
     assert (policy.max_restarts, policy.backoff.initial, policy.backoff.max) == (
-        10, timedelta(seconds=10), timedelta(minutes=10),
-    )  # fmt: skip
+        10,
+        timedelta(seconds=10),
+        timedelta(minutes=10),
+    )
     assert [a.delay for a in lives(*[TaskEnd.FAILED] * 8, policy=policy)] == [10, 20, 40, 80, 160, 320, 600, 600]

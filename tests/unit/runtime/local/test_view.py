@@ -22,10 +22,15 @@ LONG = "Connect to ipv4#127.0.0.1:9092 failed: " + "because " * 30 + "(_TRANSPOR
 def task() -> Task:
     spec = TaskSpec.model_validate(
         {
-            "kind": "source", "connector": "orders", "task": 0, "tasks": 1, "config": {}, "worker": {},
+            "kind": "source",
+            "connector": "orders",
+            "task": 0,
+            "tasks": 1,
+            "config": {},
+            "worker": {},
             "plugins": {"connector": {"alias": "X", "reference": "x:X", "version": "1"}},
         }
-    )  # fmt: skip
+    )
     made = Task(spec, Restart())
     made.begin(cast("Child", object()))
     made.event({"event": "state", "state": "RUNNING"})
@@ -98,13 +103,14 @@ def test_one_failure_is_one_line_that_says_why_and_what_follows(task: Task) -> N
         return task
 
     found = lines(
-        lambda: task, told(task, event="failed", message="no such file"), told(task, event="state", state="FAILED"),
-        ended, ended,
-    )  # fmt: skip
+        lambda: task,
+        told(task, event="failed", message="no such file"),
+        told(task, event="state", state="FAILED"),
+        ended,
+        ended,
+    )
     assert [line["state"] for line in found] == ["RUNNING", "FAILED"]
-    assert found[-1]["message"] == (
-        "orders-0 is FAILED: no such file; restart 1 of 10; starting again in 10 s"
-    )  # fmt: skip
+    assert found[-1]["message"] == ("orders-0 is FAILED: no such file; restart 1 of 10; starting again in 10 s")
     assert found[-1]["level"] == "error"
 
 

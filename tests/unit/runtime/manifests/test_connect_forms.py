@@ -12,8 +12,12 @@ from penstock_runtime.local.run import plans
 from penstock_runtime.manifests.reader import read_manifests
 from penstock_runtime.manifests.worker_file import worker_from
 
-CONFIG = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "tasks.max": "2",
-          "file": "/tmp/a", "topic": "t"}  # fmt: skip
+CONFIG = {
+    "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
+    "tasks.max": "2",
+    "file": "/tmp/a",
+    "topic": "t",
+}
 PROPERTIES = "".join(f"{n}={t}\n" for n, t in {"name": "a", **CONFIG}.items())
 
 

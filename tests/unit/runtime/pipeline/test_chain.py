@@ -137,9 +137,13 @@ def test_equal_headers_are_converted_once_in_a_batch() -> None:
             return super().to_connect(topic, name, data)
 
     consumed = Consumed(
-        Partition("t", 0), offset=[0, 1, 2], value=[b"a"] * 3, key=None, timestamp=[1, 2, 3],
+        Partition("t", 0),
+        offset=[0, 1, 2],
+        value=[b"a"] * 3,
+        key=None,
+        timestamp=[1, 2, 3],
         headers=[[("a", b"1"), ("b", b"1")], [("a", b"1")], [("a", None), ("a", b"1")]],
-    )  # fmt: skip
+    )
     converters = Converters(Text(), Text(), Counting(), ("K", "V", "H"))
     found = convert_consumed(converters, consumed, RetryWithToleranceOperator(ErrorPolicy()))
     assert found.headers == [
@@ -173,10 +177,15 @@ def test_a_retriable_error_of_one_record_repeats_that_record_alone() -> None:
 class TestOutgoing:
     def test_columns_stay_together_when_stages_lose_records(self) -> None:
         given = batch(
-            "v0", "v1", "bad", "v3", key=["k0", "bad", "k2", "k3"],
+            "v0",
+            "v1",
+            "bad",
+            "v3",
+            key=["k0", "bad", "k2", "k3"],
             headers=[(Header("h", "0"),), (Header("h", "1"),), (Header("h", "2"),), (Header("h", "bad"),)],
-            timestamp=[10, 11, 12, 13], partition=[0, 1, 2, 3],
-        )  # fmt: skip
+            timestamp=[10, 11, 12, 13],
+            partition=[0, 1, 2, 3],
+        )
         operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
         out = convert_outgoing(CONVERTERS, given, operator)
         assert (out.length, out.key, out.value, out.headers) == (1, [b"k0"], [b"v0"], [[("h", b"0")]])
@@ -286,9 +295,11 @@ class TestTries:
                 return Text().from_connect(topic, schema, work(value))
 
         chosen = Converters(
-            Slow() if stage == "key" else Text(), Slow() if stage == "value" else Text(),
-            SlowHeader() if stage == "header" else HeaderText(), ("K", "V", "H"),
-        )  # fmt: skip
+            Slow() if stage == "key" else Text(),
+            Slow() if stage == "value" else Text(),
+            SlowHeader() if stage == "header" else HeaderText(),
+            ("K", "V", "H"),
+        )
         operator = patient()
         headers = [(Header("h", v),) for v in "abc"]
         out = convert_outgoing(chosen, batch("a", "b", "c", key=["a", "b", "c"], headers=headers), operator)
@@ -308,9 +319,11 @@ class TestTries:
                 return HeaderText().to_connect(topic, name, work(data))
 
         chosen = Converters(
-            Slow() if stage == "key" else Text(), Slow() if stage == "value" else Text(),
-            SlowHeader() if stage == "header" else HeaderText(), ("K", "V", "H"),
-        )  # fmt: skip
+            Slow() if stage == "key" else Text(),
+            Slow() if stage == "value" else Text(),
+            SlowHeader() if stage == "header" else HeaderText(),
+            ("K", "V", "H"),
+        )
         operator = patient()
         data: list[bytes | None] = [b"a", b"b", b"c"]
         consumed = Consumed(Partition("t", 0), [0, 1, 2], data, data, [[("h", d)] for d in data], [1, 2, 3])

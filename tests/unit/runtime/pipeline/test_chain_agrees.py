@@ -82,9 +82,14 @@ class Together(Single):
 
 
 PREDICATES: Final[Sequence[Given | None]] = (
-    None, None, (TopicNameMatches, {"pattern": "t1"}), (HasHeaderKey, {"name": "h"}), (RecordIsTombstone, {}),
-    (Single, {}), (Together, {}),
-)  # fmt: skip
+    None,
+    None,
+    (TopicNameMatches, {"pattern": "t1"}),
+    (HasHeaderKey, {"name": "h"}),
+    (RecordIsTombstone, {}),
+    (Single, {}),
+    (Together, {}),
+)
 
 PLAIN = struct({"a": OPTIONAL_STRING, "n": Schema(INT64.type, optional=True)})
 NESTED = struct({"a": STRING, "m": Schema(PLAIN.type, optional=True, fields=PLAIN.fields)})
@@ -120,11 +125,16 @@ def batches(draw: st.DrawFn) -> RecordBatch:
         schema, value = draw(chosen)
         records.append(
             Record(
-                topic=draw(st.sampled_from(["t1", "t1", "t2"])), partition=0 if sink else None, value=copy.deepcopy(value),
-                value_schema=schema, key=draw(st.none() | texts), timestamp=draw(st.sampled_from([None, 5, 10**12])),
-                headers=draw(st.sampled_from([(), (), (Header("h", "x", STRING),)])), offset=10 + number if sink else None,
+                topic=draw(st.sampled_from(["t1", "t1", "t2"])),
+                partition=0 if sink else None,
+                value=copy.deepcopy(value),
+                value_schema=schema,
+                key=draw(st.none() | texts),
+                timestamp=draw(st.sampled_from([None, 5, 10**12])),
+                headers=draw(st.sampled_from([(), (), (Header("h", "x", STRING),)])),
+                offset=10 + number if sink else None,
             )
-        )  # fmt: skip
+        )
     batch = RecordBatch.of(records)
     changes: dict[str, Any] = {"owned": owned}
     if sink:
@@ -140,11 +150,13 @@ def chains(draw: st.DrawFn) -> list[tuple[Given, str, Given | None, bool]]:
     """Up to four steps: a transform and its side, a predicate, and whether it is negated."""
     return [
         (
-            draw(st.sampled_from(TRANSFORMS)), draw(st.sampled_from(["value", "value", "value", "key"])),
-            draw(st.sampled_from(PREDICATES)), draw(st.booleans()),
+            draw(st.sampled_from(TRANSFORMS)),
+            draw(st.sampled_from(["value", "value", "value", "key"])),
+            draw(st.sampled_from(PREDICATES)),
+            draw(st.booleans()),
         )
         for _ in range(draw(st.integers(1, 4)))
-    ]  # fmt: skip
+    ]
 
 
 def configured(chain: list[tuple[Given, str, Given | None, bool]]) -> list[Step]:

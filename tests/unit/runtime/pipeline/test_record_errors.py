@@ -128,10 +128,16 @@ def test_the_headers_of_a_dead_letter_stand_in_connects_order() -> None:
     where = {"topic": "t", "partition": 0, "offset": 1, "connector.name": "c", "task.id": 0}
     found = context_headers(FAILURE, where)
     assert [(k.removeprefix("__connect.errors."), v) for k, v in found[:-1]] == [
-        ("topic", b"t"), ("partition", b"0"), ("offset", b"1"), ("connector.name", b"c"), ("task.id", b"0"),
-        ("stage", b"VALUE_CONVERTER"), ("class.name", b"org.example.C"),
-        ("exception.class.name", b"penstock.errors.DataError"), ("exception.message", "no such word: ä".encode()),
-    ]  # fmt: skip
+        ("topic", b"t"),
+        ("partition", b"0"),
+        ("offset", b"1"),
+        ("connector.name", b"c"),
+        ("task.id", b"0"),
+        ("stage", b"VALUE_CONVERTER"),
+        ("class.name", b"org.example.C"),
+        ("exception.class.name", b"penstock.errors.DataError"),
+        ("exception.message", "no such word: ä".encode()),
+    ]
     name, trace = found[-1]
     assert name == "__connect.errors.exception.stacktrace"
     assert trace is not None

@@ -9,16 +9,36 @@ FAILURE = Failure(3, Stage.TRANSFORMATION, "org.example.T", DataError("bad"))
 
 def full() -> Summary:
     return Summary(
-        read=10, written=7, dropped=1, bytes=100, failures=2, retries=1, dead_letters=2, dead_letters_lost=1, logged=2,
-        seconds={"read": 0.5, "deliver": 1.0}, topics=["a", "b"], offsets=[("t", 0, 5)], messages=[{"file": b"\x00"}],
+        read=10,
+        written=7,
+        dropped=1,
+        bytes=100,
+        failures=2,
+        retries=1,
+        dead_letters=2,
+        dead_letters_lost=1,
+        logged=2,
+        seconds={"read": 0.5, "deliver": 1.0},
+        topics=["a", "b"],
+        offsets=[("t", 0, 5)],
+        messages=[{"file": b"\x00"}],
         log=["line"],
-    )  # fmt: skip
+    )
 
 
 def test_parts_add_up() -> None:
     total = full()
-    total.add(Summary(read=1, written=1, seconds={"read": 0.5, "commit": 0.1}, topics=["b", "c"], offsets=[("t", 1, 9)],
-                      messages=["m"], log=["more"]))  # fmt: skip
+    total.add(
+        Summary(
+            read=1,
+            written=1,
+            seconds={"read": 0.5, "commit": 0.1},
+            topics=["b", "c"],
+            offsets=[("t", 1, 9)],
+            messages=["m"],
+            log=["more"],
+        )
+    )
     assert (total.read, total.written, total.dropped, total.bytes) == (11, 8, 1, 100)
     assert (total.failures, total.retries, total.dead_letters, total.dead_letters_lost, total.logged) == (2, 1, 2, 1, 2)
     assert total.seconds == {"read": 1.0, "deliver": 1.0, "commit": 0.1}

@@ -42,9 +42,15 @@ def test_fields_types_and_properties_are_told_together(file: Path) -> None:
         "    topic: t\n    topic: u\n    errors.tolerance: x\n    transforms: h\n    x: null\n    batch.size: z\n",
     )
     assert [f.split(": ")[0] for f in found] == [
-        "line 11", "spec.tasksMax", "spec.state", "spec.config.x", "spec.restart", "transforms.h.type",
-        "errors.tolerance", "batch.size",
-    ]  # fmt: skip
+        "line 11",
+        "spec.tasksMax",
+        "spec.state",
+        "spec.config.x",
+        "spec.restart",
+        "transforms.h.type",
+        "errors.tolerance",
+        "batch.size",
+    ]
 
 
 def test_a_connector_whose_name_is_taken_is_checked_all_the_same(file: Path) -> None:
@@ -85,25 +91,43 @@ def test_a_class_in_the_wrong_place_is_used_for_the_check(file: Path) -> None:
         ("  tasksMax: '2'\n", "spec.tasksMax: must be a whole number, not '2'; write 2 without quotes"),
         ("  tasksMax: true\n", "spec.tasksMax: must be a whole number, not true; write, say, tasksMax: 1"),
         ("  tasksMax: 1.5\n", "spec.tasksMax: must be a whole number, not 1.5; write, say, tasksMax: 1"),
-        ("  state: running\n", "spec.state: must be 'Running', 'Paused' or 'Stopped', not 'running'; did you mean Running?"),
-        ("  restart: {onFailure: 'true'}\n",
-         "spec.restart.onFailure: must be true or false, not 'true'; write true without quotes"),
+        (
+            "  state: running\n",
+            "spec.state: must be 'Running', 'Paused' or 'Stopped', not 'running'; did you mean Running?",
+        ),
+        (
+            "  restart: {onFailure: 'true'}\n",
+            "spec.restart.onFailure: must be true or false, not 'true'; write true without quotes",
+        ),
         ("  connectName: 5\n", "spec.connectName: must be a text, not 5; put it in quotes"),
         ("  restart:\n", "spec.restart: must be a mapping, not nothing; indent what belongs to it, or remove it"),
-        ("  restart: {backoff: {initial: 5}}\n",
-         "spec.restart.backoff.initial: must be a duration such as 500ms, 10s, 5m, 1h30m, not 5"),
-        ("  maxRestarts: 5\n", "spec.maxRestarts: is not a field here but of spec.restart: put it there (is it indented as "
-         "it should be?)"),
-        ("  key.converter: JsonConverter\n", "spec.key.converter: is not a field of spec; if it is a property of the "
-         "connector, put it under spec.config"),
-        ("config:\n  file: /tmp/x\n", "config: is not a field here but of spec: put it there (is it indented as it should "
-         "be?)"),
-        ("  template: [hunter2]\n", "spec.template: must be a mapping, not a list; write, say, template: {nodeSelector: "
-         "{disk: ssd}}"),
-        ("  spark: {conf: {a: [hunter2]}}\n", "spec.spark.conf.a: must be a string, a number or a boolean, not a list; "
-         "lists are written a,b,c"),
+        (
+            "  restart: {backoff: {initial: 5}}\n",
+            "spec.restart.backoff.initial: must be a duration such as 500ms, 10s, 5m, 1h30m, not 5",
+        ),
+        (
+            "  maxRestarts: 5\n",
+            "spec.maxRestarts: is not a field here but of spec.restart: put it there (is it indented as it should be?)",
+        ),
+        (
+            "  key.converter: JsonConverter\n",
+            "spec.key.converter: is not a field of spec; if it is a property of the "
+            "connector, put it under spec.config",
+        ),
+        (
+            "config:\n  file: /tmp/x\n",
+            "config: is not a field here but of spec: put it there (is it indented as it should be?)",
+        ),
+        (
+            "  template: [hunter2]\n",
+            "spec.template: must be a mapping, not a list; write, say, template: {nodeSelector: {disk: ssd}}",
+        ),
+        (
+            "  spark: {conf: {a: [hunter2]}}\n",
+            "spec.spark.conf.a: must be a string, a number or a boolean, not a list; lists are written a,b,c",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_field_is_told_with_what_was_given_and_an_example(file: Path, spec: str, problem: str) -> None:
     config = "" if spec.startswith("config:") else f"  config:\n{FILE}"
     assert told(file, f"{HEAD}spec:\n  class: FileStreamSource\n{config}{spec}") == [problem]

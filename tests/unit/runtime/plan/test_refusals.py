@@ -18,46 +18,87 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
         # Converters
         ({"key.converter": "Nope"}, "key.converter", "Invalid value Nope for configuration key.converter: Class Nope "),
         ({"value.converter": "Hoist"}, "value.converter", "Class Hoist does not implement the Converter interface"),
-        ({"value.converter": "Json", "value.converter.schemas.enable": "maybe"}, "value.converter.schemas.enable",
-         "Invalid value maybe for configuration value.converter.schemas.enable: Expected value to be either true"),
-        ({"key.converter": "Json", "key.converter.encoding": "nope"}, "key.converter.encoding",
-         "Unsupported encoding nope of a key"),
+        (
+            {"value.converter": "Json", "value.converter.schemas.enable": "maybe"},
+            "value.converter.schemas.enable",
+            "Invalid value maybe for configuration value.converter.schemas.enable: Expected value to be either true",
+        ),
+        (
+            {"key.converter": "Json", "key.converter.encoding": "nope"},
+            "key.converter.encoding",
+            "Unsupported encoding nope of a key",
+        ),
         ({"value.converter.plugin.version": "[9"}, "value.converter.plugin.version", "Unbounded range: [9"),
         # Transforms
         ({"transforms": "h"}, "transforms.h.type", 'Missing required configuration "transforms.h.type"'),
-        ({"transforms": "h,h", **{k: v for k, v in HOIST.items() if k != "transforms"}}, "transforms",
-         "Invalid value h,h for configuration transforms: Duplicate alias provided."),
+        (
+            {"transforms": "h,h", **{k: v for k, v in HOIST.items() if k != "transforms"}},
+            "transforms",
+            "Invalid value h,h for configuration transforms: Duplicate alias provided.",
+        ),
         ({**HOIST, "transforms.h.type": "Hoist"}, "transforms.h.type", "Hoist does not say what it works on."),
         ({**HOIST, "transforms.h.type": "Crash"}, "transforms.h.type", "Crash.configure failed: ZeroDivisionError"),
         ({**HOIST, "transforms.h.predicate": "p"}, "transforms.h.predicate", "there is no predicate p; add it to the"),
-        ({**HOIST, "transforms.h.negate": "false"}, "transforms.h.type",
-         "Config 'transforms.h.negate' was provided but there is no config 'transforms.h.predicate' defining a "
-         "predicate to be negated."),
-        ({**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "p",
-          "transforms.h.negate": "maybe"}, "transforms.h.negate", "Invalid value maybe for configuration"),
-        ({**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": " p "},
-         "transforms.h.predicate", "there is no predicate p (with its blanks) in the list predicates, which now has p; "
-         "did you mean p?"),
-        ({**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "P"},
-         "transforms.h.predicate", "there is no predicate P in the list predicates, which now has p; did you mean p?"),
-        ({"predicates": "p", "predicates.p.type": "Hoist$Value"}, "predicates.p.type",
-         "Class Hoist$Value does not implement the Predicate interface; it is a Transform."),
+        (
+            {**HOIST, "transforms.h.negate": "false"},
+            "transforms.h.type",
+            "Config 'transforms.h.negate' was provided but there is no config 'transforms.h.predicate' defining a "
+            "predicate to be negated.",
+        ),
+        (
+            {
+                **HOIST,
+                "predicates": "p",
+                "predicates.p.type": "Tombstone",
+                "transforms.h.predicate": "p",
+                "transforms.h.negate": "maybe",
+            },
+            "transforms.h.negate",
+            "Invalid value maybe for configuration",
+        ),
+        (
+            {**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": " p "},
+            "transforms.h.predicate",
+            "there is no predicate p (with its blanks) in the list predicates, which now has p; did you mean p?",
+        ),
+        (
+            {**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "P"},
+            "transforms.h.predicate",
+            "there is no predicate P in the list predicates, which now has p; did you mean p?",
+        ),
+        (
+            {"predicates": "p", "predicates.p.type": "Hoist$Value"},
+            "predicates.p.type",
+            "Class Hoist$Value does not implement the Predicate interface; it is a Transform.",
+        ),
         # Errors and delivery
-        ({"errors.tolerance": "ALL"}, "errors.tolerance", "Invalid value ALL for configuration errors.tolerance: "
-         "String must be one of: none, all"),
-        ({"transaction.boundary": "connector"}, "transaction.boundary",
-         "The connector does not support connector-defined transaction boundaries with the given configuration."),
-        ({"exactly.once.support": "Required", "delivery.guarantee": "at-least-once"}, "exactly.once.support",
-         "required contradicts delivery.guarantee=at-least-once"),
-        ({"topic.creation.default.partitions": "1"}, "topic.creation.default.replication.factor",
-         'Missing required configuration "topic.creation.default.replication.factor" which has no default value.'),
+        (
+            {"errors.tolerance": "ALL"},
+            "errors.tolerance",
+            "Invalid value ALL for configuration errors.tolerance: String must be one of: none, all",
+        ),
+        (
+            {"transaction.boundary": "connector"},
+            "transaction.boundary",
+            "The connector does not support connector-defined transaction boundaries with the given configuration.",
+        ),
+        (
+            {"exactly.once.support": "Required", "delivery.guarantee": "at-least-once"},
+            "exactly.once.support",
+            "required contradicts delivery.guarantee=at-least-once",
+        ),
+        (
+            {"topic.creation.default.partitions": "1"},
+            "topic.creation.default.replication.factor",
+            'Missing required configuration "topic.creation.default.replication.factor" which has no default value.',
+        ),
         # Clients
         ({"producer.override.linger.ms": "x"}, "producer.override.linger.ms", "Invalid value x for configuration"),
         ({"producer.override.key.serializer": "x"}, "producer.override.key.serializer", "has no meaning in Penstock"),
         # Variables
         ({"port": "${env:NOPE}"}, "port", "${env:NOPE} cannot be resolved: the environment variable NOPE is not set"),
     ],
-)  # fmt: skip
+)
 def test_a_source_is_refused(config: dict[str, str], where: str, message: str) -> None:
     complete = config if where == "table" and not config else {**SOURCE, **config}
     ((name, told),) = problems(complete)
@@ -69,26 +110,54 @@ def test_a_source_is_refused(config: dict[str, str], where: str, message: str) -
     ("config", "worker", "where", "message"),
     [
         ({"topics": ""}, {}, ("topics", "topics.regex"), "Must configure one of topics or topics.regex"),
-        ({**SINK, "topics.regex": "t"}, {}, ("topics", "topics.regex"),
-         "topics and topics.regex are mutually exclusive options, but both are set."),
+        (
+            {**SINK, "topics.regex": "t"},
+            {},
+            ("topics", "topics.regex"),
+            "topics and topics.regex are mutually exclusive options, but both are set.",
+        ),
         ({"topics": "a,a"}, {}, ("topics",), "Configuration 'topics' values must not be duplicated."),
         ({"topics": "a,,b"}, {}, ("topics",), "Configuration 'topics' values must not be empty"),
         ({"topics.regex": "("}, {}, ("topics.regex",), "Invalid value ( for configuration topics.regex: Invalid regex"),
-        ({"topics": "t, u", "errors.deadletterqueue.topic.name": " u "}, {}, ("topics",),
-         "The DLQ topic 'u' may not be included in the list of topics ('topics=[t, u]') consumed by the connector"),
-        ({"topics.regex": "d.*", "errors.deadletterqueue.topic.name": "dlq"}, {}, ("topics.regex",),
-         "The DLQ topic 'dlq' may not be matched by the regex for the topics ('topics.regex=d.*') consumed by the"),
-        ({**SINK, "errors.deadletterqueue.topic.replication.factor": "70000"}, {},
-         ("errors.deadletterqueue.topic.replication.factor",), "Invalid value 70000 for configuration"),
-        ({**SINK, "consumer.override.session.timeout.ms": "1"}, {}, ("consumer.override.session.timeout.ms",),
-         "has no meaning in Penstock: sinks do not join their consumer group"),
-        ({**SINK, "consumer.override.group.id": "g"}, {"group.id": "g"}, ("consumer.override.group.id",),
-         "Consumer group g conflicts with Connect worker group g"),
-        (SINK, {"group.id": "connect-c"}, ("name",),
-         "Consumer group for sink connector named c conflicts with Connect worker group connect-c"),
+        (
+            {"topics": "t, u", "errors.deadletterqueue.topic.name": " u "},
+            {},
+            ("topics",),
+            "The DLQ topic 'u' may not be included in the list of topics ('topics=[t, u]') consumed by the connector",
+        ),
+        (
+            {"topics.regex": "d.*", "errors.deadletterqueue.topic.name": "dlq"},
+            {},
+            ("topics.regex",),
+            "The DLQ topic 'dlq' may not be matched by the regex for the topics ('topics.regex=d.*') consumed by the",
+        ),
+        (
+            {**SINK, "errors.deadletterqueue.topic.replication.factor": "70000"},
+            {},
+            ("errors.deadletterqueue.topic.replication.factor",),
+            "Invalid value 70000 for configuration",
+        ),
+        (
+            {**SINK, "consumer.override.session.timeout.ms": "1"},
+            {},
+            ("consumer.override.session.timeout.ms",),
+            "has no meaning in Penstock: sinks do not join their consumer group",
+        ),
+        (
+            {**SINK, "consumer.override.group.id": "g"},
+            {"group.id": "g"},
+            ("consumer.override.group.id",),
+            "Consumer group g conflicts with Connect worker group g",
+        ),
+        (
+            SINK,
+            {"group.id": "connect-c"},
+            ("name",),
+            "Consumer group for sink connector named c conflicts with Connect worker group connect-c",
+        ),
         (SINK, {"consumer.group.id": "g", "group.id": "g"}, ("name",), "Consumer group for sink connector named c"),
     ],
-)  # fmt: skip
+)
 def test_a_sink_is_refused(
     config: dict[str, str], worker: dict[str, str], where: tuple[str, ...], message: str
 ) -> None:
@@ -107,8 +176,14 @@ def test_a_sink_is_refused(
         {**SINK, "consumer.override.group.id": "mine", "consumer.override.max.poll.records": "10"},
         {**SOURCE, "errors.retry.timeout": "-1", "errors.log.enable": "TRUE"},
         {**SOURCE, "transaction.boundary": "Interval", "transaction.boundary.interval.ms": "10"},
-        {**SOURCE, **HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "p",
-         "transforms.h.negate": "True"},
+        {
+            **SOURCE,
+            **HOIST,
+            "predicates": "p",
+            "predicates.p.type": "Tombstone",
+            "transforms.h.predicate": "p",
+            "transforms.h.negate": "True",
+        },
         {**SOURCE, **HOIST, "transforms.h.predicate": ""},
         {**SOURCE, **HOIST, "transforms": " h "},
         {**SOURCE, "transforms": ""},
@@ -116,21 +191,33 @@ def test_a_sink_is_refused(
         {**SOURCE, "producer.override.compression.type": "zstd"},
         {**SOURCE, "producer.override.acks": "1", "delivery.guarantee": "at-least-once"},
     ],
-)  # fmt: skip
+)
 def test_a_good_configuration_has_no_warning(config: dict[str, str]) -> None:
     assert planned(config).warnings == ()
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
     found = problems(
-        {"errors.tolerance": "x", "transforms": "a", "value.converter": "no.C", "topics": "", "topics.regex": "",
-         "consumer.override.lingr": "1", "key.converter.schemas.enable": "${secret:a:b}"},
+        {
+            "errors.tolerance": "x",
+            "transforms": "a",
+            "value.converter": "no.C",
+            "topics": "",
+            "topics.regex": "",
+            "consumer.override.lingr": "1",
+            "key.converter.schemas.enable": "${secret:a:b}",
+        },
         {"connector.client.config.override.policy": "None"},
-    )  # fmt: skip
+    )
     assert sorted({name for name, _ in found}) == [
-        "consumer.override.lingr", "errors.tolerance", "key.converter.schemas.enable", "topics", "topics.regex",
-        "transforms.a.type", "value.converter",
-    ]  # fmt: skip
+        "consumer.override.lingr",
+        "errors.tolerance",
+        "key.converter.schemas.enable",
+        "topics",
+        "topics.regex",
+        "transforms.a.type",
+        "value.converter",
+    ]
 
 
 def test_a_spark_setting_that_would_break_exactly_once_is_refused_with_its_reason_and_all_else_that_is_wrong() -> None:
@@ -141,36 +228,67 @@ def test_a_spark_setting_that_would_break_exactly_once_is_refused_with_its_reaso
 
 
 def test_a_version_that_nothing_matches_hides_no_problem_but_those_of_the_connectors_own_properties() -> None:
-    config = {"errors.tolerance": "x", "transforms": "a,b", "transforms.b.type": "Crash", "value.converter": "no.C",
-              "exactly.once.support": "x", "consumer.override.x": "1", "table": "", "port": "x"}  # fmt: skip
+    config = {
+        "errors.tolerance": "x",
+        "transforms": "a,b",
+        "transforms.b.type": "Crash",
+        "value.converter": "no.C",
+        "exactly.once.support": "x",
+        "consumer.override.x": "1",
+        "table": "",
+        "port": "x",
+    }
     found = problems(config, version="[2,3)")
     assert [name for name, _ in found] == [
-        "spec.class", "spec.version", "value.converter", "transforms.a.type", "transforms.b.type", "errors.tolerance",
+        "spec.class",
+        "spec.version",
+        "value.converter",
+        "transforms.a.type",
+        "transforms.b.type",
+        "errors.tolerance",
         "exactly.once.support",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_sink_in_a_version_that_nothing_matches_is_told_of_its_topics_and_overrides() -> None:
     config = {"topics": "", "consumer.override.enable.auto.commit": "true"}
     found = problems(config, {"connector.client.config.override.policy": "None"}, version="[2,3)")
     assert {name for name, _ in found} == {
-        "spec.class", "spec.version", "topics", "topics.regex", "consumer.override.enable.auto.commit",
-    }  # fmt: skip
+        "spec.class",
+        "spec.version",
+        "topics",
+        "topics.regex",
+        "consumer.override.enable.auto.commit",
+    }
 
 
 @pytest.mark.parametrize("place", ["key.converter", "header.converter", "transforms.h", "predicates.p"])
 def test_a_plugin_in_a_version_that_nothing_matches_hides_no_problem_of_the_others(place: str) -> None:
-    config = {**SOURCE, **HOIST, "transforms": "h,a", "predicates": "p,q", "predicates.p.type": "Tombstone",
-              "key.converter": "JsonConverter", "header.converter": "SimpleHeaderConverter",
-              "transforms.h.predicate": "p"}  # fmt: skip
+    config = {
+        **SOURCE,
+        **HOIST,
+        "transforms": "h,a",
+        "predicates": "p,q",
+        "predicates.p.type": "Tombstone",
+        "key.converter": "JsonConverter",
+        "header.converter": "SimpleHeaderConverter",
+        "transforms.h.predicate": "p",
+    }
     found = {name for name, _ in problems({**config, f"{place}.plugin.version": "[9,)"})}
     assert f"{place}.plugin.version" in found
     assert found >= {"transforms.a.type", "predicates.q.type"}
 
 
 def test_nothing_is_said_of_the_properties_of_another_version_of_a_transform() -> None:
-    found = problems({**SOURCE, **HOIST, "transforms.h.field": "", "transforms.h.plugin.version": "[2,3)",
-                      "transforms.h.negate": "x"})  # fmt: skip
+    found = problems(
+        {
+            **SOURCE,
+            **HOIST,
+            "transforms.h.field": "",
+            "transforms.h.plugin.version": "[2,3)",
+            "transforms.h.negate": "x",
+        }
+    )
     assert {name for name, _ in found} == {"transforms.h.type", "transforms.h.plugin.version"}
 
 
@@ -222,34 +340,70 @@ def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
         ({"tabel": "x"}, "tabel", "is not known to Tables; did you mean table?"),
         ({"nonsense": "x"}, "nonsense", "is not known to Tables"),
         ({"transforms.x.field": "f"}, "transforms.x.field", "has no effect: x is not in the list transforms"),
-        ({**HOIST, "transforms.h.feld": "f"}, "transforms.h.feld", "is not known to Hoist; did you mean "
-         "transforms.h.field?"),
-        ({"value.converter.schemas.enable": "maybe"}, "value.converter.schemas.enable",
-         "has no effect without value.converter"),
-        ({"value.converter": "Json", "value.converter.schema.enable": "x"}, "value.converter.schema.enable",
-         "is not known to JsonConverter; did you mean value.converter.schemas.enable?"),
+        (
+            {**HOIST, "transforms.h.feld": "f"},
+            "transforms.h.feld",
+            "is not known to Hoist; did you mean transforms.h.field?",
+        ),
+        (
+            {"value.converter.schemas.enable": "maybe"},
+            "value.converter.schemas.enable",
+            "has no effect without value.converter",
+        ),
+        (
+            {"value.converter": "Json", "value.converter.schema.enable": "x"},
+            "value.converter.schema.enable",
+            "is not known to JsonConverter; did you mean value.converter.schemas.enable?",
+        ),
         ({"tasks.max.enforce": "false"}, "tasks.max.enforce", "has no effect"),
-        ({"producer.override.acks": "1"}, "producer.override.acks", "has no effect: exactly once needs acks=all; set "
-         "delivery.guarantee=at-least-once"),
+        (
+            {"producer.override.acks": "1"},
+            "producer.override.acks",
+            "has no effect: exactly once needs acks=all; set delivery.guarantee=at-least-once",
+        ),
         ({"producer.override.lingr.ms": "1"}, "producer.override.lingr.ms", "has no effect: no producer property"),
-        ({"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1",
-          "topic.creation.ghost.partitions": "0"}, "topic.creation.ghost.partitions", "has no effect: ghost is not in the "
-         "list topic.creation.groups"),
+        (
+            {
+                "topic.creation.default.partitions": "1",
+                "topic.creation.default.replication.factor": "1",
+                "topic.creation.ghost.partitions": "0",
+            },
+            "topic.creation.ghost.partitions",
+            "has no effect: ghost is not in the list topic.creation.groups",
+        ),
         ({"admin.override.retry.backoff.ms": "x"}, "admin.override.retry.backoff.ms", "has no effect: this source"),
         ({"producer.overrides.acks": "1"}, "producer.overrides.acks", "is not known to Tables"),
         ({"topics": "x"}, "topics", ""),
-        ({"predicates": "p", "predicates.p.type": "Tombstone"}, "predicates.p.type",
-         "has no effect: no transform is guarded by p; set transforms.<alias>.predicate: p"),
-        ({**HOIST, "predicates": "p", "predicates.p.type": "Tombstone", "transforms.h.predicate": "p",
-          "transforms.h.negate": " true "}, "transforms.h.negate", "has blanks around it, which makes it false in Kafka"),
-        ({"password": "${env.PASSWORD}"}, "password", "holds text that looks like a variable and is none; a variable is "
-         "${env:<name>}"),
+        (
+            {"predicates": "p", "predicates.p.type": "Tombstone"},
+            "predicates.p.type",
+            "has no effect: no transform is guarded by p; set transforms.<alias>.predicate: p",
+        ),
+        (
+            {
+                **HOIST,
+                "predicates": "p",
+                "predicates.p.type": "Tombstone",
+                "transforms.h.predicate": "p",
+                "transforms.h.negate": " true ",
+            },
+            "transforms.h.negate",
+            "has blanks around it, which makes it false in Kafka",
+        ),
+        (
+            {"password": "${env.PASSWORD}"},
+            "password",
+            "holds text that looks like a variable and is none; a variable is ${env:<name>}",
+        ),
         ({"password": "${secret:db:password"}, "password", "holds text that looks like a variable and is none"),
         ({"table": "none"}, "", "Tables has nothing to do: it asks for no task"),
-        ({"transaction.boundary": "interval", "delivery.guarantee": "at-least-once"}, "transaction.boundary",
-         "has no effect at least once"),
+        (
+            {"transaction.boundary": "interval", "delivery.guarantee": "at-least-once"},
+            "transaction.boundary",
+            "has no effect at least once",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_nobody_reads_is_a_warning(config: dict[str, str], warned: str, message: str) -> None:
     (warning,) = planned({**SOURCE, **config}, cls="Tables").warnings
     assert warning.property == warned

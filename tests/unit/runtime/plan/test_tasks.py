@@ -17,17 +17,35 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
 @pytest.mark.parametrize(
     ("config", "worker", "cls", "messages"),
     [
-        ({"exactly.once.support": "REQUIRED"}, {"exactly.once.source.support": "disabled"}, "Tables",
-         ["This worker does not have exactly-once source support enabled."]),
-        ({"delivery.guarantee": "exactly-once"}, {"exactly.once.source.support": "disabled"}, "Tables",
-         ["This worker does not have exactly-once source support enabled."]),
-        ({"exactly.once.support": "required"}, {}, "Unrepeatable",
-         ["The connector does not support exactly-once semantics with the provided configuration."]),
-        ({"exactly.once.support": "required"}, {"exactly.once.source.support": "disabled"}, "Unrepeatable",
-         ["This worker does not have exactly-once source support enabled.",
-          "The connector does not support exactly-once semantics with the provided configuration."]),
+        (
+            {"exactly.once.support": "REQUIRED"},
+            {"exactly.once.source.support": "disabled"},
+            "Tables",
+            ["This worker does not have exactly-once source support enabled."],
+        ),
+        (
+            {"delivery.guarantee": "exactly-once"},
+            {"exactly.once.source.support": "disabled"},
+            "Tables",
+            ["This worker does not have exactly-once source support enabled."],
+        ),
+        (
+            {"exactly.once.support": "required"},
+            {},
+            "Unrepeatable",
+            ["The connector does not support exactly-once semantics with the provided configuration."],
+        ),
+        (
+            {"exactly.once.support": "required"},
+            {"exactly.once.source.support": "disabled"},
+            "Unrepeatable",
+            [
+                "This worker does not have exactly-once source support enabled.",
+                "The connector does not support exactly-once semantics with the provided configuration.",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_exactly_once_that_cannot_be_had_is_refused(
     config: dict[str, str], worker: dict[str, str], cls: str, messages: list[str]
 ) -> None:
@@ -71,10 +89,12 @@ def test_a_plugin_answers_for_the_configuration_that_it_is_given() -> None:
         ({**SINK, "producer.override.acks": "1", "errors.deadletterqueue.topic.name": "d"}, ["producer.override.acks"]),
         ({**SOURCE, "producer.override.linger.ms": "1"}, ["producer.override.linger.ms"]),
         ({**SOURCE, "admin.override.retry.backoff.ms": "1"}, []),
-        ({**SOURCE, "consumer.override.bootstrap.servers": "x:1", "offsets.storage.topic": "o"},
-         ["consumer.override.bootstrap.servers"]),
+        (
+            {**SOURCE, "consumer.override.bootstrap.servers": "x:1", "offsets.storage.topic": "o"},
+            ["consumer.override.bootstrap.servers"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_policy_is_asked_about_the_clients_that_there_are(config: dict[str, str], refused: list[str]) -> None:
     worker = {"connector.client.config.override.policy": "None"}
     if refused:
@@ -119,9 +139,12 @@ def test_a_plugin_that_has_less_to_split_than_tasks_max_is_no_warning(table: str
 
 @pytest.mark.parametrize(
     ("alias", "config"),
-    [("FileStreamSink", {"topics": "t", "file": "/tmp/f"}), ("SparkSink", {"topics": "t", "path": "/tmp/p"}),
-     ("FileStreamSource", {"topic": "t", "file": "/tmp/f"})],
-)  # fmt: skip
+    [
+        ("FileStreamSink", {"topics": "t", "file": "/tmp/f"}),
+        ("SparkSink", {"topics": "t", "path": "/tmp/p"}),
+        ("FileStreamSource", {"topic": "t", "file": "/tmp/f"}),
+    ],
+)
 def test_the_built_in_plugins_that_run_as_one_task_say_so(alias: str, config: dict[str, str]) -> None:
     resource = {
         "metadata": {"name": "c"},

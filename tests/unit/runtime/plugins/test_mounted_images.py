@@ -106,9 +106,14 @@ def test_a_copy_of_what_the_runtime_has_is_not_used_and_told(folder: Path) -> No
         ("acme-clock", "1.0.1", (CLOCK, FILTER), "holds acme-clock 1.0.0"),
         ("acme-files", "1.0.0", (CLOCK, FILTER), "spec.plugin and spec.path must lead to acme-files"),
         ("acme-clock", "1.0.0", (CLOCK,), "holds the classes [Clock, Filter], and it declares [Clock]"),
-        ("acme-clock", "1.0.0", (CLOCK, FILTER, DeclaredClass(alias="X", type="sink")), "it declares [Clock, Filter, X]"),
+        (
+            "acme-clock",
+            "1.0.0",
+            (CLOCK, FILTER, DeclaredClass(alias="X", type="sink")),
+            "it declares [Clock, Filter, X]",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_image_that_holds_something_else_is_refused_with_both(
     folder: Path, plugin: str, version: str, classes: tuple[DeclaredClass, ...], expected: str
 ) -> None:
@@ -146,7 +151,7 @@ def test_a_distribution_whose_metadata_cannot_be_read_is_passed_over(folder: Pat
         (CLOCK.model_copy(update={"type": "sink"}), "holds Clock as a source, and it declares a sink"),
         (CLOCK.model_copy(update={"java_names": ()}), "with the javaNames [org.example.Clock], and it declares []"),
     ],
-)  # fmt: skip
+)
 def test_a_class_that_is_otherwise_than_declared_is_refused_with_both(
     folder: Path, declared: DeclaredClass, expected: str
 ) -> None:

@@ -30,9 +30,8 @@ def test_the_rule(topic: str, partition: int, tasks: int, task: int) -> None:
 @given(st.dictionaries(st.text("abc.-_", min_size=1, max_size=8), st.integers(1, 20), max_size=8), st.integers(1, 7))
 def test_every_partition_has_exactly_one_task(existing: dict[str, int], tasks: int) -> None:
     everything = [
-        p for n in range(tasks)
-        for p in assigned(existing, topics=list(existing), matches=None, task=n, tasks=tasks)
-    ]  # fmt: skip
+        p for n in range(tasks) for p in assigned(existing, topics=list(existing), matches=None, task=n, tasks=tasks)
+    ]
     assert sorted(everything) == sorted(TopicPartition(t, p) for t, count in existing.items() for p in range(count))
 
 

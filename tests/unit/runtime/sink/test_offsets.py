@@ -115,9 +115,15 @@ class World:
         self.fence = Fence()
         self.stopping = threading.Event()
         self.offsets = SinkOffsets(
-            self.sink, cast("RecordConsumer", self.group), cast("Reports", News()), fence=cast("SinkFence", self.fence),
-            stopping=self.stopping, interval=1.0, longest=60.0, clock=lambda: self.now,
-        )  # fmt: skip
+            self.sink,
+            cast("RecordConsumer", self.group),
+            cast("Reports", News()),
+            fence=cast("SinkFence", self.fence),
+            stopping=self.stopping,
+            interval=1.0,
+            longest=60.0,
+            clock=lambda: self.now,
+        )
 
     def after(self, seconds: float) -> None:
         self.now += seconds
@@ -333,12 +339,25 @@ def test_what_a_sink_holds_of_a_partition_that_is_gone_is_made_final_and_not_com
     assert world.offsets.positions == {B: 6}
 
 
-@pytest.mark.parametrize(("reset", "offset", "to", "told"), [
-    ("earliest", 4, 10, "Reading goes on from there at 10 (auto.offset.reset=earliest); 6 offsets are gone, and 0 that"),
-    ("latest", 4, 20, "Reading goes on from there at 20 (auto.offset.reset=latest); 6 offsets are gone, and 10 that"),
-    ("earliest", 30, 10, "at 10 (auto.offset.reset=earliest); 0 offsets are gone, and 0 that"),
-    ("latest", 30, 20, "at 20 (auto.offset.reset=latest); 0 offsets are gone, and 0 that"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reset", "offset", "to", "told"),
+    [
+        (
+            "earliest",
+            4,
+            10,
+            "Reading goes on from there at 10 (auto.offset.reset=earliest); 6 offsets are gone, and 0 that",
+        ),
+        (
+            "latest",
+            4,
+            20,
+            "Reading goes on from there at 20 (auto.offset.reset=latest); 6 offsets are gone, and 10 that",
+        ),
+        ("earliest", 30, 10, "at 10 (auto.offset.reset=earliest); 0 offsets are gone, and 0 that"),
+        ("latest", 30, 20, "at 20 (auto.offset.reset=latest); 0 offsets are gone, and 0 that"),
+    ],
+)
 def test_an_offset_that_is_not_there_is_left_as_is_asked_for_and_told(
     reset: str, offset: int, to: int, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -375,9 +394,13 @@ def test_one_that_was_superseded_commits_nothing_and_asks_its_sink_to_make_nothi
     world.offsets.wrote(wrote(5, "m"))
     world.fence.refuses = [Superseded("newer")]
     leaves: list[Callable[[], None]] = [
-        lambda: world.after(600), lambda: world.offsets.assign([B]), lambda: world.offsets.drop([A]),
-        lambda: world.offsets.commit_at_the_end(failed=False), world.offsets.reopen, world.offsets.keep_alive,
-    ]  # fmt: skip
+        lambda: world.after(600),
+        lambda: world.offsets.assign([B]),
+        lambda: world.offsets.drop([A]),
+        lambda: world.offsets.commit_at_the_end(failed=False),
+        world.offsets.reopen,
+        world.offsets.keep_alive,
+    ]
     for leave in leaves:
         with pytest.raises(Superseded):
             leave()

@@ -33,10 +33,17 @@ from penstock_runtime.sink.process import PutRetries, SinkProcess
 def process(told: list[str | None], **more: Any) -> SinkProcess:
     nothing = cast("Any", None)
     return SinkProcess(
-        nothing, connector="c", task=0, policy=ErrorPolicy(), retries=PutRetries(), writer=lambda: nothing,
-        stopping=lambda: False, sleep=lambda seconds: None, trouble=told.append,
+        nothing,
+        connector="c",
+        task=0,
+        policy=ErrorPolicy(),
+        retries=PutRetries(),
+        writer=lambda: nothing,
+        stopping=lambda: False,
+        sleep=lambda seconds: None,
+        trouble=told.append,
         **{"steps": (), "converters": nothing, **more},
-    )  # fmt: skip
+    )
 
 
 class Refusing:
@@ -163,10 +170,16 @@ def sink(act: Act, policy: ErrorPolicy, **more: Any) -> tuple[SinkProcess, Scrip
     writer, text = Scripted(act), cast("Any", Text())
     headers = cast("Any", HeaderText())
     made = SinkProcess(
-        cast("Any", None), connector="c", task=0, policy=policy, retries=PutRetries(), writer=lambda: writer,
-        stopping=lambda: False, sleep=lambda seconds: None,
+        cast("Any", None),
+        connector="c",
+        task=0,
+        policy=policy,
+        retries=PutRetries(),
+        writer=lambda: writer,
+        stopping=lambda: False,
+        sleep=lambda seconds: None,
         **{"steps": (), "converters": Converters(text, text, headers, ("k", "v", "h")), **more},
-    )  # fmt: skip
+    )
     queue = Queue()
     made._dead_letters._producer = cast("Any", queue)
     return made, writer, queue
@@ -301,9 +314,11 @@ class Stern(Transform):
 def test_a_dead_letter_has_the_bytes_that_were_read_and_the_context_behind_the_headers_of_the_record() -> None:
     policy = ErrorPolicy(tolerate=True, dead_letter_topic="dlq", dead_letter_headers=True)
     process, writer, queue = sink(
-        lambda records, report, attempt: None, policy, redact=lambda t: t.replace("pw", "***"),
+        lambda records, report, attempt: None,
+        policy,
+        redact=lambda t: t.replace("pw", "***"),
         steps=(Step("r", Stern("no, pw"), "org.example.T"),),
-    )  # fmt: skip
+    )
     headers = [[("h", b"\xff"), ("__connect.errors.topic", b"old"), ("n", None)], []]
     summary = process.put([Consumed(TopicPartition("t", 3), [7, 9], [None, b"{}"], [b"k", None], headers, [5, None])])
     one, two = queue.letters
@@ -313,10 +328,16 @@ def test_a_dead_letter_has_the_bytes_that_were_read_and_the_context_behind_the_h
     assert one.headers[0][:3] == [("h", b"\xff"), ("__connect.errors.topic", b"old"), ("n", None)]
     context = [(name.removeprefix("__connect.errors."), value) for name, value in one.headers[0][3:]]
     assert context[:-1] == [
-        ("topic", b"t"), ("partition", b"3"), ("offset", b"7"), ("connector.name", b"c"), ("task.id", b"0"),
-        ("stage", b"TRANSFORMATION"), ("class.name", b"org.example.T"),
-        ("exception.class.name", b"penstock.errors.DataError"), ("exception.message", b"no, ***"),
-    ]  # fmt: skip
+        ("topic", b"t"),
+        ("partition", b"3"),
+        ("offset", b"7"),
+        ("connector.name", b"c"),
+        ("task.id", b"0"),
+        ("stage", b"TRANSFORMATION"),
+        ("class.name", b"org.example.T"),
+        ("exception.class.name", b"penstock.errors.DataError"),
+        ("exception.message", b"no, ***"),
+    ]
     assert context[-1][0] == "exception.stacktrace"
     assert b"pw" not in (context[-1][1] or b"")
     assert (writer.tries, summary.failures, summary.dead_letters, summary.offsets) == (0, 2, 2, [("t", 3, 10)])
@@ -327,9 +348,10 @@ def test_the_line_of_a_sink_tells_the_place_of_the_record_and_nothing_of_what_is
     log: bool, messages: bool
 ) -> None:
     process, _, _ = sink(
-        lambda records, report, attempt: None, ErrorPolicy(tolerate=True, log=log, log_messages=messages),
+        lambda records, report, attempt: None,
+        ErrorPolicy(tolerate=True, log=log, log_messages=messages),
         steps=(Step("r", Stern("no"), "org.example.T"),),
-    )  # fmt: skip
+    )
     consumed = Consumed(TopicPartition("t", 3), [7], [b"content"], [b"content"], None, [5], 1)
     where = ", where consumed record is {topic='t', partition=3, offset=7, timestamp=5, timestampType=CreateTime}"
     start = "Error encountered in task c-0. Executing stage 'TRANSFORMATION' with class 'org.example.T'"

@@ -62,10 +62,16 @@ class Topic:
 def delivery(policy: ErrorPolicy, *steps: Step, bury: Callable[[Outgoing], None] | None = None) -> Delivery:
     converters = Converters(Text(), Text(), HeaderText(), ("K", "V", "H"))
     return Delivery(
-        connector="c", task=1, steps=steps or (Step("r", Refusing(), "org.example.Refusing"),), converters=converters,
-        policy=policy, forbidden=None, stopping=lambda: False, bury_alone=bury,
+        connector="c",
+        task=1,
+        steps=steps or (Step("r", Refusing(), "org.example.Refusing"),),
+        converters=converters,
+        policy=policy,
+        forbidden=None,
+        stopping=lambda: False,
+        bury_alone=bury,
         redact=Redactor([Secret("${secret:db:password}", "hunter2")]),
-    )  # fmt: skip
+    )
 
 
 def batch(*values: Any, **more: Any) -> RecordBatch:
@@ -79,9 +85,14 @@ PREFIX = "__connect.errors."
 def test_a_dead_letter_goes_the_way_of_its_batch_with_what_the_source_gave() -> None:
     port, summary = Topic(), Summary()
     given = batch(
-        "a", "bad", "b", key=["k0", "k1", "k2"], partition=3, timestamp=[10, 11, 12],
+        "a",
+        "bad",
+        "b",
+        key=["k0", "k1", "k2"],
+        partition=3,
+        timestamp=[10, 11, 12],
         headers=[(), (Header("h", 5), Header("i", None)), ()],
-    )  # fmt: skip
+    )
     delivery(DLQ).run_stage([given], port, summary, where="source c")
     records, letter = port.sent
     assert (records.topic, records.value) == ("t", [b"a", b"b"])
@@ -91,13 +102,29 @@ def test_a_dead_letter_goes_the_way_of_its_batch_with_what_the_source_gave() -> 
     headers = letter.headers[0]
     assert headers[:2] == [("h", b"5"), ("i", None)]
     assert [name for name, _ in headers[2:]] == [
-        PREFIX + n for n in ("topic", "partition", "connector.name", "task.id", "stage", "class.name",
-                             "exception.class.name", "exception.message", "exception.stacktrace")
-    ]  # fmt: skip
+        PREFIX + n
+        for n in (
+            "topic",
+            "partition",
+            "connector.name",
+            "task.id",
+            "stage",
+            "class.name",
+            "exception.class.name",
+            "exception.message",
+            "exception.stacktrace",
+        )
+    ]
     assert [v for _, v in headers[2:-1]] == [
-        b"t", b"3", b"c", b"1", b"TRANSFORMATION", b"org.example.Refusing", b"penstock.errors.DataError",
+        b"t",
+        b"3",
+        b"c",
+        b"1",
+        b"TRANSFORMATION",
+        b"org.example.Refusing",
+        b"penstock.errors.DataError",
         b"refused, with ${secret:db:password}",
-    ]  # fmt: skip
+    ]
     assert b"hunter2" not in (headers[-1][1] or b"")
     assert (summary.failures, summary.dead_letters, summary.dead_letters_lost, summary.written) == (1, 1, 0, 2)
 

@@ -58,9 +58,14 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> type[Plain]:
 def process(delivery: Nothing) -> SourceProcess:
     settings = ClientSettings(producer={}, consumer={}, admin={})
     return SourceProcess(
-        settings, cast("Delivery", delivery), cast("Any", None), read_ahead=False, offsets_topic="o",
-        transactional_id=None, client_id="c",
-    )  # fmt: skip
+        settings,
+        cast("Delivery", delivery),
+        cast("Any", None),
+        read_ahead=False,
+        offsets_topic="o",
+        transactional_id=None,
+        client_id="c",
+    )
 
 
 def batch(of: SourceProcess) -> Summary:

@@ -38,8 +38,9 @@ def least(words: Sequence[str]) -> int:
     while not any(not any(left) for left in level):
         level = {
             tuple(n - 1 if n and word[len(word) - n] == letter else n for word, n in zip(short, left, strict=True))
-            for left in level for letter in {word[len(word) - n] for word, n in zip(short, left, strict=True) if n}
-        }  # fmt: skip
+            for left in level
+            for letter in {word[len(word) - n] for word, n in zip(short, left, strict=True) if n}
+        }
         length += 1
     return length
 
@@ -92,8 +93,11 @@ def test_a_batch_is_cut_with_the_offset_of_each_first_record() -> None:
     a, b = INT64, STRING
     found = runs_of(SOURCES[0], batch([a, a, b, None, a], [1, 2, "x", None, 3], [5, 7, 8, 20, 21]))
     assert [(r.offset, r.schema, r.values) for r in found] == [
-        (5, a, [1, 2]), (8, b, ["x"]), (20, None, [None]), (21, a, [3])
-    ]  # fmt: skip
+        (5, a, [1, 2]),
+        (8, b, ["x"]),
+        (20, None, [None]),
+        (21, a, [3]),
+    ]
     (whole,) = runs_of(SOURCES[0], batch(a, [1, 2], [5, 7]))
     assert (whole.offset, whole.values) == (5, [1, 2])
     assert runs_of(SOURCES[0], batch(None, [], [])) == []

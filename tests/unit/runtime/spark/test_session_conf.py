@@ -22,8 +22,12 @@ def test_a_users_setting_goes_before_penstocks(scratch: Scratch) -> None:
 
 def test_a_refused_spark_setting_in_the_plan_of_an_earlier_release_has_no_effect(scratch: Scratch) -> None:
     conf = {
-        "spark.master": "spark://x:7077", "spark.task.maxFailures": "9", "spark.speculation": "true",
-        "spark.stage.maxConsecutiveAttempts": "4", "spark.local.dir": "/elsewhere", "spark.python.worker.reuse": "false",
-    }  # fmt: skip
+        "spark.master": "spark://x:7077",
+        "spark.task.maxFailures": "9",
+        "spark.speculation": "true",
+        "spark.stage.maxConsecutiveAttempts": "4",
+        "spark.local.dir": "/elsewhere",
+        "spark.python.worker.reuse": "false",
+    }
     assert session_conf(conf, scratch) == session_conf({}, scratch)
     assert session_conf({}, scratch)["spark.task.maxFailures"] == "1"

@@ -213,13 +213,27 @@ def test_without_kubernetes_nothing_is_written(monkeypatch: pytest.MonkeyPatch) 
     [
         ({"cpu.max": "150000 100000\n", "memory.max": "1073741824\n"}, 2, 1 << 30),
         ({"cpu.max": "max 100000\n", "memory.max": "max\n"}, None, None),
-        ({"cpu/cpu.cfs_quota_us": "50000", "cpu/cpu.cfs_period_us": "100000",
-          "memory/memory.limit_in_bytes": "536870912"}, 1, 512 << 20),
-        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000",
-          "memory/memory.limit_in_bytes": "9223372036854771712"}, None, None),
+        (
+            {
+                "cpu/cpu.cfs_quota_us": "50000",
+                "cpu/cpu.cfs_period_us": "100000",
+                "memory/memory.limit_in_bytes": "536870912",
+            },
+            1,
+            512 << 20,
+        ),
+        (
+            {
+                "cpu/cpu.cfs_quota_us": "-1",
+                "cpu/cpu.cfs_period_us": "100000",
+                "memory/memory.limit_in_bytes": "9223372036854771712",
+            },
+            None,
+            None,
+        ),
         ({}, None, None),
     ],
-)  # fmt: skip
+)
 def test_limits_are_read_from_either_version_of_control_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], cores: int | None, memory: int | None
 ) -> None:

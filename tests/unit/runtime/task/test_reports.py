@@ -24,9 +24,16 @@ class Written:
 def test_a_state_that_is_told_again_is_written_once() -> None:
     written = Written()
     reports = TaskReports(
-        connector="c", task=0, generation=1, version="1", worker_id="w", records=written, track_topics=True,
-        metrics=cast("TaskMetrics", SimpleNamespace(state=lambda state: None)), parent=ParentPipe(None),
-    )  # fmt: skip
+        connector="c",
+        task=0,
+        generation=1,
+        version="1",
+        worker_id="w",
+        records=written,
+        track_topics=True,
+        metrics=cast("TaskMetrics", SimpleNamespace(state=lambda state: None)),
+        parent=ParentPipe(None),
+    )
     for state in (State.PAUSED, State.PAUSED, State.RUNNING, State.PAUSED, State.UNASSIGNED):
         reports.state(state)
     assert written.states == ["PAUSED", "RUNNING", "PAUSED", "UNASSIGNED"]

@@ -118,8 +118,9 @@ class Cluster:
 
     def task(self, number: int) -> TaskPod:
         """The pod of a task that counts."""
-        return max((p for p in self.pods.values() if isinstance(p, TaskPod) and p.task == number),
-                   key=lambda p: p.incarnation)  # fmt: skip
+        return max(
+            (p for p in self.pods.values() if isinstance(p, TaskPod) and p.task == number), key=lambda p: p.incarnation
+        )
 
     def identity(self, pod: str) -> PodIdentity:
         """The identity in the environment of a task's pod."""
@@ -189,8 +190,11 @@ class Cluster:
             if code is None:
                 terminated |= {"exitCode": _SIGKILL, "reason": "Error"}
                 pod["status"] = {
-                    "phase": "Failed", "reason": reason, "message": message, "containerStatuses": containers
-                }  # fmt: skip
+                    "phase": "Failed",
+                    "reason": reason,
+                    "message": message,
+                    "containerStatuses": containers,
+                }
                 return
             conditions = []
             if reason == "HealthCheckFailed":  # Kubernetes says so in an Event only

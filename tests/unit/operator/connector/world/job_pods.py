@@ -141,8 +141,10 @@ class ClusterWithJobs(ClusterWithTasks):
         if request.action is not Action.PLAN:
             return JobAnswer(id="", action=request.action, outcome=Outcome.DONE, standing=standing)
         if self._misses_secret(request, connector):
-            return invalid(JobProblem(property="password", message="${secret:db:password} cannot be resolved"),
-                           JobProblem(property="file", message="is wrong"))  # fmt: skip
+            return invalid(
+                JobProblem(property="password", message="${secret:db:password} cannot be resolved"),
+                JobProblem(property="file", message="is wrong"),
+            )
         answer = self.plugin(connector)
         if isinstance(answer, list):
             return invalid(*(JobProblem(property=p, message="is wrong") for p in answer))

@@ -55,9 +55,15 @@ class OperatorProcess:
     """
 
     def __init__(
-        self, key: Key, server: FakeApiServer, topic: FakeStatusTopic, settings: Settings, hmac_key: bytes,
-        permission: Callable[[], Permission | None], clock: Callable[[], float],
-    ) -> None:  # fmt: skip
+        self,
+        key: Key,
+        server: FakeApiServer,
+        topic: FakeStatusTopic,
+        settings: Settings,
+        hmac_key: bytes,
+        permission: Callable[[], Permission | None],
+        clock: Callable[[], float],
+    ) -> None:
         self._key, self._server, self._topic, self._settings = key, server, topic, settings
         self._reconciler = _Recorder()
         self._connectors = ConnectorIndex(settings.worker)
@@ -65,9 +71,18 @@ class OperatorProcess:
         kube, slots = Kube(server), JobSlots(settings.limits.job_pods)
         slots.adopt(gather.living_job_pods(kube, settings, clock()))
         self._context = Context(
-            kube=kube, status=topic, connectors=self._connectors, settings=settings, hmac_key=hmac_key, run=_run,
-            metrics=Metrics(), job_slots=slots, rollout=self._limiter, release=release_hash(settings), clock=clock,
-        )  # fmt: skip
+            kube=kube,
+            status=topic,
+            connectors=self._connectors,
+            settings=settings,
+            hmac_key=hmac_key,
+            run=_run,
+            metrics=Metrics(),
+            job_slots=slots,
+            rollout=self._limiter,
+            release=release_hash(settings),
+            clock=clock,
+        )
         if (document := server.get(CONNECTOR, *key)) is not None:
             progress = progress_of_status(document, self._context.release, clock(), settings.rollout)
             self._limiter.load([(key, progress)])
@@ -125,8 +140,12 @@ class OperatorProcess:
         else:
             index.seen(self._key, document)
         if rival is not None and document is not None:
-            metadata = {"name": rival.name, "namespace": rival.namespace, "uid": "rival",
-                        "creationTimestamp": "2020-01-01T00:00:00Z"}  # fmt: skip
+            metadata = {
+                "name": rival.name,
+                "namespace": rival.namespace,
+                "uid": "rival",
+                "creationTimestamp": "2020-01-01T00:00:00Z",
+            }
             index.seen(rival, {"metadata": metadata, "spec": {"connectName": Connector.draft(document).connect_name}})
         count = 0 if slot else self._settings.limits.job_pods
         self._context.job_slots.living(_BUSY, frozenset(f"{_BUSY}-{n}" for n in range(count)))
@@ -140,9 +159,14 @@ class _Recorder(Reconciler):
         self.decisions: list[Decision] = []
 
     def _keep_count(
-        self, key: Key, observed: Observation, decision: Decision, applied: Applied, context: Context,
+        self,
+        key: Key,
+        observed: Observation,
+        decision: Decision,
+        applied: Applied,
+        context: Context,
         cached: CachedConnector,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.decisions.append(decision)
         super()._keep_count(key, observed, decision, applied, context, cached)
 
@@ -178,5 +202,13 @@ def _together(decisions: list[Decision]) -> Decision:
 
 def does_anything(decision: Decision) -> bool:
     """Whether a decision changes anything but the status."""
-    return bool(decision.save or decision.delete or decision.create or decision.finalizer is not None
-                or decision.tell or decision.forget or decision.drop or decision.publish)  # fmt: skip
+    return bool(
+        decision.save
+        or decision.delete
+        or decision.create
+        or decision.finalizer is not None
+        or decision.tell
+        or decision.forget
+        or decision.drop
+        or decision.publish
+    )

@@ -20,11 +20,18 @@ def tasks_of(count: int, **config: str) -> PlanAnswer:
         class_name="FileStreamSource",
         version="1.4.2",
         tasks=tuple(
-            TaskSpec(connector="shop.orders-in", task=n, tasks=count, kind="source", config={**config, "part": str(n)},
-                     plugins={"connector": reference}, worker={})
+            TaskSpec(
+                connector="shop.orders-in",
+                task=n,
+                tasks=count,
+                kind="source",
+                config={**config, "part": str(n)},
+                plugins={"connector": reference},
+                worker={},
+            )
             for n in range(count)
         ),
-    )  # fmt: skip
+    )
 
 
 def good(connector: Connector) -> JobAnswer | list[str]:

@@ -62,8 +62,16 @@ class ClusterWithTasks(Cluster):
         """A task reports that it is as it was asked to be, and writes its state."""
         report = self._report_of(pod, self.connect_name, self.control, **more)
         self.topic.put(report_key(report.connector, report.task), report.to_value())
-        self.topic.put(*task_status(report.connector, report.task, State(report.state), worker_id=pod.name,
-                                    generation=report.standing.generation, version="1.4.2"))  # fmt: skip
+        self.topic.put(
+            *task_status(
+                report.connector,
+                report.task,
+                State(report.state),
+                worker_id=pod.name,
+                generation=report.standing.generation,
+                version="1.4.2",
+            )
+        )
 
     def prepare(self, owner: str | None = None) -> Standing:
         """A job pod prepares, in time or late; `owner` None: of this Connector."""
@@ -75,8 +83,13 @@ class ClusterWithTasks(Cluster):
 
     def claim(self, *, uid: str = UID) -> None:
         """A claim of the Connect name stands in Kafka."""
-        claim = Claim(connector_uid=uid, namespace=KEY.namespace, name=KEY.name, created=timestamp(self.now),
-                      operator=self._release.operator)  # fmt: skip
+        claim = Claim(
+            connector_uid=uid,
+            namespace=KEY.namespace,
+            name=KEY.name,
+            created=timestamp(self.now),
+            operator=self._release.operator,
+        )
         self.topic.put(claim_key(self.connect_name), claim.to_value())
 
     def is_superseded(self, pod: TaskPod) -> bool:
@@ -104,8 +117,16 @@ class ClusterWithTasks(Cluster):
         if control is not None and control.generation > pod.generation:
             state, acted = control.state, control.generation
         values: dict[str, Any] = {
-            "connector": connect_name, "connector_uid": UID, "pod_uid": pod.uid, "task": pod.task,
-            "standing": self.identity(pod.name).standing, "incarnation": pod.incarnation, "state": state.upper(),
-            "acted": acted, "since": int(self.now * 1000), "versions": {"connector": "1.4.2"}, **more,
-        }  # fmt: skip
+            "connector": connect_name,
+            "connector_uid": UID,
+            "pod_uid": pod.uid,
+            "task": pod.task,
+            "standing": self.identity(pod.name).standing,
+            "incarnation": pod.incarnation,
+            "state": state.upper(),
+            "acted": acted,
+            "since": int(self.now * 1000),
+            "versions": {"connector": "1.4.2"},
+            **more,
+        }
         return Report(**values)

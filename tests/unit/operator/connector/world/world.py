@@ -62,11 +62,18 @@ class World(ClusterWithJobs):
     """
 
     def __init__(
-        self, spec: dict[str, Any] | None = None, *, plugin: Plugin = good, annotations: dict[str, str] | None = None,
-        secrets: Mapping[str, Mapping[str, str]] | None = None, values: dict[str, Any] | None = None,
-        permission: Permission | None = None, finalizer: bool = False, now: float = 1_800_000_000.0,
+        self,
+        spec: dict[str, Any] | None = None,
+        *,
+        plugin: Plugin = good,
+        annotations: dict[str, str] | None = None,
+        secrets: Mapping[str, Mapping[str, str]] | None = None,
+        values: dict[str, Any] | None = None,
+        permission: Permission | None = None,
+        finalizer: bool = False,
+        now: float = 1_800_000_000.0,
         secrets_dir: Path | str = SECRETS_DIR,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.spec: dict[str, Any] = {**(spec or {})}
         self.template = ""
         self.values = values or {}
@@ -105,10 +112,15 @@ class World(ClusterWithJobs):
     @property
     def settings(self) -> Settings:
         """Of the release: `values` over the usual ones."""
-        return Settings.of({
-            "release": {"name": "penstock", "namespace": "penstock-system"},
-            "worker": {"bootstrap.servers": "kafka:9092"}, "images": {"runtime": "runtime:1"}, **self.values,
-        }, self._secrets_dir)  # fmt: skip
+        return Settings.of(
+            {
+                "release": {"name": "penstock", "namespace": "penstock-system"},
+                "worker": {"bootstrap.servers": "kafka:9092"},
+                "images": {"runtime": "runtime:1"},
+                **self.values,
+            },
+            self._secrets_dir,
+        )
 
     def reconcile(self) -> Decision:
         """Let the operator reconcile the Connector once.
@@ -196,8 +208,14 @@ class World(ClusterWithJobs):
         labels = names.labels(
             operator=self.settings.release.label, connector=KEY.name, uid="earlier", role="task", task=0
         )
-        self.server.add({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": []},
-                         "metadata": {"name": name, "namespace": KEY.namespace, "labels": labels}})  # fmt: skip
+        self.server.add(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "spec": {"containers": []},
+                "metadata": {"name": name, "namespace": KEY.namespace, "labels": labels},
+            }
+        )
 
     # What the operator writes
 

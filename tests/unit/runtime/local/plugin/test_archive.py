@@ -134,8 +134,17 @@ def test_a_repository_with_its_registry_is_taken(folder: Path, out: Path, reposi
 
 @pytest.mark.parametrize(
     "repository",
-    ["", "ticker", "team/ticker", "a.example/Ticker", f"{NAME}:1", f"{NAME}@sha256:{'0' * 64}", f"{NAME}/", f"{NAME}\n"],
-)  # fmt: skip
+    [
+        "",
+        "ticker",
+        "team/ticker",
+        "a.example/Ticker",
+        f"{NAME}:1",
+        f"{NAME}@sha256:{'0' * 64}",
+        f"{NAME}/",
+        f"{NAME}\n",
+    ],
+)
 def test_what_is_no_repository_with_its_registry_is_refused(folder: Path, out: Path, repository: str) -> None:
     with pytest.raises(ConfigError, match=r"is no repository of images: write <registry>/<name>"):
         write_image(folder, repository, out)

@@ -102,8 +102,10 @@ def test_a_link_within_the_folder_is_kept_and_leads_to_the_same_file_in_the_imag
     (folder / "ticker" / "around.py").symlink_to("../../plugin/ticker/__init__.py")
     image = image_of(folder)
     assert [name for name, m in image.members().items() if m.issym()] == [
-        "plugin/latest", "plugin/ticker/absolute.py", "plugin/ticker/around.py",
-    ]  # fmt: skip
+        "plugin/latest",
+        "plugin/ticker/absolute.py",
+        "plugin/ticker/around.py",
+    ]
     unpacked = image.unpack(tmp_path / "mounted") / "plugin"
     for name in ("latest/__init__.py", "ticker/absolute.py", "ticker/around.py"):
         assert (unpacked / name).resolve() == (unpacked / "ticker" / "__init__.py").resolve()

@@ -36,8 +36,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Image]:
 def penstock(plugins: Path, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "penstock_runtime.cli", *map(str, arguments)],
-        capture_output=True, text=True, env={"PYTHONPATH": str(plugins), "PATH": "/usr/bin:/bin"}, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(plugins), "PATH": "/usr/bin:/bin"},
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -91,6 +94,9 @@ def test_the_tests_of_the_plugin_pass(version: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLE / version), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLE / version / "tests"],
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -49,8 +49,11 @@ def test_the_command_line_leads_there(tmp_path: Path) -> None:
     file = manifest(tmp_path, {"topic": "t", "file": "f", **HOIST})
     done = subprocess.run(
         [sys.executable, "-m", "penstock_runtime.cli", "transform", str(file), "--output", "json"],
-        input='{"a": 1}\nnonsense\n', capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        input='{"a": 1}\nnonsense\n',
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     assert [line["outcome"] for line in lines(done.stdout)] == ["changed", "failed"]
     assert done.stderr == ""
@@ -69,20 +72,42 @@ def test_its_help_says_what_records_are() -> None:
 
 def test_each_stage_is_a_line_of_json(tmp_path: Path) -> None:
     config = chain(
-        "MaskField$Value", "RegexRouter", "Cast$Value",
-        t1_fields="card", t2_regex="(.*)", t2_replacement="eu-$1", t2_predicate="p", t2_negate="true",
-        t3_spec="id:int8", p_type="HasHeaderKey", p_name="test",
-    )  # fmt: skip
+        "MaskField$Value",
+        "RegexRouter",
+        "Cast$Value",
+        t1_fields="card",
+        t2_regex="(.*)",
+        t2_replacement="eu-$1",
+        t2_predicate="p",
+        t2_negate="true",
+        t3_spec="id:int8",
+        p_type="HasHeaderKey",
+        p_name="test",
+    )
     file = manifest(tmp_path, {"topic": "t", **config, "predicates": "p"})
     code, printed = tried(file, '{"value": {"id": 7, "card": "4111"}}', as_json=True)
     first, second, third = lines(printed)
     assert code == 0
     assert first == {
-        "record": 1, "place": "line 1", "alias": "t1", "class": "org.apache.kafka.connect.transforms.MaskField$Value",
-        "predicate": None, "outcome": "changed", "changed": ["value"], "error": None,
-        "result": {"topic": "t", "partition": None, "timestamp": None, "key": None, "keySchema": None,
-                   "value": {"id": 7, "card": ""}, "valueSchema": None, "headers": []},
-    }  # fmt: skip
+        "record": 1,
+        "place": "line 1",
+        "alias": "t1",
+        "class": "org.apache.kafka.connect.transforms.MaskField$Value",
+        "predicate": None,
+        "outcome": "changed",
+        "changed": ["value"],
+        "error": None,
+        "result": {
+            "topic": "t",
+            "partition": None,
+            "timestamp": None,
+            "key": None,
+            "keySchema": None,
+            "value": {"id": 7, "card": ""},
+            "valueSchema": None,
+            "headers": [],
+        },
+    }
     assert second["predicate"] == {"alias": "p", "negate": True, "held": False}
     assert (second["outcome"], second["changed"], second["result"]["topic"]) == ("changed", ["topic"], "eu-t")
     assert (third["outcome"], third["changed"]) == ("changed", ["value"])  # the number is the same, its type is not
@@ -156,8 +181,9 @@ def test_variables_of_the_chain_need_one(tmp_path: Path) -> None:
 def test_a_secret_is_not_printed(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "word").write_text("sesame")
-    config = chain("InsertField$Value", "Cast$Value", t1_static_field="f", t1_static_value="${secret:shop:word}",
-                   t2_spec="f:int32")  # fmt: skip
+    config = chain(
+        "InsertField$Value", "Cast$Value", t1_static_field="f", t1_static_value="${secret:shop:word}", t2_spec="f:int32"
+    )
     for as_json in (False, True):
         code, printed = tried(manifest(tmp_path, config), "{}", secrets=tmp_path, as_json=as_json)
         assert code == 1

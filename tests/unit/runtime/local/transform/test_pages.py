@@ -40,8 +40,10 @@ def shown(record: Record, given: Mapping[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_an_example_comes_out_as_its_page_says(plugin: str, example: Mapping[str, Any]) -> None:
-    config = {name: str(text).lower() if isinstance(text, bool) else str(text)
-              for name, text in yaml.safe_load(example["config"]).items()}  # fmt: skip
+    config = {
+        name: str(text).lower() if isinstance(text, bool) else str(text)
+        for name, text in yaml.safe_load(example["config"]).items()
+    }
     assert plugin in {text.partition("$")[0] for text in config.values()}, "an example of another plugin"
     cls = "FileStreamSink" if example.get("sink") else "FileStreamSource"
     resource = Connector.read({"metadata": {"name": "c"}, "spec": {"class": cls, "config": config}})
@@ -63,9 +65,11 @@ def test_an_example_comes_out_as_its_page_says(plugin: str, example: Mapping[str
 
 
 def test_every_transform_and_predicate_has_examples_and_no_other_has() -> None:
-    found = {ref.alias for ref in Plugins.installed().every()
-             if isinstance(ref, PluginRef) and issubclass(ref.cls, (Transform, Predicate))
-             and ref.distribution == "penstock"}  # fmt: skip
+    found = {
+        ref.alias
+        for ref in Plugins.installed().every()
+        if isinstance(ref, PluginRef) and issubclass(ref.cls, (Transform, Predicate)) and ref.distribution == "penstock"
+    }
     assert EXAMPLES.keys() == found
     assert all(about["notes"] and about["examples"] for about in EXAMPLES.values())
 
@@ -73,6 +77,8 @@ def test_every_transform_and_predicate_has_examples_and_no_other_has() -> None:
 def test_the_pages_are_what_the_generator_writes() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "generate-transform-docs"), "--check"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")

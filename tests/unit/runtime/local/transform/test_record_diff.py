@@ -53,14 +53,17 @@ def test_a_new_field_is_told_with_its_type_and_once() -> None:
     [
         (INT64, STRING, "~ schema of value  int64 -> string"),
         (struct({"a": INT64}), struct({"a": INT32}), "~ schema of value.a  int64 -> int32"),
-        (struct({"a": INT64}), struct({"a": INT64}, name="N", version=2),
-         "~ schema of value  required -> required (name N, version 2)"),
+        (
+            struct({"a": INT64}),
+            struct({"a": INT64}, name="N", version=2),
+            "~ schema of value  required -> required (name N, version 2)",
+        ),
         (struct({"a": INT64}).as_optional(), struct({"a": INT64}), "~ schema of value  optional -> required"),
         (struct({"a": INT64}), struct({"b": INT64}), "- schema of value.a"),
         (struct({"a": INT64, "b": INT64}), struct({"b": INT64, "a": INT64}), "~ schema of value  {"),
         (None, INT64, "~ schema of value  none -> int64"),
     ],
-)  # fmt: skip
+)
 def test_schemas_are_compared_field_by_field(before: Schema | None, after: Schema | None, expected: str) -> None:
     old, new = record(None, before), record(None, after)
     assert changes(old, new)[0].startswith(expected)

@@ -92,8 +92,16 @@ def test_a_mistyped_part_is_refused_with_what_was_meant() -> None:
 
 
 def test_a_key_or_value_in_an_envelope_has_its_schema() -> None:
-    found = only({"key": STRING_HI, "value": {"schema": {"type": "struct", "optional": False, "fields": [
-        {"field": "n", "type": "int32"}]}, "payload": {"n": 1}}, "headers": {"h": STRING_HI}})  # fmt: skip
+    found = only(
+        {
+            "key": STRING_HI,
+            "value": {
+                "schema": {"type": "struct", "optional": False, "fields": [{"field": "n", "type": "int32"}]},
+                "payload": {"n": 1},
+            },
+            "headers": {"h": STRING_HI},
+        }
+    )
     assert (found.key_schema, found.value_schema) == (STRING, struct({"n": INT32}))
     assert found.headers == (Header("h", "hi", STRING),)
     assert only(STRING_HI).value_schema == STRING
