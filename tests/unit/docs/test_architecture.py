@@ -1,4 +1,4 @@
-"""docs/architecture.md and docs/glossary.md name modules and folders that exist, and the rooms stay small."""
+"""Architecture, glossary and decisions name modules and folders that exist, and the rooms stay small."""
 
 import re
 from collections import Counter
@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("operator", "runtime")
+DECISIONS = sorted(f"decisions/{path.name}" for path in (ROOT / "docs" / "decisions").glob("0*.md"))
 SMALLER_ROOMS = (
     "operator/penstock_operator",
     "operator/penstock_operator/connector",
@@ -27,10 +28,14 @@ def modules_named_in(page: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["architecture.md", "glossary.md"])
+def test_the_page_leads_to_modules(page: str) -> None:
+    assert len(modules_named_in(page)) > 10
+
+
+@pytest.mark.parametrize("page", ["architecture.md", "glossary.md", *DECISIONS])
 def test_each_module_that_the_page_names_exists(page: str) -> None:
     named = modules_named_in(page)
-    assert len(named) > 10
-    files = {path.name for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    files = {path.name for package in (*PACKAGES, "tests") for path in (ROOT / package).rglob("*.py")}
     missing = [
         name
         for name in named
