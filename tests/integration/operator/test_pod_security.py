@@ -48,7 +48,7 @@ def test_every_control_is_refused_here_exactly_where_kubernetes_refuses_it(api: 
     )
     settings, differ = _settings(level), []
     answer = tasks_of(1)
-    plan = Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks)
+    plan = Plan.of("asked", Shape.of(settings, ()), answer, (), "")
     for control in CONTROLS:
         connector = _connector(control.template, name)
         maker = PodManifests(connector, settings, Shape.of(settings, ()))

@@ -145,8 +145,9 @@ def test_every_field_of_the_pod_template_changes_the_pod(name: str) -> None:
         made = connector({"template": template})
         assert refusals(made, settings) == ()
         answer = tasks_of(1)
-        plan = Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks)
-        manifests = PodManifests(made, settings, Shape.of(settings, ()))
+        shape = Shape.of(settings, ())
+        plan = Plan.of("asked", shape, answer, (), "")
+        manifests = PodManifests(made, settings, shape)
         return manifests.task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
 
     assert pod({name: value}) != pod({})

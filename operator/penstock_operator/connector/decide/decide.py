@@ -11,7 +11,6 @@ from typing import Final
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide.adoption import adopt_and_run, rollout_progress
 from penstock_operator.connector.decide.config_check import known_config
-from penstock_operator.connector.decide.earlier_release import taken_over
 from penstock_operator.connector.decide.held_template import (
     hashes_of_present_pods,
     is_template_refused,
@@ -103,7 +102,6 @@ def _outcomes(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcom
 
 
 def _running(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
-    observed, earlier_plan = taken_over(observed, pod_hash)
     memory = without_lost_preparation(observed)
     annotations = observed.connector.metadata.annotations
     restarts = restart_requests(annotations, memory, running=True, tasks=memory.tasks, now=observed.now)
@@ -114,8 +112,6 @@ def _running(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome
     planning = plan_tasks(observed)
     tasks = adopt_and_run(observed, pod_hash, restarts, planning)
     outcomes = [planning, tasks, rollout_progress(observed, pod_hash, tasks)]
-    if earlier_plan is not None:
-        outcomes.insert(0, planning.then(save=(earlier_plan,)))
     if restarts.all:  # the next run asks for another plan: no pod is created for this one
         outcomes = [replace(o, create=()) for o in outcomes]
     outcomes[-1] = _with_policy_problem(observed, outcomes[-1])

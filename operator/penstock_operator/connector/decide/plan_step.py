@@ -24,11 +24,6 @@ from penstock_operator.reasons import Reason
 
 __all__ = ["plan_tasks"]
 
-_POLICY_FIELD: Final = "spec.topicCreationPolicy"
-_NO_POLICIES: Final = "policies are not applied"
-"""What runtimes of earlier releases say of that field."""
-_UNREAD: Final = "not a job that this runtime reads"
-"""What runtimes of earlier releases say of a request with mounts."""
 _MISSING_AGAIN: Final = 60.0
 """Seconds until a missing policy or PluginVersion is looked for again, should the event of its coming be lost."""
 _UNWATCHED_AGAIN: Final = 60.0
@@ -136,18 +131,10 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
     has_tasks = any(p.lives(observed.now, observed.node_timeout) for p in observed.task_pods)
     step = job_step.step(JobObservation.of(observed, Action.PLAN, observed.due))
     memory, answer = replace(observed.memory, job=step.memory), step.answer
-    if answer is None and observed.plugin.mounts and _UNREAD in step.message:
-        told = (
-            f"spec.class: the runtime image {observed.shape.image} is too old to run the plugin of the PluginVersion "
-            f"{observed.plugin.mounts[0].name}; use the image of this release (Helm: images.runtime)"
-        )
-        return _refused(observed, replace(memory, refused=observed.due, refusal=(told,)), [told], delete=step.delete)
     if answer is None:
         return _job_under_way(observed, memory, step, has_tasks=has_tasks)
     if answer.outcome is Outcome.INVALID or answer.plan is None:
         problems = tuple(map(str, answer.problems)) or (answer.message or "the plugin refuses it",)
-        if any(p.property == _POLICY_FIELD and _NO_POLICIES in p.message for p in answer.problems):
-            problems = (*problems, f"the runtime image {observed.shape.image} is too old to apply policies")
         name = trimmed(observed.connector.spec.class_name)
         is_of_runtime = not observed.plugin.mounts and not is_built_in_connector(name)
         if is_of_runtime and any(p.property == "spec.class" for p in answer.problems):

@@ -171,5 +171,5 @@ class Observation:
 
     def split(self) -> Plan | None:
         """A stored plan of the tasks that are asked for, whose pods could start with what is asked for now."""
-        fits = (p for p in reversed(self.plans) if p.inputs_hash == self.inputs_hash and p.shape is not None)
-        return next((p for p in fits if p.shape is not None and p.shape.proved == self.shape.proved), None)
+        fits = (p for p in reversed(self.plans) if p.inputs_hash == self.inputs_hash)
+        return next((p for p in fits if p.shape.proved == self.shape.proved), None)

@@ -11,9 +11,7 @@ from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_operator import names
 from penstock_operator.connector.model.plans import (
     Plan,
-    PluginRequest,
     Shape,
-    digests_of,
     mounts_json,
     policy_json,
     stamped,
@@ -36,14 +34,13 @@ def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
         "warnings": list(plan.warnings),
         "secrets": plan.secrets,
         "asked": plan.inputs_hash,
-        "shape": None if plan.shape is None else plan.shape.to_json(),
+        "shape": plan.shape.to_json(),
         "restarted": plan.restarted,
         "digests": list(plan.digests),
-        "answersHealth": plan.answers_health,
         "earlierKinds": list(plan.earlier_kinds),
         **({} if plan.policy is None else {"policy": policy_json(plan.policy)}),
         **({} if not plan.mounts else {"mounts": mounts_json(plan.mounts)}),
-        **({} if plan.plugin_request is None else {"pluginRequest": list(plan.plugin_request)}),
+        "pluginRequest": list(plan.plugin_request),
     }
     data = {f"task-{n}.json": spec.to_json() for n, spec in enumerate(plan.tasks)}
     return {
@@ -65,36 +62,36 @@ def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
     data = config_map.get("data") or {}
     try:
         header = json.loads(data[_PLAN_KEY])
-        parts = [header.get("shape"), *([header["policy"]] if "policy" in header else [])]
+        parts = [header["shape"], *([header["policy"]] if "policy" in header else [])]
         parts += [{"mounts": header["mounts"]}] if "mounts" in header else []
-        if parts != [None] and header["hash"] != names.digest(header["asked"], *parts):
+        if header["hash"] != names.digest(header["asked"], *parts):
             return None
         policy = TopicPolicy.model_validate(header["policy"]) if "policy" in header else None
         tasks = tuple(TaskSpec.from_json(data[f"task-{n}.json"]) for n in range(header["tasks"]))
         mounts = tuple(map(PluginMount.model_validate, header.get("mounts") or ()))
         if stamped(tasks, policy, mounts) != tasks:
             return None
-        shape = header.get("shape")
-        digests = tuple(header.get("digests") or ())
+        digests = tuple(map(str, header["digests"]))
+        if len(digests) != len(tasks):
+            return None
+        class_name, version = header["pluginRequest"]
         return Plan(
-            header["hash"],
-            header["kind"],
-            header["class"],
-            header["version"],
-            tasks,
-            tuple(header["warnings"]),
-            header["secrets"],
-            instant(config_map["metadata"].get("creationTimestamp")) or 0.0,
-            # An earlier release named plans by what is `inputs_hash` now, and kept neither a shape nor digests.
-            header.get("asked") or header["hash"],
-            None if shape is None else Shape.from_json(shape),
-            header.get("restarted", ""),
-            digests if len(digests) == len(tasks) else digests_of(tasks),
-            header.get("answersHealth") is True,
-            tuple(header.get("earlierKinds") or ()),
-            policy,
-            mounts,
-            _plugin_request(header.get("pluginRequest")),
+            hash=header["hash"],
+            kind=header["kind"],
+            class_name=header["class"],
+            version=header["version"],
+            tasks=tasks,
+            shape=Shape.from_json(header["shape"]),
+            digests=digests,
+            inputs_hash=header["asked"],
+            warnings=tuple(header["warnings"]),
+            secrets=header["secrets"],
+            created=instant(config_map["metadata"].get("creationTimestamp")) or 0.0,
+            restarted=header["restarted"],
+            earlier_kinds=tuple(header["earlierKinds"]),
+            policy=policy,
+            mounts=mounts,
+            plugin_request=(str(class_name), None if version is None else str(version)),
         )
     except (
         KeyError,
@@ -105,10 +102,3 @@ def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
         ConfigError,
     ):  # not written by this operator
         return None
-
-
-def _plugin_request(kept: Any) -> PluginRequest | None:
-    if kept is None:
-        return None
-    class_name, version = kept
-    return str(class_name), None if version is None else str(version)

@@ -92,9 +92,7 @@ def is_own_change(before: str, now: str) -> bool:
     Secrets that were hashed with two keys of the release, or only once, cannot be compared: the difference then counts as
     one of the release.
     """
-    (spec, parted, secrets), (spec_now, _, secrets_now) = before.partition(":"), now.partition(":")
-    if before and not parted:  # one hash of all, by an earlier operator: its parts cannot be compared
-        return False
+    (spec, _, secrets), (spec_now, _, secrets_now) = before.partition(":"), now.partition(":")
     if spec != spec_now or secrets == secrets_now:
         return spec != spec_now
     if _UNSEEN in (secrets, secrets_now):

@@ -105,7 +105,7 @@ class Shape:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A validated configuration, split into tasks, and the shape of their pods.
 
@@ -117,14 +117,13 @@ class Plan:
         secrets: the hash of the secrets with which it was made, where a change of them restarts the tasks.
         created: seconds since 1970; 0: not stored yet.
         inputs_hash: of what its tasks were split from (`plan_hashes.inputs_hash`).
-        shape: of its tasks' pods; None: an earlier release kept it, which did not write that down.
+        shape: of its tasks' pods.
         restarted: the last token that restarted the connector when it was made.
         digests: of the task specs' texts, as they were when it was made: a later release may write them otherwise.
         policy: the effective topic policy; the specs of a source's tasks hold it.
         mounts: the images of PluginVersions in its pods, the connector's first; the specs of all tasks hold them.
-        plugin_request: what they were chosen by; None: it is of an early release, which chose none.
+        plugin_request: what they were chosen by.
         earlier_kinds: other kinds of which this Connector was before, whose offsets are kept under its name.
-        answers_health: whether the runtime that made it answers for its tasks' health; an earlier release's does not.
     """
 
     hash: str
@@ -132,18 +131,17 @@ class Plan:
     class_name: str
     version: str
     tasks: tuple[TaskSpec, ...]
+    shape: Shape
+    digests: tuple[str, ...]
+    inputs_hash: str = ""
     warnings: tuple[str, ...] = ()
     secrets: str = ""
     created: float = 0.0
-    inputs_hash: str = ""
-    shape: Shape | None = None
     restarted: str = ""
-    digests: tuple[str, ...] = ()
-    answers_health: bool = False
     earlier_kinds: tuple[str, ...] = ()
     policy: TopicPolicy | None = None
     mounts: tuple[PluginMount, ...] = ()
-    plugin_request: PluginRequest | None = None
+    plugin_request: PluginRequest = ("", None)
 
     @classmethod
     def of(
@@ -157,7 +155,7 @@ class Plan:
         last: "Plan | None" = None,
         policy: TopicPolicy | None = None,
         mounts: tuple[PluginMount, ...] = (),
-        plugin_request: PluginRequest | None = None,
+        plugin_request: PluginRequest = ("", None),
     ) -> "Plan":
         """The plan in the answer of a job pod that had this shape and these mounts; `last` is the plan before it.
 
@@ -166,18 +164,17 @@ class Plan:
         before = () if last is None else (*last.earlier_kinds, last.kind)
         tasks = stamped(answer.tasks, policy, mounts)
         return cls(
-            plan_hash(inputs_hash, shape, policy, mounts),
-            answer.kind,
-            answer.class_name,
-            answer.version,
-            tasks,
-            warnings,
-            secrets or "",
-            inputs_hash=inputs_hash,
+            hash=plan_hash(inputs_hash, shape, policy, mounts),
+            kind=answer.kind,
+            class_name=answer.class_name,
+            version=answer.version,
+            tasks=tasks,
             shape=shape,
-            restarted=restarted,
             digests=digests_of(tasks),
-            answers_health=answer.answers_health,
+            inputs_hash=inputs_hash,
+            warnings=warnings,
+            secrets=secrets or "",
+            restarted=restarted,
             earlier_kinds=tuple(sorted({*before} - {answer.kind})),
             policy=policy,
             mounts=mounts,
@@ -196,10 +193,6 @@ class Plan:
             digests=self.digests if tasks == self.tasks else digests_of(tasks),
             created=0.0,
         )
-
-    def digest(self, task: int) -> str:
-        """The digest of a task's spec."""
-        return self.digests[task] if self.digests else digests_of(self.tasks[task : task + 1])[0]
 
     def fence(self, connect_name: str) -> str:
         """Equal for plans whose tasks may replace each other one by one, without fencing all of them first."""

@@ -1,7 +1,7 @@
 """Looks up everything that a decision rests on: the Connector, its pods, plans and Secrets, its records in Kafka."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from penstock_operator.connector.model.observation import ActiveTopic, Observati
 from penstock_operator.connector.model.offsets_list_map import ListMap
 from penstock_operator.connector.model.offsets_requests import OFFSETS_ACTIONS, asks_for_list, offsets_requests
 from penstock_operator.connector.model.persisted_state import Memory
-from penstock_operator.connector.model.plans import Plan, Shape, plan_hash
+from penstock_operator.connector.model.plans import Shape, plan_hash
 from penstock_operator.connector.model.pod_status import JobPod, Phase, TaskPod, pod_of
 from penstock_operator.connector.model.refused_pods import present
 from penstock_operator.connector.observe.connector_cache import CachedConnector
@@ -88,7 +88,7 @@ async def observe(
     by_name = await _secrets(context, key, references) if reads_secrets else None
     every_secret = secrets.examine(references, by_name, context.hmac_key)
     last_map = await readable_maps(maps, (memory.plan,), own.uid or "", key, context, cached)
-    last = next((p for p in await _plans(context, key, connector, last_map, cache) if p.hash == memory.plan), None)
+    last = next((p for p in await plans_of(context, key, last_map, cache) if p.hash == memory.plan), None)
     plugin = plugin_version.known_resolution(connector, last, memory.restarted)
     if plugin is None:  # not in the loop's thread: there may be many, and each is checked
         plugin = await context.run(plugin_version.resolve, connector, await _plugin_versions(context, key), last)
@@ -124,7 +124,7 @@ async def observe(
         deleting=instant(document["metadata"].get("deletionTimestamp")),
         finalizer=names.FINALIZER in (document["metadata"].get("finalizers") or ()),
         namespace_ends=cached.namespace_ends,
-        plans=await _plans(context, key, connector, stored_maps, cache),
+        plans=await plans_of(context, key, stored_maps, cache),
         task_pods=tuple(p for p in mine if isinstance(p, TaskPod)),
         job_pods=tuple(p for p in jobs if p.action not in OFFSETS_ACTIONS),
         offsets_pods=tuple(p for p in jobs if p.action in OFFSETS_ACTIONS),
@@ -206,18 +206,6 @@ async def _secrets(
         name: await context.run(context.kube.get, SECRET, key.namespace, name)
         for name in sorted({r.name for r in references})
     }
-
-
-async def _plans(
-    context: Context, key: Key, connector: Connector, maps: Sequence[Mapping[str, Any]], cache: PlanCache
-) -> tuple[Plan, ...]:
-    """The plans in these ConfigMaps.
-
-    A plan without a shape is of an early release, of which no hash is checked. That release refused Connectors with a
-    policy, so such a plan of one is a forgery, which would loosen the policy's limits.
-    """
-    found = await plans_of(context, key, maps, cache)
-    return found if connector.spec.topic_creation_policy is None else tuple(p for p in found if p.shape is not None)
 
 
 async def _policy(context: Context, key: Key, connector: Connector) -> dict[str, Any] | None:

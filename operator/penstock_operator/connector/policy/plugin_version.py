@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from penstock_java.property_text import trimmed
-from penstock_model.connect.plugin_names import CONNECTOR_ENDING, aliases, is_built_in_connector
-from penstock_model.connect.versions import VersionRange
+from penstock_model.connect.plugin_names import is_built_in_connector
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.plugin_resolution import class_names, mount_of, offered, resolve_connector
 from penstock_operator.connector.model.plans import Plan, PluginRequest
@@ -30,11 +29,8 @@ def known_resolution(connector: Connector, last: Plan | None, restarted: str) ->
         last: the plan that its tasks are made from.
         restarted: the last token that asked for a restart of the connector.
     """
-    if last is not None and last.restarted == restarted:
-        if last.plugin_request == plugin_request(connector):
-            return PluginResolution(last.mounts)
-        if last.plugin_request is None and _could_be(connector, last):
-            return OWN_PLUGIN
+    if last is not None and last.restarted == restarted and last.plugin_request == plugin_request(connector):
+        return PluginResolution(last.mounts)
     return OWN_PLUGIN if is_built_in_connector(trimmed(connector.spec.class_name)) else None
 
 
@@ -51,9 +47,7 @@ def resolve(connector: Connector, found: Iterable[Mapping[str, Any]], last: Plan
     resolved = resolve_connector(name, connector.spec.version, offers)
     if resolved.offer is not None:
         return PluginResolution((mount_of(resolved.offer, 0),))
-    kept = (
-        last.mounts if last is not None and last.plugin_request is not None and last.plugin_request[0] == name else ()
-    )
+    kept = last.mounts if last is not None and last.plugin_request[0] == name else ()
     if resolved.problems:
         return PluginResolution(kept, tuple(map(str, resolved.problems)), resolved.is_missing)
     if kept:  # not the runtime's own plugin of that name, which nobody asked for
@@ -63,14 +57,3 @@ def resolve(connector: Connector, found: Iterable[Mapping[str, Any]], last: Plan
         )
         return PluginResolution(kept, (told,), is_missing=True)
     return OWN_PLUGIN
-
-
-def _could_be(connector: Connector, last: Plan) -> bool:
-    """Whether a plan of a release that resolved nothing is of the class and in the range that are asked for now."""
-    try:
-        wanted = VersionRange.requested(connector.spec.version)
-    except ValueError:
-        return False
-    name = trimmed(connector.spec.class_name)
-    is_of_class = last.class_name in aliases(name, (CONNECTOR_ENDING,), of_connector=True)
-    return is_of_class and (wanted is None or last.version in wanted)

@@ -7,10 +7,10 @@ from penstock_operator.connector.model.plans import Plan, Shape
 from penstock_operator.connector.policy.strategic_merge import merged
 from penstock_operator.names import digest
 
-__all__ = ["POD_HASH_FORM", "pod_hash"]
+__all__ = ["pod_hash"]
 
-POD_HASH_FORM: Final = "2."
-"""The beginning of each hash; hashes of an earlier release, of whole manifests, do not have it."""
+_FORM: Final = "2."
+"""The beginning of each hash: what is hashed, and how. Another form makes all pods outdated."""
 
 
 def pod_hash(plan: Plan, task: int, shape: Shape, template: Mapping[str, Any]) -> str:
@@ -27,6 +27,6 @@ def pod_hash(plan: Plan, task: int, shape: Shape, template: Mapping[str, Any]) -
     """
     fields = dict(template)
     resources = merged(shape.resources, fields.pop("resources", None) or {})
-    return POD_HASH_FORM + digest(
-        plan.digest(task), plan.secrets, shape.image, shape.secrets, resources, shape.contexts, fields
+    return _FORM + digest(
+        plan.digests[task], plan.secrets, shape.image, shape.secrets, resources, shape.contexts, fields
     )

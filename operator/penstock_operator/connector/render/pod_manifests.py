@@ -88,7 +88,7 @@ class PodManifests:
 
     def pod_hash(self, plan: Plan, task: int) -> str:
         """The `pod_hash` of a task's pod."""
-        return pod_hash(plan, task, plan.shape or self.shape, self.connector.spec.template)
+        return pod_hash(plan, task, plan.shape, self.connector.spec.template)
 
     def task(
         self,
@@ -171,8 +171,8 @@ class PodManifests:
         return {**whole, "spec": sharable(whole["spec"])}
 
     def shape_of(self, plan: Plan | None) -> Shape:
-        """The shape of the pods of a plan; where the plan has none, that of pods that are asked for now."""
-        return plan.shape if plan is not None and plan.shape is not None else self.shape
+        """The shape of the pods of a plan; without a plan, that of pods that are asked for now."""
+        return self.shape if plan is None else plan.shape
 
     def mounts_of(self, action: Action, plan: Plan | None) -> tuple[PluginMount, ...]:
         """The images that a job pod mounts: none for a list of offsets, which asks no plugin."""
@@ -230,8 +230,7 @@ class PodManifests:
         container = spec["containers"][0]
         container["volumeMounts"].insert(0, {"name": "plan", "mountPath": _folder(layout.TASK_FILE)})
         container["ports"] = [{"name": "metrics", "containerPort": layout.METRICS_PORT, "protocol": "TCP"}]
-        if plan.answers_health:
-            container |= _probes(ends=settings.task.liveness_probe)
+        container |= _probes(ends=settings.task.liveness_probe)
         container["env"] = [{"name": layout.LIFE_VARIABLE, "value": identity.to_json()}, *container["env"]]
         spec["terminationGracePeriodSeconds"] = settings.task.termination_grace_period_seconds
         spec["tolerations"] = self._lost_node()

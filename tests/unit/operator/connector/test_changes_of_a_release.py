@@ -8,7 +8,6 @@ import pytest
 from penstock_operator.connector.model.pod_status import JobPod, TaskPod
 from penstock_operator.rollout.progress import GRANTED, Permission, Phase, Progress, RolloutRestart
 
-from .world.earlier_release import leave_as_an_earlier_release
 from .world.world import World
 
 TAKEN = Permission(False, "RolloutQueued", "waits for its turn")
@@ -441,60 +440,6 @@ def test_a_connector_that_starts_for_the_first_time_waits_for_nobody() -> None:
     world = World(permission=TAKEN)
     world.settle()
     assert world.lives == ["orders-in-0-1"]
-
-
-def test_an_upgrade_of_the_operator_alone_restarts_nothing_and_plans_nothing() -> None:
-    world = running(tasksMax=2)
-    leave_as_an_earlier_release(world)
-    world.values = {"task": {"nodeLostSeconds": 60}}
-    world.permission = TAKEN
-    world.settle()
-    assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
-    assert world.condition("UpdatePending") == "absent"
-    assert len(world.requests) == 1
-    world.vanish("orders-in-0-1")
-    world.settle()
-    assert world.lives == ["orders-in-0-1", "orders-in-1-1", "orders-in-0-2"]
-    world.reconcile()
-    assert world.decide().delete == ()
-
-
-def test_an_upgrade_from_an_earlier_release_with_another_image_waits_for_its_turn_and_keeps_the_old_one_till_then() -> (
-    None
-):
-    world = running(tasksMax=2)
-    leave_as_an_earlier_release(world)
-    world.values = NEW_IMAGE
-    world.permission = TAKEN
-    world.settle()
-    assert world.lives == ["orders-in-0-1", "orders-in-1-1"]
-    assert world.condition("UpdatePending").startswith("True RolloutQueued")
-    world.vanish("orders-in-1-1")
-    world.settle()
-    assert images(world) == ["runtime:1", "runtime:1"]
-    world.change(config={"file": "/data/b", "topic": "orders"})
-    world.settle()
-    assert images(world) == ["runtime:2", "runtime:2"]
-
-
-def test_a_pod_that_an_earlier_release_was_about_to_replace_is_replaced() -> None:
-    world = running()
-    leave_as_an_earlier_release(world)
-    status = world.status
-    status["tasks"][0].update(state="Restarting", reason="SpecChanged")
-    world.status = status
-    world.settle()
-    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
-
-
-def test_a_change_that_was_made_while_an_earlier_release_was_replaced_is_carried_out_at_once() -> None:
-    world = running()
-    leave_as_an_earlier_release(world)
-    world.change(config={"file": "/data/b", "topic": "orders"})
-    world.values = NEW_IMAGE
-    world.permission = TAKEN
-    world.settle()
-    assert images(world) == ["runtime:2"]
 
 
 def test_the_record_of_a_restart_is_read_as_it_was_written() -> None:

@@ -22,7 +22,7 @@ from penstock_operator.connector.decide.job_step import JobObservation
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import Memory, TaskMemory
-from penstock_operator.connector.model.plans import Plan, Shape, plan_hash
+from penstock_operator.connector.model.plans import Plan, Shape, digests_of, plan_hash
 from penstock_operator.connector.model.pod_end import Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase, Pod, TaskPod
 from penstock_operator.connector.model.refused_pods import Refusal, of_plan
@@ -58,7 +58,16 @@ def plan_of(hash_: str = "due", *, tasks: int = 2, **changes: Any) -> Plan:
         TaskSpec(connector="shop.in", task=n, tasks=tasks, kind="source", config={}, plugins=plugins, worker={})
         for n in range(tasks)
     )
-    plan = Plan(hash_, "source", "FileStreamSource", "1", specs, inputs_hash="asked", shape=SHAPE)
+    plan = Plan(
+        hash=hash_,
+        kind="source",
+        class_name="FileStreamSource",
+        version="1",
+        tasks=specs,
+        shape=SHAPE,
+        digests=digests_of(specs),
+        inputs_hash="asked",
+    )
     return replace(plan, **changes)
 
 
@@ -633,18 +642,6 @@ ROWS: Final = [
         {"connector": REFUSED_TEMPLATE},
         Is("Failed", "ConfigInvalid"),
         id="template refused before the start: nothing is prepared",
-    ),
-    # Plans of an earlier release.
-    pytest.param(
-        replace(
-            RUNNING,
-            plans=(plan_of("asked", shape=None),),
-            memory=replace(RUNS, plan="asked"),
-            due=plan_hash("asked", SHAPE),
-        ),
-        {},
-        Is("Running", "Running", also={"delete": (), "save": (plan_hash("asked", SHAPE),)}),
-        id="a plan of an earlier release: kept anew, no pod ends",
     ),
 ]
 

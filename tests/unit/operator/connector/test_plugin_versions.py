@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
 from penstock_operator.kubernetes.api_errors import Answer
-from penstock_operator.kubernetes.kinds import CONFIG_MAP, PLUGIN_VERSION, Kind
+from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, Kind
 
 from .world.cluster import KEY
 from .world.plugins import invalid, tasks_of
@@ -263,24 +262,6 @@ def test_a_plugin_version_that_is_not_well_formed_offers_nothing() -> None:
     assert all(not r.mounts for r in world.requests.values())
 
 
-def test_a_runtime_that_knows_no_mounts_is_told_as_such_and_not_asked_again() -> None:
-    world = ticking(version="1.0.0")
-    apply(world, "1.0.0")
-    world.reconcile()
-    refusal = "apiVersion: not a job that this runtime reads: Input should be 'penstock.dev/job/v1'"
-    for _ in range(4):
-        world.reconcile()
-        for name in [n for n, r in world.requests.items() if r.mounts and n in world.pods]:
-            world.end(name, ExitCode.CONFIG_INVALID, message=refusal)
-    assert (
-        "the runtime image runtime:1 is too old to run the plugin of the PluginVersion ticker-1.0.0"
-        in world.condition("Stalled")
-    )
-    jobs = len(world.requests)
-    world.settle()
-    assert len(world.requests) == jobs
-
-
 def test_a_list_of_offsets_mounts_nothing_and_what_asks_the_plugin_does() -> None:
     world = ticking("1.0.0")
     world.annotations = {"penstock.dev/list-offsets": "a"}
@@ -307,48 +288,6 @@ def test_a_plan_that_others_gave_another_image_is_not_taken() -> None:
     assert plan_of({**kept, "data": {**kept["data"], "plan.json": json.dumps(header)}}) is None
     task = kept["data"]["task-0.json"].replace(image("1.0.0"), image("6.6.6"))
     assert plan_of({**kept, "data": {**kept["data"], "task-0.json": task}}) is None
-
-
-def of_an_earlier_release(**spec: Any) -> World:
-    """A Connector that runs the runtime's own Ticker 1.4.2, planned by a release that chose no PluginVersions."""
-
-    def plugin(_: Any) -> JobAnswer | list[str]:
-        answer = tasks_of(world.document["spec"]["tasksMax"]).model_copy(update={"class_name": "Ticker"})
-        return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=answer)
-
-    world = World(spec={"class": "Ticker", "tasksMax": 1, **spec}, plugin=plugin)
-    world.settle()
-    (kept,) = (m for m in world.server.list(CONFIG_MAP, KEY.namespace) if "-plan-" in m["metadata"]["name"])
-    header = json.loads(kept["data"]["plan.json"])
-    del header["pluginRequest"]
-    world.server.edit(
-        CONFIG_MAP,
-        KEY.namespace,
-        kept["metadata"]["name"],
-        lambda d: d["data"].update({"plan.json": json.dumps(header)}),
-    )
-    apply(world, "9.0.0")
-    world.start_operator()
-    return world
-
-
-def test_an_upgrade_restarts_nothing_although_a_plugin_version_offers_the_class_that_did_nothing_before() -> None:
-    world = of_an_earlier_release()
-    lives, plan = list(world.lives), world.status["plan"]["hash"]
-    world.settle()
-    assert (world.lives, world.status["plan"]["hash"]) == (lives, plan)
-    assert world.condition("Ready").startswith("True")
-
-
-def test_after_an_upgrade_too_only_class_version_and_a_restart_choose() -> None:
-    world = of_an_earlier_release()
-    for change in ({"tasksMax": 2}, {"config": {"file": "/other"}}, {"state": "Paused"}):
-        world.change(**change)
-        world.settle()
-        assert "pluginVersion" not in world.status["connector"], change
-    world.change(state="Running", version="[9,)")
-    world.settle()
-    assert world.status["connector"]["pluginVersion"] == "ticker-9.0.0"
 
 
 @pytest.mark.parametrize("change", [{"version": "[1,)"}, {}], ids=["another range", "a restart"])

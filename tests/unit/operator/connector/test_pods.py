@@ -41,9 +41,8 @@ def connector(**spec: Any) -> Connector:
     )
 
 
-def plan(secrets: str = "") -> Plan:
-    answer = tasks_of(2)
-    return Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks, secrets=secrets)
+def plan(secrets: str = "", shape: Shape | None = None) -> Plan:
+    return Plan.of("asked", shape or Shape.of(SETTINGS, ()), tasks_of(2), (), secrets)
 
 
 def manifests(secrets: tuple[str, ...] = (), settings: Settings = SETTINGS, **spec: Any) -> PodManifests:
@@ -51,7 +50,8 @@ def manifests(secrets: tuple[str, ...] = (), settings: Settings = SETTINGS, **sp
 
 
 def task_pod(secrets: tuple[str, ...] = (), **spec: Any) -> dict[str, Any]:
-    return manifests(secrets, **spec).task(plan(), 1, 4, STANDING, TaskState.RUNNING)
+    made = manifests(secrets, **spec)
+    return made.task(plan(shape=made.shape), 1, 4, STANDING, TaskState.RUNNING)
 
 
 def job_pod(**spec: Any) -> dict[str, Any]:
@@ -198,12 +198,13 @@ def test_a_pod_leaves_a_node_that_is_away_after_half_a_minute() -> None:
 def test_a_pod_is_out_of_date_when_what_it_was_made_from_has_changed(
     one: dict[str, Any], other: dict[str, Any], same: bool
 ) -> None:
-    assert (manifests(**one).pod_hash(plan(), 0) == manifests(**other).pod_hash(plan(), 0)) is same
+    first, second = manifests(**one), manifests(**other)
+    assert (first.pod_hash(plan(shape=first.shape), 0) == second.pod_hash(plan(shape=second.shape), 0)) is same
 
 
 def test_another_plan_with_the_same_task_makes_no_other_pod() -> None:
     first = plan()
-    second = Plan("other", first.kind, first.class_name, first.version, first.tasks)
+    second = replace(first, hash="other")
     assert manifests().pod_hash(first, 0) == manifests().pod_hash(second, 0)
     assert manifests().pod_hash(first, 0) != manifests().pod_hash(first, 1)
 
@@ -219,26 +220,15 @@ def test_a_short_pod_plans_what_was_asked_for_as_if_it_were_to_run() -> None:
     assert document["metadata"] == {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7}
 
 
-def test_the_kubelet_asks_for_the_health_only_of_a_task_whose_runtime_answers() -> None:
-    def asked_of(plan_: Plan, *, ends: bool = True) -> list[str]:
+def test_the_kubelet_asks_for_the_health_of_a_task_and_ends_it_unless_the_release_says_otherwise() -> None:
+    def asked_of(*, ends: bool) -> list[str]:
         task_ = SETTINGS.task.model_copy(update={"liveness_probe": ends})
         made = manifests(settings=SETTINGS.model_copy(update={"task": task_}))
-        container = made.task(plan_, 1, 4, STANDING, TaskState.RUNNING)["spec"]["containers"][0]
+        container = made.task(plan(), 1, 4, STANDING, TaskState.RUNNING)["spec"]["containers"][0]
         return sorted(k for k in container if k.endswith("Probe"))
 
-    earlier = plan()
-    later = replace(earlier, answers_health=True)
-    assert asked_of(earlier) == []
-    assert asked_of(later) == ["livenessProbe", "readinessProbe", "startupProbe"]
-    assert asked_of(later, ends=False) == ["readinessProbe"]  # a startup probe ends a task as well
-    assert manifests().pod_hash(earlier, 1) == manifests().pod_hash(
-        later, 1
-    )  # a pod without them is not ended for them
-    meta = manifests().plan_metadata(later)
-    assert [found.answers_health for p in (earlier, later) if (found := plan_of(config_map_of(p, meta)))] == [
-        False,
-        True,
-    ]
+    assert asked_of(ends=True) == ["livenessProbe", "readinessProbe", "startupProbe"]
+    assert asked_of(ends=False) == ["readinessProbe"]  # a startup probe ends a task as well
 
 
 def test_a_task_that_was_ready_and_fell_silent_before_it_was_killed_failed_its_health_check() -> None:
@@ -298,5 +288,8 @@ def test_a_plan_whose_shape_is_not_that_of_its_hash_is_none(field: str) -> None:
     assert plan_of(kept) is not None
     about = json.loads(kept["data"]["plan.json"])
     about["shape"][field] = {"image": "miner", "secrets": ["other"]}.get(field, {"privileged": True})
+    kept["data"]["plan.json"] = json.dumps(about)
+    assert plan_of(kept) is None
+    del about["shape"]
     kept["data"]["plan.json"] = json.dumps(about)
     assert plan_of(kept) is None

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from penstock_operator.connector.model.pod_status import Phase, TaskPod
 from penstock_operator.rollout.progress import GRANTED, Permission
 
-from .world.earlier_release import leave_as_an_earlier_release
 from .world.plugins import good
 from .world.world import Killed, World
 
@@ -28,7 +27,6 @@ HAPPENINGS = st.lists(
         st.tuples(st.just("template"), st.sampled_from(["x", "y"])),
         st.tuples(st.just("image"), st.sampled_from(["1", "2", "3"])),
         st.tuples(st.just("place"), st.booleans()),
-        st.tuples(st.just("earlier release"), st.none()),
         st.tuples(st.just("forget"), st.none()),
         st.tuples(st.just("late preparation"), st.none()),
         st.tuples(st.just("restart tasks"), st.integers(0, 2)),
@@ -77,8 +75,6 @@ def happen(world: World, what: str, value: object) -> None:
             world.values = {"images": {"runtime": f"runtime:{value}"}}
         case "place":
             world.permission = GRANTED if value else Permission(False, "RolloutQueued", "waits for its turn")
-        case "earlier release":
-            leave_as_an_earlier_release(world)
         case "forget":  # somebody restores the resource from a backup, without its status
             world.status = {"observedGeneration": -1}
         case "late preparation" if world.recorded is not None:  # by a job pod of its own, from a node that stood still

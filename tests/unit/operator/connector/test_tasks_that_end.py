@@ -195,20 +195,6 @@ def test_one_lost_task_of_two_degrades_the_connector_and_fails_nothing() -> None
     assert world.condition("Ready").startswith("False TasksLost: task 0: OOMKilled")
 
 
-def test_a_task_that_an_older_release_gave_up_for_its_losses_is_tried_again() -> None:
-    world = running()
-    world.end(world.task(0).name, None, "Evicted")
-    world.settle(seconds=0)
-    world.end(world.task(0).name, None, "Evicted")
-    world.reconcile()
-    status = world.status
-    status["tasks"][0].update(state="Failed", losses=11)
-    del status["tasks"][0]["retryAt"]
-    world.status = status
-    world.settle()
-    assert world.condition("Ready").startswith("True Running")
-
-
 def test_a_pod_that_is_being_deleted_is_replaced_when_it_is_gone() -> None:
     world = running()
     pod = world.task(0)

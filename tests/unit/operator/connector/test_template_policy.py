@@ -154,8 +154,9 @@ def test_no_pod_is_made_from_a_template_that_is_refused() -> None:
     found = with_template_policy(connector({"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}), settings())
     assert [p.property for p in found.reading.problems] == ["spec.template.volumes[host].hostPath"]
     answer = tasks_of(1)
-    plan = Plan("hash", answer.kind, answer.class_name, answer.version, answer.tasks)
-    manifests = PodManifests(found, settings(), Shape.of(settings(), ()))
+    shape = Shape.of(settings(), ())
+    plan = Plan.of("asked", shape, answer, (), "")
+    manifests = PodManifests(found, settings(), shape)
     task = manifests.task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
     for pod in (task, manifests.job("orders-in-reset-1", Action.RESET_OFFSETS, "1")):
         assert "hostPath" not in str(pod)

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
+from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.effective_policy import effective_policy
 from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
 from penstock_operator.connector.model.plan_hashes import inputs_hash, own_hash, release_hash
 from penstock_operator.connector.model.plans import Plan, Shape
-from penstock_operator.connector.model.pod_status import TaskPod
 from penstock_operator.connector.model.secrets import Secrets
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, POLICY
@@ -23,7 +22,7 @@ from penstock_operator.settings import Settings
 
 from ..fake_api_answers import failure
 from .world.cluster import KEY
-from .world.plugins import invalid, tasks_of
+from .world.plugins import tasks_of
 from .world.world import Killed, World
 
 NAMED: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
@@ -221,47 +220,6 @@ def test_a_sink_is_planned_with_its_policy_and_not_restarted_for_an_edit() -> No
     world.settle()
     assert world.lives == lives
     assert world.condition("Ready").startswith("True Running")
-
-
-def test_a_runtime_that_is_too_old_to_know_policies_is_refused_and_named() -> None:
-    old = invalid(JobProblem(property="spec.topicCreationPolicy", message="policies are not applied in this release"))
-    world = World(spec=NAMED, plugin=lambda _: old)
-    apply(world, SPEC)
-    world.settle()
-    assert world.condition("ConfigValid").startswith("False ConfigInvalid")
-    assert "the runtime image runtime:1 is too old to apply policies" in world.condition("ConfigValid")
-    assert not [p for p in world.pods.values() if isinstance(p, TaskPod)]
-
-
-def test_a_problem_of_the_policy_that_is_no_question_of_age_blames_no_image() -> None:
-    off = invalid(
-        JobProblem(property="spec.topicCreationPolicy", message="would be ignored: topic.creation.enable is false")
-    )
-    world = World(spec=NAMED, plugin=lambda _: off)
-    apply(world, SPEC)
-    world.settle()
-    assert "too old" not in world.condition("ConfigValid")
-
-
-def test_a_plan_of_the_form_of_early_releases_is_none_of_a_connector_with_a_policy() -> None:
-    """No hash of theirs is checked, and they refused policies: it would loosen the limits."""
-    world = governed()
-    name = plan_name(KEY.name, world.status["plan"]["hash"])
-    kept = world.server.get(CONFIG_MAP, KEY.namespace, name)
-    assert kept is not None
-    header = json.loads(kept["data"]["plan.json"])
-    del header["shape"], header["policy"]
-    tasks = {n: json.loads(text) for n, text in kept["data"].items() if n.startswith("task-")}
-    for task in tasks.values():
-        del task["topicPolicy"]
-    data = {"plan.json": json.dumps(header), **{n: json.dumps(task) for n, task in tasks.items()}}
-    assert plan_of({**kept, "data": data}) is not None
-    world.server.remove(CONFIG_MAP, KEY.namespace, name)
-    metadata = {n: kept["metadata"][n] for n in ("name", "namespace", "labels", "ownerReferences")}
-    world.server.add({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
-    forged = world.server.get(CONFIG_MAP, KEY.namespace, name)
-    assert forged is not None
-    assert all(p.policy is not None for p in world.facts().plans)
 
 
 def test_inline_rules_beside_a_policy_are_refused_without_a_plan_pod() -> None:
