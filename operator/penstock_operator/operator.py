@@ -14,7 +14,7 @@ from typing import Any, Final
 from penstock_model.contracts.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
 from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
 from penstock_operator.connector.model.plan_hashes import release_hash
-from penstock_operator.connector.observe.gather import living_job_pods
+from penstock_operator.connector.observe.pods import living_job_pods
 from penstock_operator.connector.observe.rollout_progress import progress_of_all
 from penstock_operator.context import Context, Reconcile
 from penstock_operator.errors import NoSuchKind, OperatorError

@@ -20,10 +20,11 @@ from penstock_operator.connector.model.decision import CreateJob, Decision
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.connector.model.refused_pods import with_room
-from penstock_operator.connector.observe import gather
 from penstock_operator.connector.observe.connector_cache import CachedConnector
+from penstock_operator.connector.observe.gather import observe
 from penstock_operator.connector.observe.name_lookup import left_behind
 from penstock_operator.connector.observe.plan_cache import PlanCache
+from penstock_operator.connector.observe.pods import pods_of
 from penstock_operator.connector.policy.template_policy import with_template_policy
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.connector.render.pod_manifests import PodManifests
@@ -134,7 +135,7 @@ class Reconciler:
         connector = with_template_policy(connector, context.settings)
         trouble, trouble_lasts_in = self._trouble.lasting(context.status.trouble, context.clock())
         cached.undecided = True
-        observed = await gather.observe(connector, document, context, cached, trouble, self._plans)
+        observed = await observe(connector, document, context, cached, trouble, self._plans)
         cached.undecided = False
         if observed.run_by:
             context.rollout.update(key, None)
@@ -191,7 +192,7 @@ class Reconciler:
         context.rollout.forget(key)
         context.metrics.forget(key)
         try:
-            has_pods = bool(await context.run(gather.pods_of, context, key))
+            has_pods = bool(await context.run(pods_of, context, key))
         except Refused as e:
             if e.status != HTTPStatus.FORBIDDEN or (end := await end_of(key.namespace, context)) is None:
                 raise

@@ -4,7 +4,7 @@ Nothing here remembers, waits or writes: the same observation gives the same dec
 leads to an observation from which nothing follows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -75,30 +75,72 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
 
 def _outcomes(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
     """The outcome of each step that the Connector's state calls for."""
-    if observed.deleting is not None:
-        return [deleting(observed)]
-    if observed.name_refusal is not None:
-        refused = without_tasks(observed, Verdict(Kind.STALLED, *observed.name_refusal), "Failed")
-        return [replace(refused, requeue_after=_OWNER_LOOK)]
-    if observed.connector.spec.state is State.STOPPED:
-        return [stopped(observed)]
-    if observed.namespace_ends:  # nothing can be created there; the Connector goes with it in a moment
-        verdict = Verdict(Kind.UNDER_WAY, Reason.NAMESPACE_TERMINATING, "its namespace is being deleted")
-        config = known_config(observed)
-        return [StepOutcome(memory=observed.memory, verdict=verdict, config=config, state="Stopping")]
-    if busy := observed.pods_at_offsets:
-        message = f"the tasks start after the end of {pod_names(busy)}, which changes the offsets"
-        return [waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)]
-    if observed.foreign_pods:
-        pods = ", ".join(sorted(observed.foreign_pods))
-        message = f"pods of an earlier Connector of this name are still there: {pods}"
-        return [waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)]
-    if observed.stale_records and observed.kafka_trouble is None:
-        message = "records of an earlier Connector of this name are removed"
-        return [waiting(observed, Reason.WAITING, message, requeue_after=_LOOK, forget=True)]
-    if is_template_refused(observed):
-        return _with_refused_template(observed)
-    return _running(observed, pod_hash)
+    for check in _BEFORE_TASKS:
+        if (outcome := check(observed)) is not None:
+            return [outcome]
+    return _with_refused_template(observed) if is_template_refused(observed) else _running(observed, pod_hash)
+
+
+def _being_deleted(observed: Observation) -> StepOutcome | None:
+    """It is being deleted: its tasks end, its offsets are reset where that is asked for, and it is let go."""
+    return None if observed.deleting is None else deleting(observed)
+
+
+def _name_of_another(observed: Observation) -> StepOutcome | None:
+    """Its Connect name belongs to another Connector: it runs nothing."""
+    if observed.name_refusal is None:
+        return None
+    refused = without_tasks(observed, Verdict(Kind.STALLED, *observed.name_refusal), "Failed")
+    return replace(refused, requeue_after=_OWNER_LOOK)
+
+
+def _asked_to_stop(observed: Observation) -> StepOutcome | None:
+    """`spec.state` is Stopped: its tasks end."""
+    return stopped(observed) if observed.connector.spec.state is State.STOPPED else None
+
+
+def _in_a_namespace_that_ends(observed: Observation) -> StepOutcome | None:
+    """Nothing can be created in its namespace, and it goes with it in a moment."""
+    if not observed.namespace_ends:
+        return None
+    verdict = Verdict(Kind.UNDER_WAY, Reason.NAMESPACE_TERMINATING, "its namespace is being deleted")
+    return StepOutcome(memory=observed.memory, verdict=verdict, config=known_config(observed), state="Stopping")
+
+
+def _offsets_in_use(observed: Observation) -> StepOutcome | None:
+    """A pod may be changing its offsets: no task starts meanwhile."""
+    if not (busy := observed.pods_at_offsets):
+        return None
+    message = f"the tasks start after the end of {pod_names(busy)}, which changes the offsets"
+    return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)
+
+
+def _pods_of_an_earlier_one(observed: Observation) -> StepOutcome | None:
+    """Pods of an earlier Connector of this name are still there."""
+    if not observed.foreign_pods:
+        return None
+    message = f"pods of an earlier Connector of this name are still there: {', '.join(sorted(observed.foreign_pods))}"
+    return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK)
+
+
+def _records_of_an_earlier_one(observed: Observation) -> StepOutcome | None:
+    """Records of an earlier Connector of this name are still in Kafka, and can be removed now."""
+    if not observed.stale_records or observed.kafka_trouble is not None:
+        return None
+    message = "records of an earlier Connector of this name are removed"
+    return waiting(observed, Reason.WAITING, message, requeue_after=_LOOK, forget=True)
+
+
+_BEFORE_TASKS: Final[tuple[Callable[[Observation], StepOutcome | None], ...]] = (
+    _being_deleted,
+    _name_of_another,
+    _asked_to_stop,
+    _in_a_namespace_that_ends,
+    _offsets_in_use,
+    _pods_of_an_earlier_one,
+    _records_of_an_earlier_one,
+)
+"""What comes before its tasks, the first that applies; each has one reason, and answers None where it does not apply."""
 
 
 def _running(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:

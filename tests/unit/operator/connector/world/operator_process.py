@@ -10,8 +10,9 @@ from penstock_operator.connector.apply import Applied
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.plan_hashes import release_hash
-from penstock_operator.connector.observe import gather
 from penstock_operator.connector.observe.connector_cache import CachedConnector
+from penstock_operator.connector.observe.gather import observe
+from penstock_operator.connector.observe.pods import living_job_pods
 from penstock_operator.connector.policy.template_policy import with_template_policy
 from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Context
@@ -69,7 +70,7 @@ class OperatorProcess:
         self._connectors = ConnectorIndex(settings.worker)
         self._limiter = _Limiter(permission, settings.rollout, clock)
         kube, slots = Kube(server), JobSlots(settings.limits.job_pods)
-        slots.adopt(gather.living_job_pods(kube, settings, clock()))
+        slots.adopt(living_job_pods(kube, settings, clock()))
         self._context = Context(
             kube=kube,
             status=topic,
@@ -120,7 +121,7 @@ class OperatorProcess:
         cached = reconciler._of(self._key, document["metadata"]["uid"])
         connector = with_template_policy(Connector.draft(document), self._settings)
         trouble, _ = reconciler._trouble.lasting(self._topic.trouble, context.clock())
-        observing = gather.observe(connector, document, context, cached, trouble, reconciler._plans)
+        observing = observe(connector, document, context, cached, trouble, reconciler._plans)
         return replace(virtual_time.run(observing), permission=self._limiter.permission(self._key))
 
     def watch(self, document: Object | None, rival: Key | None, *, slot: bool) -> None:

@@ -1,0 +1,96 @@
+"""Looks up what a Connector is to run: its plugin and policy, the plan that is due, the plans that are stored."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock_operator.connector.model.plan_hashes import inputs_hash, own_hash, secrets_hash
+from penstock_operator.connector.model.plans import Plan, Shape, plan_hash
+from penstock_operator.connector.model.resolutions import PluginResolution, PolicyResolution
+from penstock_operator.connector.observe.plan_cache import PlanCache
+from penstock_operator.connector.observe.secret_values import SecretValues
+from penstock_operator.connector.observe.stored_plans import plans_of, readable_maps
+from penstock_operator.connector.observe.subject import Subject
+from penstock_operator.connector.policy import plugin_version, topic_policy
+from penstock_operator.errors import NoSuchKind
+from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY
+
+__all__ = ["Plans", "look_up_plans"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """What a Connector is to run; the fields are those of `Observation`, `stored` is its `plans`."""
+
+    due: str
+    inputs_hash: str
+    own: str
+    own_toggled: str
+    secrets_in_force: str
+    shape: Shape
+    policy: PolicyResolution
+    plugin: PluginResolution
+    stored: tuple[Plan, ...]
+
+
+async def look_up_plans(
+    subject: Subject, maps: Sequence[Mapping[str, Any]], secrets: SecretValues, cache: PlanCache
+) -> Plans:
+    """What a Connector is to run, and the plans that are stored.
+
+    Args:
+        subject: the Connector.
+        maps: what `plan_maps` has listed.
+        secrets: that it refers to.
+        cache: of plans that were read.
+
+    Raises:
+        OperatorError: the API server does not answer as it should.
+    """
+    connector, memory, settings = subject.connector, subject.memory, subject.context.settings
+
+    async def stored(*hashes: str) -> tuple[Plan, ...]:
+        readable = await readable_maps(maps, hashes, subject.uid, subject.key, subject.context, subject.cached)
+        return await plans_of(subject.context, subject.key, readable, cache)
+
+    last = next((p for p in await stored(memory.plan) if p.hash == memory.plan), None)
+    plugin = plugin_version.known_resolution(connector, last, memory.restarted)
+    if plugin is None:  # not in the loop's thread: there may be many, and each is checked
+        plugin = await subject.context.run(plugin_version.resolve, connector, await _plugin_versions(subject), last)
+    inputs = inputs_hash(
+        connector, settings.worker, settings.images.runtime, secrets.every, memory.restarted, last, plugin.mounts
+    )
+    shape = Shape.of(settings, secrets.every.names)
+    policy = topic_policy.resolve(connector, await _policy(subject), last)
+    due = plan_hash(inputs, shape, policy.effective, plugin.mounts)
+    return Plans(
+        due=due,
+        inputs_hash=inputs,
+        own=own_hash(connector, secrets.own, memory.restarted),
+        own_toggled=own_hash(connector, secrets.own, memory.restarted, toggled=True),
+        secrets_in_force=secrets_hash(connector, secrets.every, last, memory.restarted),
+        shape=shape,
+        policy=policy,
+        plugin=plugin,
+        stored=await stored(memory.plan, due),
+    )
+
+
+async def _policy(subject: Subject) -> dict[str, Any] | None:
+    """The TopicCreationPolicy that it names; None: there is none, or their CRD is not installed."""
+    named, context = subject.connector.spec.topic_creation_policy, subject.context
+    if named is None:
+        return None
+    try:
+        return await context.run(context.kube.get, POLICY, subject.key.namespace, named.name)
+    except NoSuchKind:
+        return None
+
+
+async def _plugin_versions(subject: Subject) -> list[dict[str, Any]]:
+    """The PluginVersions of the namespace; none where their CRD is not installed."""
+    context = subject.context
+    try:
+        return await context.run(context.kube.list, PLUGIN_VERSION, subject.key.namespace)
+    except NoSuchKind:
+        return []

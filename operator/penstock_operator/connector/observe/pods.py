@@ -1,0 +1,139 @@
+"""Looks up the pods of a Connector, and what its job pods have answered."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock_model.contracts.job import JobAnswer
+from penstock_model.contracts.job_answer import read_answer
+from penstock_model.contracts.pod_layout import JOB_CONTAINER
+from penstock_operator import names
+from penstock_operator.connector.model.offsets_requests import OFFSETS_ACTIONS
+from penstock_operator.connector.model.pod_status import JobPod, Phase, Pod, TaskPod, pod_of
+from penstock_operator.connector.observe.subject import Subject
+from penstock_operator.context import Context
+from penstock_operator.errors import OperatorError, Refused
+from penstock_operator.key import Key
+from penstock_operator.kubernetes.client import Kube
+from penstock_operator.kubernetes.kinds import POD
+from penstock_operator.settings import Settings
+
+__all__ = ["Pods", "living_job_pods", "look_up_pods", "pods_of"]
+
+log = logging.getLogger(__name__)
+_LABEL_LENGTH: Final = 63
+_ANSWER_BYTES: Final = 4 << 20
+_LOG_PATIENCE: Final = 60.0
+"""Seconds after the end of a job pod for which its log is asked for; then another pod is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """The pods of a Connector.
+
+    Attributes:
+        own: those of this Connector that this operator made.
+        foreign: names of pods of earlier Connectors of this name.
+        answers: of job pods that have ended, by name; None: one told nothing that can be read.
+        run_by: another operator, whose pods and plans exist; empty: none.
+    """
+
+    own: Sequence[Pod]
+    foreign: Sequence[str]
+    answers: Mapping[str, JobAnswer | None]
+    run_by: str
+
+    @property
+    def tasks(self) -> tuple[TaskPod, ...]:
+        """Those of tasks."""
+        return tuple(p for p in self.own if isinstance(p, TaskPod))
+
+    @property
+    def jobs(self) -> tuple[JobPod, ...]:
+        """Job pods that plan and prepare."""
+        return tuple(p for p in self.own if isinstance(p, JobPod) and p.action not in OFFSETS_ACTIONS)
+
+    @property
+    def at_offsets(self) -> tuple[JobPod, ...]:
+        """Job pods that work on offsets as annotations ask for."""
+        return tuple(p for p in self.own if isinstance(p, JobPod) and p.action in OFFSETS_ACTIONS)
+
+
+async def look_up_pods(
+    subject: Subject, manifests: Sequence[Mapping[str, Any]], maps: Sequence[Mapping[str, Any]]
+) -> Pods:
+    """The pods of a Connector, with the answers of its job pods. Keeps the logs, and counts the job slots that they take.
+
+    Args:
+        subject: the Connector.
+        manifests: what `pods_of` has listed.
+        maps: what `plan_maps` has listed.
+
+    Raises:
+        OperatorError: the API server does not answer as it should.
+    """
+    key, context, cached = subject.key, subject.context, subject.cached
+    this_operator = context.settings.release.label
+    own_manifests = [m for m in manifests if names.label(m, names.UID_LABEL) == subject.uid]
+    run_by = names.operator_of([*own_manifests, *maps]) or this_operator
+    cached.run_by = "" if run_by == this_operator else run_by
+    pods = [p for p in (pod_of(m, subject.now) for m in manifests) if p is not None]
+    # This operator neither counts nor ends pods of another one, whichever of the two runs the Connector.
+    theirs = {m["metadata"]["uid"] for m in manifests if names.label(m, names.OPERATOR_LABEL) != this_operator}
+    own = tuple(p for p in pods if p.owner == subject.uid and p.uid not in theirs)
+    jobs = [p for p in own if isinstance(p, JobPod)]
+    context.job_slots.living(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.takes_slot))
+    logs = {p.uid: await _log(subject, p) for p in jobs if p.phase is Phase.ENDED}
+    cached.logs = logs
+    written = subject.connector.request_texts(context.settings.worker)
+    answers = {p.name: read_answer(logs[p.uid], written) for p in jobs if p.uid in logs}
+    return Pods(own, tuple(p.name for p in pods if p.owner != subject.uid), answers, cached.run_by)
+
+
+def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:
+    """The pods of this Connector, and of earlier ones of its name."""
+    if len(key.name) > _LABEL_LENGTH:  # an older CRD allowed such names; no pod was ever created for one
+        return []
+    return context.kube.list(
+        POD, key.namespace, labels={names.MANAGED_BY[0]: names.MANAGED_BY[1], names.CONNECTOR_LABEL: key.name}
+    )
+
+
+def living_job_pods(kube: Kube, settings: Settings, now: float) -> dict[str, Key]:
+    """The job pods of this release that take a job slot, as `<namespace>/<name>`, with the keys of their Connectors.
+
+    Raises:
+        OperatorError: the API server does not answer as it should.
+    """
+    labels = {
+        names.MANAGED_BY[0]: names.MANAGED_BY[1],
+        names.ROLE_LABEL: "job",
+        names.OPERATOR_LABEL: settings.release.label,
+    }
+    owners: dict[str, Key] = {}
+    for watched in settings.watch_namespaces or (None,):
+        try:
+            manifests = kube.list(POD, watched, labels=labels)
+        except Refused as e:  # where the operator may not list pods it creates none either
+            log.warning("%s", e)
+            continue
+        for manifest in manifests:
+            pod, namespace = pod_of(manifest, now), manifest["metadata"]["namespace"]
+            if isinstance(pod, JobPod) and pod.takes_slot:
+                owners[f"{namespace}/{pod.name}"] = Key(namespace, names.label(manifest, names.CONNECTOR_LABEL) or "")
+    return owners
+
+
+async def _log(subject: Subject, pod: JobPod) -> str:
+    context, cached = subject.context, subject.cached
+    if pod.uid in cached.logs:
+        return cached.logs[pod.uid]
+    try:
+        return await context.run(
+            context.kube.log, subject.key.namespace, pod.name, JOB_CONTAINER, limit_bytes=_ANSWER_BYTES
+        )
+    except OperatorError:
+        if pod.ended is not None and context.clock() - pod.ended.at > _LOG_PATIENCE:
+            return ""  # the node does not give the log: another pod is asked
+        raise

@@ -1,0 +1,74 @@
+"""Looks up the records of a Connector in the status topic, and whether its Connect name is its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.task_reports import Control, Report
+from penstock_operator.connector.model.observation import ActiveTopic
+from penstock_operator.connector.model.offsets_requests import offsets_requests
+from penstock_operator.connector.model.pod_status import Pod
+from penstock_operator.connector.observe.name_lookup import name_refusal
+from penstock_operator.connector.observe.subject import Subject
+from penstock_operator.name_ownership import NameRefusal, owner_mark
+from penstock_operator.reasons import Reason
+
+__all__ = ["Records", "look_up_records"]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of a Connector in Kafka, and what they say of its name; the fields are those of `Observation`."""
+
+    reports: Mapping[int, Report]
+    stale_records: bool
+    topics: Sequence[ActiveTopic]
+    control: Control | None
+    name_refusal: NameRefusal | None
+    name_unseen: str
+    has_claimed: bool
+    owner: str
+    recorded: Standing | None
+    generation: int
+    status_unread: bool
+
+
+async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
+    """The records of a Connector; `pods` are its own. Kafka is not asked: the operator follows the status topic.
+
+    Raises:
+        OperatorError: the API server does not answer as it should, which is asked about owners of the name.
+    """
+    connector, uid, memory, status = subject.connector, subject.uid, subject.memory, subject.context.status
+    name = connector.connect_name
+    refusal = await name_refusal(connector, subject.document, subject.key, subject.context, memory, subject.cached)
+    unseen = "" if status.caught_up and status.trouble is None else status.trouble or "the status topic is not read yet"
+    if refusal is None:
+        subject.cached.owned_name = uid, name
+    reports, control, claim = status.reports(name), status.control(name), status.claim(name)
+    were_superseded = any(t.reason == Reason.SUPERSEDED for t in memory.tasks.values()) or any(
+        p.ended is not None and p.ended.code == ExitCode.SUPERSEDED for p in pods
+    )
+    topics = () if refusal is not None else status.active_topics(name)
+    return Records(
+        reports={n: r for n, r in reports.items() if r.connector_uid == uid},
+        stale_records=any(r.connector_uid != uid for r in reports.values()),
+        topics=tuple(ActiveTopic(t.name, t.task, t.discovered / 1000) for t in topics),
+        control=control if control is not None and control.connector_uid == uid else None,
+        name_refusal=refusal,
+        name_unseen="" if memory.has_run else unseen,
+        has_claimed=claim is not None and claim.connector_uid == uid,
+        owner=owner_mark(subject.key, uid, subject.context.settings.release),
+        recorded=status.standing(name) if were_superseded else None,
+        generation=_generation(subject, name) if offsets_requests(connector.metadata.annotations) else 0,
+        status_unread=bool(unseen),
+    )
+
+
+def _generation(subject: Subject, name: str) -> int:
+    """The greatest plan generation that is known under a Connect name."""
+    status = subject.context.status
+    standings = [subject.memory.standing, status.standing(name)]
+    standings += (r.standing for r in status.reports(name).values())
+    return max((s.generation for s in standings if s is not None), default=0)

@@ -1,0 +1,36 @@
+"""Looks up the Secrets that a Connector refers to."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from penstock_operator.connector.model import secrets
+from penstock_operator.connector.model.secrets import Secrets
+from penstock_operator.connector.observe.subject import Subject
+from penstock_operator.kubernetes.kinds import SECRET
+
+__all__ = ["SecretValues", "look_up_secrets"]
+
+
+class SecretValues(NamedTuple):
+    """What is known of the Secrets that a Connector refers to: of all of them, and of those in its own configuration."""
+
+    every: Secrets
+    own: Secrets
+
+
+async def look_up_secrets(subject: Subject) -> SecretValues:
+    """The Secrets of a Connector, where the release looks at Secrets.
+
+    Raises:
+        OperatorError: the API server does not answer as it should.
+    """
+    context, config = subject.context, subject.connector.spec.config
+    references = secrets.references(config, context.settings.worker)
+    by_name: dict[str, Mapping[str, Any] | None] | None = None
+    if context.settings.secrets.watch and not secrets.too_many(config):
+        by_name = {
+            name: await context.run(context.kube.get, SECRET, subject.key.namespace, name)
+            for name in sorted({r.name for r in references})
+        }
+    own = secrets.examine((r for r in references if not r.worker), by_name, context.hmac_key)
+    return SecretValues(secrets.examine(references, by_name, context.hmac_key), own)

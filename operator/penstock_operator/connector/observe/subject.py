@@ -1,0 +1,47 @@
+"""The Connector that is looked at, and what it is looked at with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.observe.connector_cache import CachedConnector
+from penstock_operator.context import Context
+from penstock_operator.key import Key
+
+__all__ = ["Subject"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One Connector at one moment.
+
+    Attributes:
+        connector: the resource, as far as it can be read.
+        document: the resource as the API server gives it.
+        context: the outside.
+        cached: from earlier runs for this Connector.
+        key: its namespace and name.
+        uid: its own.
+        memory: what was read back from its status.
+        now: seconds since 1970.
+    """
+
+    connector: Connector
+    document: Mapping[str, Any]
+    context: Context
+    cached: CachedConnector
+    key: Key
+    uid: str
+    memory: Memory
+    now: float
+
+    @classmethod
+    def of(
+        cls, connector: Connector, document: Mapping[str, Any], context: Context, cached: CachedConnector
+    ) -> "Subject":
+        """The Connector as it is now."""
+        own = connector.metadata
+        key, memory = Key(own.namespace or "", own.name), Memory.of(document.get("status"))
+        return cls(connector, document, context, cached, key, own.uid or "", memory, context.clock())
