@@ -31,14 +31,13 @@ from penstock_operator.kubernetes.optional_kinds import OptionalKinds
 from penstock_operator.kubernetes.watch import KopfWatch
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import Metrics
-from penstock_operator.plugin_version_status import plugin_version_status
 from penstock_operator.probes import Heartbeat, Server, metrics_page, probe_page
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.resync import orphans, resync, spread
 from penstock_operator.queue.workqueue import WorkQueue
+from penstock_operator.resource_status import resource_status
 from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.settings import Settings
-from penstock_operator.topic_policy_status import policy_status
 
 __all__ = ["Operator", "identity"]
 
@@ -290,10 +289,8 @@ class Operator:
             return
         if document is None:
             return
-        if kind is POLICY:
-            status = policy_status(document, [k.name for k in self._index.with_policy(*key)], now)
-        else:
-            status = plugin_version_status(document, [k.name for k in self._index.running(*key)], now)
+        users = self._index.with_policy(*key) if kind is POLICY else self._index.running(*key)
+        status = resource_status(kind, document, [k.name for k in users], now)
         if status is None:
             return
         await self._pool(

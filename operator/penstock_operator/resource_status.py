@@ -1,31 +1,85 @@
-"""The status of a resource that Connectors use, and that has no pods of its own. Pure."""
+"""The status of a TopicCreationPolicy or PluginVersion: whether Connectors may use it, and which do. Pure.
 
-from collections.abc import Mapping
-from typing import Any, Final
+Whether the image of a PluginVersion can be pulled, and holds what is declared, is seen by the pods that plan a Connector
+with it.
+"""
 
-from penstock_operator.connector.model.verdict import Verdict
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, NamedTuple
+
+from penstock.errors import ConfigError
+from penstock_model.resources.effective_policy import effective_policy
+from penstock_model.resources.plugin_resolution import offer_of
+from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.connector.render.conditions import undecided_conditions
+from penstock_operator.kubernetes import kinds
+from penstock_operator.reasons import Reason
 
-__all__ = ["MOST_NAMES", "resource_status"]
+__all__ = ["resource_status"]
 
-MOST_NAMES: Final = 100
+_MOST_NAMES: Final = 100
 """Names of Connectors that a status gives."""
 
 
-def resource_status(document: Mapping[str, Any], verdict: Verdict, now: float, **more: Any) -> dict[str, Any] | None:
+class _Resource(NamedTuple):
+    """What is said of the resources of one kind.
+
+    Attributes:
+        check: raises ConfigError where the resource cannot be used.
+        reason: of a resource that cannot.
+        consequence: of that, behind the problems.
+        accepted: of a resource that can be used.
+        users: the fields that tell of the Connectors that use it.
+    """
+
+    check: Callable[[Mapping[str, Any]], object]
+    reason: Reason
+    consequence: str
+    accepted: str
+    users: Callable[[Collection[str]], dict[str, Any]]
+
+
+_RESOURCES: Final[Mapping[kinds.Kind, _Resource]] = {
+    kinds.POLICY: _Resource(
+        effective_policy,
+        Reason.POLICY_INVALID,
+        "; connectors that run go on with the last good rules, others wait",
+        "the rules and limits are good; connectors that name the policy follow them",
+        lambda names: {"connectors": sorted(names)[:_MOST_NAMES], "connectorCount": len(names)},
+    ),
+    kinds.PLUGIN_VERSION: _Resource(
+        offer_of,
+        Reason.PLUGIN_VERSION_INVALID,
+        "",
+        "it is well-formed; a pod looks into the image before tasks run it",
+        lambda names: {"usedBy": sorted(names)[:_MOST_NAMES]},
+    ),
+}
+
+
+def resource_status(
+    kind: kinds.Kind, document: Mapping[str, Any], connectors: Collection[str], now: float
+) -> dict[str, Any] | None:
     """The status for the generation that is seen; None: the resource has this status already.
 
     Args:
+        kind: of the resource: POLICY or PLUGIN_VERSION.
         document: the resource.
-        verdict: for Ready and Stalled.
+        connectors: names of the Connectors that use it.
         now: seconds since 1970.
-        more: the other fields.
     """
+    resource = _RESOURCES[kind]
+    verdict = Verdict(Kind.READY, Reason.ACCEPTED, resource.accepted)
+    try:
+        resource.check(document)
+    except ConfigError as e:
+        told = "; ".join(map(str, e.problems)) + resource.consequence
+        verdict = Verdict(Kind.STALLED, resource.reason, told)
     generation, there = document["metadata"]["generation"], document.get("status") or {}
     before = [c for c in there.get("conditions") or () if isinstance(c, Mapping) and "type" in c]
     found = {
         "observedGeneration": generation,
         "conditions": undecided_conditions(before, verdict, generation, now),
-        **more,
+        **resource.users(connectors),
     }
     return None if found == {name: there.get(name) for name in found} else found

@@ -22,6 +22,8 @@ _PAGE: Final = 500
 _MERGE: Final = "application/merge-patch+json"
 _APPLY: Final = "application/apply-patch+yaml"
 _STATUS_TRIES: Final = 4
+_LOG_LINES: Final = 1_000
+"""Lines of a log that are read, as the container runtime counts them: a long line is several lines of 16 KiB."""
 
 Object = dict[str, Any]
 Objects = list[Object]
@@ -127,16 +129,6 @@ class Kube:
         answer = self._request("PUT", kind, path, doing, body=manifest, query={"fieldManager": manager})
         return None if _absent(answer, kind) else _object(answer, doing)
 
-    def apply(self, manifest: Mapping[str, Any], *, manager: str) -> Object:
-        """Apply a manifest server-side; fields in it that belong to other managers are taken over.
-
-        Raises:
-            Conflict: the manifest names a uid or resourceVersion that is outdated.
-        """
-        kind, namespace, name = _of(manifest)
-        doing = f"Applying {_named(kind, namespace, name)}"
-        return _object(self._apply(kind, kind.path(namespace, name), doing, manifest, manager), doing)
-
     def apply_status(
         self,
         kind: Kind,
@@ -186,9 +178,7 @@ class Kube:
             resource_version = None
         raise Conflict(f"{doing}: it is changed faster than that")
 
-    def delete(
-        self, kind: Kind, namespace: str, name: str, *, uid: str | None = None, grace: int | None = None
-    ) -> bool:
+    def delete(self, kind: Kind, namespace: str, name: str, *, uid: str | None = None) -> bool:
         """Delete an object; False: it does not exist, or (with `uid`) another one has its name.
 
         Args:
@@ -196,14 +186,11 @@ class Kube:
             namespace: of the object.
             name: of the object.
             uid: delete only the object with this uid.
-            grace: seconds that a pod has to end, in place of its own grace period.
         """
         doing = f"Deleting {_named(kind, namespace, name)}"
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         if uid is not None:
             options["preconditions"] = {"uid": uid}
-        if grace is not None:
-            options["gracePeriodSeconds"] = grace
         answer = self._request("DELETE", kind, kind.path(namespace, name), doing, body=options)
         if _absent(answer, kind):
             return False
@@ -260,7 +247,7 @@ class Kube:
             return False
         return True
 
-    def log(self, namespace: str, pod: str, container: str, *, limit_bytes: int, tail_lines: int = 1_000) -> str:
+    def log(self, namespace: str, pod: str, container: str, *, limit_bytes: int) -> str:
         """The last lines of a container's log; empty where the pod is gone, or has no node yet.
 
         Args:
@@ -268,13 +255,12 @@ class Kube:
             pod: its name.
             container: its name.
             limit_bytes: counted from the first of those lines; the rest is cut.
-            tail_lines: as the container runtime counts them: a long line is several lines of 16 KiB.
 
         Raises:
             NotYet: the container has not started.
         """
         doing = f"Reading the log of Pod {namespace}/{pod}"
-        query = {"container": container, "limitBytes": str(limit_bytes), "tailLines": str(tail_lines)}
+        query = {"container": container, "limitBytes": str(limit_bytes), "tailLines": str(_LOG_LINES)}
         answer = self._request("GET", POD, POD.path(namespace, pod, "log"), doing, query=query, verb="log")
         if _absent(answer, POD):
             return ""

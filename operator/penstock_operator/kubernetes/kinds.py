@@ -8,11 +8,9 @@ from urllib.parse import quote
 __all__ = [
     "CONFIG_MAP",
     "CONNECTOR",
-    "CRD",
     "EVENT",
     "LEASE",
     "NAMESPACE",
-    "NODE",
     "PLUGIN_VERSION",
     "POD",
     "POLICY",
@@ -51,14 +49,12 @@ POD: Final = Kind("v1", "Pod", "pods")
 CONFIG_MAP: Final = Kind("v1", "ConfigMap", "configmaps")
 SECRET: Final = Kind("v1", "Secret", "secrets")
 NAMESPACE: Final = Kind("v1", "Namespace", "namespaces", namespaced=False)
-NODE: Final = Kind("v1", "Node", "nodes", namespaced=False)
 EVENT: Final = Kind("events.k8s.io/v1", "Event", "events")
 LEASE: Final = Kind("coordination.k8s.io/v1", "Lease", "leases")
-CRD: Final = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False)
 
 _ALL: Final = {
     (k.api_version, k.kind): k
-    for k in (CONNECTOR, POLICY, PLUGIN_VERSION, POD, CONFIG_MAP, SECRET, NAMESPACE, NODE, EVENT, LEASE, CRD)
+    for k in (CONNECTOR, POLICY, PLUGIN_VERSION, POD, CONFIG_MAP, SECRET, NAMESPACE, EVENT, LEASE)
 }
 
 

@@ -99,10 +99,6 @@ class KopfWatch:
         self._thread = threading.Thread(target=run, name=name, daemon=True)
         self._thread.start()
 
-    @property
-    def is_alive(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
-
     def stop(self, seconds: float = _STOP_SECONDS) -> None:
         self._stop.set()
         if self._thread is not None:

@@ -103,11 +103,6 @@ class WorkQueue:
         """Remove a deleted key; if it is added again, it is new."""
         self._known.discard(key)
 
-    def add_from_thread(self, key: Key, delay: float = 0.0) -> None:
-        """`add`, from another thread; nothing once the loop is closed."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self.add, key, delay)
-
     def block(self, reason: str) -> None:
         """Start no more runs until `unblock` with the same reason."""
         self._blockers.add(reason)

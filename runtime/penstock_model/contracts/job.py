@@ -6,12 +6,12 @@ A job pod has the plugins and the secrets; the operator has neither. The answer 
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from penstock.errors import ConfigError, Problem
+from penstock.errors import Problem
+from penstock_model.contracts.base import Document, Part
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
@@ -31,10 +31,6 @@ __all__ = [
 
 LIST_BYTES: Final = 900 << 10
 """The most bytes of `JobAnswer.offsets`: a ConfigMap holds 1 MiB, names and all."""
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
 
 class Action(StrEnum):
@@ -64,7 +60,7 @@ class OffsetsVerb(StrEnum):
     RESET = "Reset"
 
 
-class OffsetsWork(_Part):
+class OffsetsWork(Part):
     """What an action on offsets does (KIP-875).
 
     Attributes:
@@ -79,7 +75,7 @@ class OffsetsWork(_Part):
     entries: tuple[dict[str, Any], ...] = Field(default=(), exclude_if=lambda v: not v)
 
 
-class JobRequest(_Part):
+class JobRequest(Document):
     """A request to a job pod.
 
     Attributes:
@@ -100,6 +96,8 @@ class JobRequest(_Part):
             request with mounts is of version 2, so that a runtime that knows none refuses it, and asks no other plugin.
     """
 
+    called: ClassVar = "a job"
+
     api_version: Literal["penstock.dev/job/v1", "penstock.dev/job/v2"] = "penstock.dev/job/v1"
     action: Action
     id: str
@@ -118,25 +116,6 @@ class JobRequest(_Part):
         """The same request to a pod with these mounts."""
         version = "penstock.dev/job/v2" if mounts else "penstock.dev/job/v1"
         return self.model_copy(update={"mounts": tuple(mounts), "api_version": version})
-
-    def to_json(self) -> str:
-        """The text of the request file."""
-        return self.model_dump_json(by_alias=True)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """Read a request file.
-
-        Raises:
-            ConfigError: the text is no request of this version. The message shows no value.
-        """
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as e:
-            raise ConfigError(
-                Problem(".".join(map(str, error["loc"])), f"not a job that this runtime reads: {error['msg']}")
-                for error in e.errors(include_url=False, include_input=False)
-            ) from None
 
 
 class Outcome(StrEnum):
@@ -159,7 +138,7 @@ class Outcome(StrEnum):
     FAILED = "Failed"
 
 
-class JobProblem(_Part):
+class JobProblem(Part):
     """A problem or a warning: the property (names of `spec.config` without that prefix), and what to do."""
 
     property: str
@@ -174,7 +153,7 @@ class JobProblem(_Part):
         return f"{self.property}: {self.message}" if self.property else self.message
 
 
-class PlanAnswer(_Part):
+class PlanAnswer(Part):
     """A validated configuration, split into tasks.
 
     Attributes:
@@ -194,7 +173,7 @@ class PlanAnswer(_Part):
     answers_health: bool = Field(default=False, exclude_if=lambda v: not v)
 
 
-class JobAnswer(_Part):
+class JobAnswer(Part):
     """The answer of a job pod.
 
     Attributes:

@@ -6,17 +6,14 @@ it.
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
+
+from penstock_model.contracts.base import Part
 
 __all__ = ["DeclaredClass", "PluginMount"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
-
-
-class DeclaredClass(_Part):
+class DeclaredClass(Part):
     """A class that a PluginVersion declares.
 
     Attributes:
@@ -30,7 +27,7 @@ class DeclaredClass(_Part):
     java_names: tuple[str, ...] = Field(default=(), exclude_if=lambda v: not v)
 
 
-class PluginMount(_Part):
+class PluginMount(Part):
     """An image that a pod mounts.
 
     Attributes:

@@ -1,12 +1,11 @@
 """The identity of a task pod: its incarnation and standing, beside the task spec. A contract with a version. Pure."""
 
 import uuid
-from typing import Final, Literal, Self
+from typing import ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from penstock.errors import ConfigError, Problem
+from penstock_model.contracts.base import Document, Part
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 
@@ -17,11 +16,7 @@ _YIELDS: Final = "!"
 """Begins the id of a plan that yields: it sorts below each hexadecimal digit."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
-
-
-class Standing(_Part):
+class Standing(Part):
     """Plan generation and plan id (`TaskSpec.generation`, `TaskSpec.plan`). Tasks of a greater standing supersede others.
 
     The process that fences the tasks of earlier plans makes it.
@@ -60,7 +55,7 @@ class Standing(_Part):
         return (self.generation, self.plan) < (other.generation, other.plan)
 
 
-class PodIdentity(_Part):
+class PodIdentity(Document):
     """One incarnation of a task, in a pod.
 
     Attributes:
@@ -73,6 +68,8 @@ class PodIdentity(_Part):
         state: in which the task starts.
         status: what the operator had read of the status topic when it made the pod.
     """
+
+    called: ClassVar = "a life"
 
     api_version: Literal["penstock.dev/life/v1"] = "penstock.dev/life/v1"
     connector_uid: str
@@ -92,22 +89,3 @@ class PodIdentity(_Part):
             plan=self.standing.plan,
         )
         return started.model_copy(update={"state": self.state, "status": self.status})
-
-    def to_json(self) -> str:
-        """The text of the environment variable."""
-        return self.model_dump_json(by_alias=True)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """Read the environment variable.
-
-        Raises:
-            ConfigError: the text is no pod identity of this version.
-        """
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as e:
-            raise ConfigError(
-                Problem(".".join(map(str, error["loc"])), f"not a life that this runtime reads: {error['msg']}")
-                for error in e.errors(include_url=False, include_input=False)
-            ) from None

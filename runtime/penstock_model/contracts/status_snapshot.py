@@ -3,13 +3,12 @@
 Without a snapshot a pod would read the whole topic again. Pure.
 """
 
-from pydantic import BaseModel, ConfigDict
-from pydantic.alias_generators import to_camel
+from penstock_model.contracts.base import Part
 
 __all__ = ["StatusSnapshot"]
 
 
-class StatusSnapshot(BaseModel):
+class StatusSnapshot(Part):
     """Records up to a position. A reader that continues from there has seen what a reader of the whole topic sees.
 
     Attributes:
@@ -19,8 +18,6 @@ class StatusSnapshot(BaseModel):
             for a task the control record.
         generation: the greatest plan generation in the reports before those offsets.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
     topic_id: str
     ends: tuple[int, ...]

@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable
 from typing import Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field, ValidationError
 
+from penstock_model.contracts.base import Part
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.pod_layout import TERMINATION_LIMIT
 from penstock_model.contracts.task_spec import TaskState
@@ -19,9 +19,7 @@ __all__ = ["Claim", "Control", "Report", "TerminationMessage", "claim_key", "con
 _CUT: Final = "..."
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
-
+class _Record(Part):
     def to_value(self) -> bytes:
         """The value of the record."""
         return self.model_dump_json(by_alias=True, exclude_none=True).encode()
@@ -82,7 +80,7 @@ class Report(_Record):
     state: str
     acted: int
     since: int
-    versions: dict[str, str] = {}
+    versions: dict[str, str] = Field(default_factory=dict)
     trouble: str | None = None
     message: str | None = None
     trace: str | None = None

@@ -7,12 +7,11 @@ its variables are not resolved.
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final, Literal, Self
+from typing import ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from penstock.errors import ConfigError, Problem
+from penstock_model.contracts.base import Document, Part
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.topic_policy import TopicPolicy
@@ -38,11 +37,7 @@ class SparkStart(StrEnum):
     ON_DEMAND = "OnDemand"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
-
-
-class PluginReference(_Part):
+class PluginReference(Part):
     """One plugin that the task loads.
 
     Attributes:
@@ -58,7 +53,7 @@ class PluginReference(_Part):
     variant: str | None = None
 
 
-class SparkSpec(_Part):
+class SparkSpec(Part):
     """The Spark session of a task.
 
     Attributes:
@@ -68,11 +63,11 @@ class SparkSpec(_Part):
     """
 
     executors: int = Field(0, ge=0)
-    conf: dict[str, str] = {}
+    conf: dict[str, str] = Field(default_factory=dict)
     start: SparkStart = SparkStart.EAGER
 
 
-class TaskSpec(_Part):
+class TaskSpec(Document):
     """One task of a connector, in one incarnation.
 
     Attributes:
@@ -94,6 +89,8 @@ class TaskSpec(_Part):
             never the plan pod's answer. None: `topic.creation.*` of the configuration, or the brokers, decide.
         mounts: the images of PluginVersions in the pod, the connector's first. The operator sets them, likewise.
     """
+
+    called: ClassVar = "a task spec"
 
     api_version: Literal["penstock.dev/task/v1", "penstock.dev/task/v2"] = API_VERSION
     connector: str
@@ -132,18 +129,3 @@ class TaskSpec(_Part):
     def to_json(self) -> str:
         """The text of the file."""
         return self.model_dump_json(by_alias=True, indent=2)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """Read the text of a file.
-
-        Raises:
-            ConfigError: the text is no task spec of this version. The message names every wrong field and shows no value.
-        """
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as e:
-            raise ConfigError(
-                Problem(".".join(map(str, error["loc"])), f"not a task spec that this runtime reads: {error['msg']}")
-                for error in e.errors(include_url=False, include_input=False)
-            ) from None

@@ -4,17 +4,14 @@ It is what the TopicCreationPolicies that apply to a connector come to. The oper
 it; the task that creates topics enforces it.
 """
 
-from pydantic import BaseModel, ConfigDict
-from pydantic.alias_generators import to_camel
+from pydantic import Field
+
+from penstock_model.contracts.base import Part
 
 __all__ = ["PolicyGroup", "PolicyLimits", "PolicyRules", "TopicPolicy"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
-
-
-class PolicyGroup(_Part):
+class PolicyGroup(Part):
     """Topics that are created alike.
 
     Attributes:
@@ -28,12 +25,12 @@ class PolicyGroup(_Part):
     name: str
     partitions: int
     replication_factor: int
-    config: dict[str, str] = {}
+    config: dict[str, str] = Field(default_factory=dict)
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
 
-class PolicyRules(_Part):
+class PolicyRules(Part):
     """By which rules topics are created.
 
     Attributes:
@@ -47,7 +44,7 @@ class PolicyRules(_Part):
     default: PolicyGroup
 
 
-class PolicyLimits(_Part):
+class PolicyLimits(Part):
     """The rails of one TopicCreationPolicy; what is None has no limit.
 
     Attributes:
@@ -65,7 +62,7 @@ class PolicyLimits(_Part):
     config: tuple[str, ...] | None = None
 
 
-class TopicPolicy(_Part):
+class TopicPolicy(Part):
     """The rules of one policy, and the limits of every policy that applies."""
 
     rules: PolicyRules

@@ -1,11 +1,14 @@
 """Base classes and field types of all resources: parts, object names, Kubernetes' metadata and conditions. Pure."""
 
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from penstock.errors import ConfigError
 from penstock_model.resources.constraints import SCALAR_SCHEMA, AtMost, Mark, Matches
+from penstock_model.resources.messages import field_problems
 from penstock_model.resources.values import ConfigText
 
 __all__ = [
@@ -16,6 +19,7 @@ __all__ = [
     "ObjectMeta",
     "ObjectName",
     "Part",
+    "Resource",
     "StatusPart",
     "Text",
     "Time",
@@ -38,6 +42,22 @@ class Part(BaseModel):
     """A part of a resource that users write. Unknown fields are refused; names are in camelCase, as in Kubernetes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+class Resource(Part):
+    """A whole resource."""
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Self:
+        """The resource in a parsed document.
+
+        Raises:
+            ConfigError: holds all problems, each with its field path (`spec.image`).
+        """
+        try:
+            return cls.model_validate(document)
+        except ValidationError as e:
+            raise ConfigError(field_problems(cls, e)) from None
 
 
 class StatusPart(BaseModel):

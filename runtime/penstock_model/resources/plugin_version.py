@@ -1,15 +1,12 @@
 """The `PluginVersion` resource: one version of one package of plugins, as an image (KIP-891's versions). Pure."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from penstock.errors import ConfigError
-from penstock_model.resources.base import API_VERSION, ObjectMeta, Part, StatusPart
+from penstock_model.resources.base import API_VERSION, ObjectMeta, Part, Resource, StatusPart
 from penstock_model.resources.connector_status import Conditions
 from penstock_model.resources.constraints import AtMost, Mark, Matches, list_of, rule, ruled
-from penstock_model.resources.messages import field_problems
 
 __all__ = ["PluginClass", "PluginVersion", "PluginVersionSpec", "PluginVersionStatus"]
 
@@ -104,7 +101,7 @@ class PluginVersionStatus(StatusPart):
     )
 
 
-class PluginVersion(Part):
+class PluginVersion(Resource):
     """One version of one package of plugins."""
 
     model_config = ConfigDict(title="PluginVersion")
@@ -114,15 +111,3 @@ class PluginVersion(Part):
     metadata: ObjectMeta = Field(examples=[{"name": "files-1.4.2"}])
     spec: PluginVersionSpec
     status: dict[str, Any] | None = None
-
-    @classmethod
-    def read(cls, document: Mapping[str, Any]) -> Self:
-        """The resource in a parsed document.
-
-        Raises:
-            ConfigError: holds all problems, each with its field path (`spec.image`).
-        """
-        try:
-            return cls.model_validate(document)
-        except ValidationError as e:
-            raise ConfigError(field_problems(cls, e)) from None

@@ -1,17 +1,14 @@
 """The `TopicCreationPolicy` resource: how topics of sources are created (KIP-158), for all connectors of a team. Pure."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from penstock.errors import ConfigError
 from penstock.rules import java_regex
 from penstock_java.regex.cost import too_costly
-from penstock_model.resources.base import API_VERSION, ConfigMapping, Flag, ObjectMeta, Part, StatusPart
+from penstock_model.resources.base import API_VERSION, ConfigMapping, Flag, ObjectMeta, Part, Resource, StatusPart
 from penstock_model.resources.connector_status import Conditions
 from penstock_model.resources.constraints import AtMost, Mark, Matches, list_of, rule, ruled
-from penstock_model.resources.messages import field_problems
 
 __all__ = [
     "ConnectorSelector",
@@ -164,7 +161,7 @@ class TopicCreationPolicyStatus(StatusPart):
     connector_count: int | None = Field(None, description="How many Connectors it applies to.")
 
 
-class TopicCreationPolicy(Part):
+class TopicCreationPolicy(Resource):
     """How the topics of sources are created."""
 
     model_config = ConfigDict(title="TopicCreationPolicy")
@@ -174,15 +171,3 @@ class TopicCreationPolicy(Part):
     metadata: ObjectMeta = Field(examples=[{"name": "shop-topics"}])
     spec: TopicCreationPolicySpec = Field(examples=[{"default": {"replicationFactor": -1, "partitions": -1}}])
     status: dict[str, Any] | None = None
-
-    @classmethod
-    def read(cls, document: Mapping[str, Any]) -> Self:
-        """The resource in a parsed document.
-
-        Raises:
-            ConfigError: holds all problems, each with its field path (`spec.groups.0.include`).
-        """
-        try:
-            return cls.model_validate(document)
-        except ValidationError as e:
-            raise ConfigError(field_problems(cls, e)) from None

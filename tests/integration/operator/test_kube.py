@@ -12,7 +12,7 @@ from penstock.errors import ConfigError
 from penstock_operator.errors import Conflict, NotYet, Refused, Unavailable
 from penstock_operator.kubernetes import client as module
 from penstock_operator.kubernetes.client import Kube
-from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, EVENT, NODE, POD, Kind
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, EVENT, NAMESPACE, POD, Kind
 from penstock_operator.metrics import Metrics
 
 from ..cluster_api.api import Api
@@ -118,14 +118,6 @@ def test_a_list_whose_rest_has_expired_is_read_anew(
         spoilt.list(CONFIG_MAP, namespace)
 
 
-def test_apply_makes_changes_and_takes_over(kube: Kube, api: Api, namespace: str) -> None:
-    first = kube.apply(config_map(namespace, "a", x="1"), manager="penstock")
-    same = kube.apply(config_map(namespace, "a", x="1"), manager="penstock")
-    assert first["metadata"]["resourceVersion"] == same["metadata"]["resourceVersion"]
-    api.apply(config_map(namespace, "a", x="theirs"), manager="somebody")
-    assert kube.apply(config_map(namespace, "a", x="2"), manager="penstock")["data"] == {"x": "2"}
-
-
 def test_a_replacement_of_what_was_changed_since_is_a_conflict(kube: Kube, namespace: str) -> None:
     read = kube.create(config_map(namespace, "a", x="1"))
     assert read is not None
@@ -198,7 +190,7 @@ def test_only_the_object_of_that_uid_is_deleted(kube: Kube, namespace: str) -> N
     assert made is not None
     assert not kube.delete(POD, namespace, "orders-in-0-1", uid="another")
     assert kube.get(POD, namespace, "orders-in-0-1") is not None
-    assert kube.delete(POD, namespace, "orders-in-0-1", uid=made["metadata"]["uid"], grace=0)
+    assert kube.delete(POD, namespace, "orders-in-0-1", uid=made["metadata"]["uid"])
     assert kube.get(POD, namespace, "orders-in-0-1") is None
 
 
@@ -292,8 +284,8 @@ def test_a_kind_that_is_not_installed_is_told_so(kube: Kube, namespace: str) -> 
 
 
 def test_kinds_without_a_namespace_are_read(kube: Kube) -> None:
-    assert kube.get(NODE, None, "no-such-node") is None
-    assert isinstance(kube.list(NODE, None), list)
+    assert kube.get(NAMESPACE, None, "no-such-namespace") is None
+    assert isinstance(kube.list(NAMESPACE, None), list)
 
 
 def test_the_log_of_a_pod_that_has_not_begun_or_is_gone_is_empty(kube: Kube, namespace: str) -> None:

@@ -20,15 +20,16 @@ from penstock_operator.connector.model.refused_pods import Refusal, pause
 from penstock_operator.names import digest, job_name
 from penstock_operator.reasons import Reason
 
-__all__ = ["DOING", "JobObservation", "JobStep", "name_of", "step"]
+__all__ = ["DOING", "FOR_A_SLOT", "SLOT_WAIT", "JobObservation", "JobStep", "name_of", "step"]
 
 _BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
 _PREPARE_ATTEMPTS: Final = 6
 """Refused preparations after which the next ones are further apart."""
 _REFUSED_LONGEST: Final = 300.0
 """Seconds. No event says that Kafka was mended, so that refused preparations are tried again, too; but seldom."""
-_SLOT_WAIT: Final = 60.0
+SLOT_WAIT: Final = 60.0
 """Seconds, should no event come: a connector that waits for a slot is woken when there is one."""
+FOR_A_SLOT: Final = "waits for its turn: only so many job pods live at once (limits.jobPods of the release)"
 _POD_NAMES: Final = {Action.PLAN: "plan", Action.PREPARE: "prepare", Action.RESET_OFFSETS: "reset"}
 """Pods of actions on offsets are none of these: `offsets_step`."""
 
@@ -148,8 +149,8 @@ def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobP
             return JobStep(memory, reason=reason, message=message, requeue_after=memory.retry_at - observed.now)
         if not observed.slot:
             if not memory.attempts and observed.refusal is None:
-                message = "waits for its turn: only so many job pods live at once (limits.jobPods of the release)"
-            return JobStep(memory, None, None, (), reason, message, requeue_after=_SLOT_WAIT, queued=True)
+                message = FOR_A_SLOT
+            return JobStep(memory, None, None, (), reason, message, requeue_after=SLOT_WAIT, queued=True)
         return JobStep(
             memory, None, observed.name, tuple(away), reason, message
         )  # these are deleted already, but not their requests
@@ -160,17 +161,10 @@ def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobP
         if not memory.attempts:
             message = f"waits for the end of {pod.name}"
         return JobStep(memory, None, None, (), reason, message, requeue_after=left)
-    left = _deadline(observed, pod) - observed.now
+    left = pod.due(observed.deadline, observed.node_timeout) - observed.now
     if left <= 0:
         return replace(_failed_attempt(observed, *_overdue(observed, pod)), delete=(pod,))
     return JobStep(memory, None, None, (), *(pod.hindrance or (reason, message)), requeue_after=left)
-
-
-def _deadline(observed: JobObservation, pod: JobPod) -> float:
-    """When the operator deletes the pod: the deadline in the pod itself begins on a node, whose kubelet may be away."""
-    if not pod.node:
-        return pod.created + observed.deadline
-    return (pod.accepted or pod.created) + observed.deadline + observed.node_timeout
 
 
 def _overdue(observed: JobObservation, pod: JobPod) -> tuple[str, str]:

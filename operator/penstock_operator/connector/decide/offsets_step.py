@@ -17,6 +17,7 @@ from typing import Final
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, OffsetsVerb, OffsetsWork
 from penstock_model.resources.connector import State
+from penstock_operator.connector.decide.job_step import FOR_A_SLOT, SLOT_WAIT
 from penstock_operator.connector.decide.offsets_list import (
     is_published,
     list_job,
@@ -54,8 +55,6 @@ __all__ = ["OffsetsStep", "offsets_step"]
 
 _LOOK: Final = 10.0
 """Seconds until the next look at what no event tells."""
-_SLOT_WAIT: Final = 60.0
-"""Seconds, should no event come: a connector that waits for a slot is woken when there is one."""
 _VERBS: Final = {RESET: OffsetsVerb.RESET}
 _JOBS: Final = {LIST: Action.LIST_OFFSETS, RESET: Action.OFFSETS}
 _DOING: Final = {LIST: "the connector's offsets are read", RESET: "the connector's offsets are forgotten"}
@@ -181,8 +180,7 @@ def _begun(observed: Observation, action: OffsetsAction, name: str) -> OffsetsSt
         if refused is not None and (left := pause(refused, observed.now)) > 0:
             return pending(observed, action, refused.message, requeue_after=left)
         if not observed.slot:
-            text = "waits for its turn: only so many job pods live at once (limits.jobPods of the release)"
-            return replace(pending(observed, action, text, requeue_after=_SLOT_WAIT), queued=True)
+            return replace(pending(observed, action, FOR_A_SLOT, requeue_after=SLOT_WAIT), queued=True)
         generation = 0 if action.action == LIST else observed.generation
         action = replace(action, began=float(int(observed.now)), generation=generation)
     step = pending(observed, action, _DOING[action.action])
@@ -227,19 +225,12 @@ def _with_pod(observed: Observation, action: OffsetsAction, pod: JobPod) -> Offs
     if pod.leaves_by is not None:
         left = pod.leaves_by + observed.node_timeout - observed.now
         return pending(observed, action, f"waits for the end of {pod.name}", requeue_after=left)
-    left = _deadline(observed, pod) - observed.now
+    left = pod.due(observed.job_deadline, observed.node_timeout) - observed.now
     if left <= 0:
         late = replace(pending(observed, action, f"pod {pod.name} has not ended in time"), delete=(pod,))
         return replace(late, requeue_after=_LOOK)
     message = _DOING[action.action] if pod.hindrance is None else ": ".join(pod.hindrance)
     return pending(observed, action, message, requeue_after=left)
-
-
-def _deadline(observed: Observation, pod: JobPod) -> float:
-    """When the operator deletes the pod: the deadline in the pod itself begins on a node, whose kubelet may be away."""
-    if not pod.node:
-        return pod.created + observed.job_deadline
-    return (pod.accepted or pod.created) + observed.job_deadline + observed.node_timeout
 
 
 def _after_end(observed: Observation, action: OffsetsAction, pod: JobPod) -> OffsetsStep:

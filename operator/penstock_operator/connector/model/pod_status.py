@@ -110,6 +110,17 @@ class JobPod(Pod):
     accepted: float | None = None
     image: str = ""
 
+    def due(self, deadline: float, node_timeout: float) -> float:
+        """When the operator deletes it: the deadline in the pod itself begins on a node, whose kubelet may be away.
+
+        Args:
+            deadline: seconds that it may take from its creation until a node has it, and from then on to its end.
+            node_timeout: seconds after which its node counts as away.
+        """
+        if not self.node:
+            return self.created + deadline
+        return (self.accepted or self.created) + deadline + node_timeout
+
     @property
     def takes_slot(self) -> bool:
         """Whether it takes a job slot."""

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from penstock_operator import logs, probes
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.event_recorder import RecentEvents, event_manifest
-from penstock_operator.kubernetes.kinds import CONNECTOR, NODE, POD, SECRET, kind_of
+from penstock_operator.kubernetes.kinds import CONNECTOR, NAMESPACE, POD, SECRET, kind_of
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import ConnectorFigures, Metrics, QueueFigures
 from penstock_operator.operator import identity
@@ -36,7 +36,7 @@ class Clock:
 def test_paths_are_the_api_s() -> None:
     assert POD.path("shop", "a-0-1", "log") == "/api/v1/namespaces/shop/pods/a-0-1/log"
     assert CONNECTOR.path() == "/apis/penstock.dev/v1alpha1/connectors"
-    assert NODE.path("ignored", "n1") == "/api/v1/nodes/n1"
+    assert NAMESPACE.path("ignored", "n1") == "/api/v1/namespaces/n1"
     assert SECRET.path("a/b", "../c") == "/api/v1/namespaces/a%2Fb/secrets/..%2Fc"
     assert kind_of({"apiVersion": "v1", "kind": "Pod"}) is POD
 

@@ -1,0 +1,42 @@
+"""Base classes of the contracts. A reader ignores unknown fields, since a newer release may have written them. Pure."""
+
+from typing import ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+
+from penstock.errors import ConfigError, Problem
+
+__all__ = ["Document", "Part"]
+
+
+class Part(BaseModel):
+    """A part of a contract. Names are in camelCase."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+
+class Document(Part):
+    """What one process writes as a whole for another. Its version is a field of its own."""
+
+    called: ClassVar[str]
+    """What it is called in messages, with its article."""
+
+    def to_json(self) -> str:
+        """The JSON form."""
+        return self.model_dump_json(by_alias=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read the JSON form.
+
+        Raises:
+            ConfigError: the text is none of this version. The message names every wrong field and shows no value.
+        """
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as e:
+            raise ConfigError(
+                Problem(".".join(map(str, error["loc"])), f"not {cls.called} that this runtime reads: {error['msg']}")
+                for error in e.errors(include_url=False, include_input=False)
+            ) from None
