@@ -162,7 +162,6 @@ class PlanAnswer(Part):
         version: the connector plugin's own version.
         exactly_once: whether it delivers exactly once.
         tasks: task specs of no incarnation yet (see `PodIdentity.apply_to`), with references in place of secrets.
-        answers_health: whether tasks of this runtime answer at `pod_layout.HEALTH_PATH` and `READY_PATH`.
     """
 
     kind: Literal["source", "sink"]
@@ -170,7 +169,6 @@ class PlanAnswer(Part):
     version: str
     exactly_once: bool = False
     tasks: tuple[TaskSpec, ...] = ()
-    answers_health: bool = Field(default=False, exclude_if=lambda v: not v)
 
 
 class JobAnswer(Part):

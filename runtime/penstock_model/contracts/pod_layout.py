@@ -50,7 +50,7 @@ POD_NAME_VARIABLE: Final = "PENSTOCK_POD_NAME"
 POD_UID_VARIABLE: Final = "PENSTOCK_POD_UID"
 NODE_VARIABLE: Final = "PENSTOCK_NODE"
 METRICS_PORT: Final = 9404
-"""HTTP: metrics at every path but the two below, which a runtime has only if its plans say `answers_health`."""
+"""HTTP: metrics at every path but the two below."""
 HEALTH_PATH: Final = "/healthz"
 """200 while the loop of the task turns."""
 READY_PATH: Final = "/readyz"

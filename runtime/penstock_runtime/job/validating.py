@@ -58,7 +58,6 @@ def validate(request: JobRequest) -> Validated:
         version=connector.version,
         exactly_once=valid_plan.exactly_once,
         tasks=tasks,
-        answers_health=True,
     )
     return Validated(answer, complete[0] if complete else None, (*valid_plan.warnings, *warnings))
 

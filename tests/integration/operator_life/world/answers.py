@@ -52,7 +52,6 @@ def template(request: JobRequest) -> JobAnswer:
             )
             for n in range(count)
         ),
-        answers_health=True,
     )
     return done.model_copy(update={"plan": plan, "standing": standing})
 
