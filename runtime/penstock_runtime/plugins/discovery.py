@@ -24,7 +24,6 @@ from penstock.config import nearest
 from penstock_java.property_text import trimmed
 from penstock_model.connect.plugin_names import aliases
 from penstock_model.contracts.plugin_mount import PluginMount
-from penstock_runtime.plugins.earlier_paths import current_path
 from penstock_runtime.plugins.mounted import distributions, is_in, is_named
 from penstock_runtime.plugins.plugin_ref import ENDINGS, PluginRef, broken, check_variant, checked, kind_name, load
 
@@ -116,7 +115,7 @@ class Plugins:
             raise ConfigError(Problem(property_name, p.message) for p in e.problems) from e
 
     def _find(self, kind: type[P], name: str) -> PluginRef[P]:
-        plain, _, variant = current_path(name).partition("$")
+        plain, _, variant = name.partition("$")
         entry = self._entry(kind, plain)
         found = entry.ref(variant or None, name) if entry is not None else self._by_path(plain, variant or None)
         if not issubclass(found.cls, kind):

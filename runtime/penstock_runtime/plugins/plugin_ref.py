@@ -9,7 +9,6 @@ from typing import Final, Generic, TypeVar
 
 from penstock import API_VERSION, ConfigError, Connector, Converter, HeaderConverter, Plugin, Predicate, Transform
 from penstock_model.contracts.task_spec import PluginReference
-from penstock_runtime.plugins.earlier_paths import current_path
 
 __all__ = ["ENDINGS", "PluginRef", "broken", "check_variant", "checked", "kind_name", "load"]
 
@@ -46,12 +45,12 @@ class PluginRef(Generic[P_co]):
 
 
 def load(reference: str) -> type[Plugin]:
-    """The class of a `PluginRef.reference`, also of one that an earlier version wrote.
+    """The class of a `PluginRef.reference`.
 
     Raises:
         ConfigError: it cannot be imported, or is no plugin that this runtime can run; the message says why.
     """
-    module, _, name = current_path(reference).partition(":")
+    module, _, name = reference.partition(":")
     return checked(reference, lambda: attrgetter(name)(importlib.import_module(module)))
 
 

@@ -34,6 +34,7 @@ FILTER = DeclaredClass(alias="Filter", type="transform")
 
 @pytest.fixture(autouse=True)
 def _imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    Plugins.installed()  # read once per process, so before a folder is on the path
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setenv(FOLDERS_VARIABLE, "")
     before = {*sys.modules}
