@@ -8,7 +8,7 @@ import unicodedata
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from penstock_plugins.converters.json.encoding import Text, decode, decode_lenient, parse_error
+from penstock_plugins.converters.json.encoding import Text, decode, parse_error
 
 __all__ = ["MISSING", "parse"]
 
@@ -39,7 +39,7 @@ def parse(data: bytes) -> Any:
 
 class _Parser:
     def __init__(self, source: Text) -> None:
-        self._text, self._utf8, self._loose = source
+        self._text, self._utf8 = source
         self._at = 0
 
     def document(self) -> Any:
@@ -93,10 +93,8 @@ class _Parser:
     def _name(self) -> str:
         if self._peek() != '"':
             raise parse_error(f"expected a field name in double quotes at character {self._at}")
-        start = self._at
         name = self._string()
-        # Without an escape, a surrogate comes from bytes beyond Unicode; Jackson accepts those.
-        if self._utf8 and _SURROGATES.search(name) and "\\" in self._text[start : self._at]:
+        if self._utf8 and _SURROGATES.search(name):
             raise parse_error(f"half of a surrogate pair in the field name before character {self._at}")
         if (len(name.encode("utf-8", "surrogatepass")) if self._utf8 else len(name)) > _MAX_NAME:
             raise parse_error(f"name longer than {_MAX_NAME}")
@@ -146,7 +144,9 @@ class _Parser:
         while True:
             match = _PLAIN.match(text, at)
             assert match is not None
-            pieces.append(decode_lenient(match[0]) if self._loose else match[0])
+            if self._utf8 and _SURROGATES.search(match[0]):
+                raise parse_error("broken UTF-8")
+            pieces.append(match[0])
             at = match.end()
             char = text[at : at + 1]
             if char == '"':
