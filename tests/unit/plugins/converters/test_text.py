@@ -32,7 +32,7 @@ def test_an_encoding_that_is_not_there_is_refused() -> None:
         string_converter(converter_encoding="nope")
 
 
-@pytest.mark.parametrize("encoding", ["utf_8", "utf-8-sig", "rot13", "idna", "", "UTF-7"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "rot13", "idna", "", "UTF-7", "ms936"])
 def test_a_name_that_only_python_knows_is_no_encoding(encoding: str) -> None:
     with pytest.raises(ConfigError, match="Unsupported encoding"):
         string_converter(converter_encoding=encoding)
