@@ -65,55 +65,19 @@ class ConvertedHeaders(HeaderConverter):
         return Header(name, value, schema)
 
 
-class BooleanHeaders(ConvertedHeaders):
-    """Headers in the format of BooleanConverter: `header.converter: BooleanConverter`."""
-
-    converter = BooleanConverter
-
-
-class ByteArrayHeaders(ConvertedHeaders):
-    """Headers in the format of ByteArrayConverter: `header.converter: ByteArrayConverter`."""
-
-    converter = ByteArrayConverter
+def _headers(of: type[Converter]) -> type[ConvertedHeaders]:
+    name = of.__name__
+    doc = f"Headers in the format of {name}: `header.converter: {name}`."
+    members = {"converter": of, "__module__": __name__, "__doc__": doc}
+    return type(name.replace("Converter", "Headers"), (ConvertedHeaders,), members)
 
 
-class DoubleHeaders(ConvertedHeaders):
-    """Headers in the format of DoubleConverter: `header.converter: DoubleConverter`."""
-
-    converter = DoubleConverter
-
-
-class FloatHeaders(ConvertedHeaders):
-    """Headers in the format of FloatConverter: `header.converter: FloatConverter`."""
-
-    converter = FloatConverter
-
-
-class IntegerHeaders(ConvertedHeaders):
-    """Headers in the format of IntegerConverter: `header.converter: IntegerConverter`."""
-
-    converter = IntegerConverter
-
-
-class JsonHeaders(ConvertedHeaders):
-    """Headers in the format of JsonConverter: `header.converter: JsonConverter`."""
-
-    converter = JsonConverter
-
-
-class LongHeaders(ConvertedHeaders):
-    """Headers in the format of LongConverter: `header.converter: LongConverter`."""
-
-    converter = LongConverter
-
-
-class ShortHeaders(ConvertedHeaders):
-    """Headers in the format of ShortConverter: `header.converter: ShortConverter`."""
-
-    converter = ShortConverter
-
-
-class StringHeaders(ConvertedHeaders):
-    """Headers in the format of StringConverter: `header.converter: StringConverter`."""
-
-    converter = StringConverter
+BooleanHeaders = _headers(BooleanConverter)
+ByteArrayHeaders = _headers(ByteArrayConverter)
+DoubleHeaders = _headers(DoubleConverter)
+FloatHeaders = _headers(FloatConverter)
+IntegerHeaders = _headers(IntegerConverter)
+JsonHeaders = _headers(JsonConverter)
+LongHeaders = _headers(LongConverter)
+ShortHeaders = _headers(ShortConverter)
+StringHeaders = _headers(StringConverter)
