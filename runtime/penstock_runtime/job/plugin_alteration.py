@@ -3,13 +3,13 @@
 Each way in which a plugin can answer has a message of its own. Those of Kafka Connect are used where it has one.
 """
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Final
 
 from penstock.errors import ConnectError
 from penstock_runtime.job.preparing import OffsetsRefused
+from penstock_runtime.process.abandonable import start
 
 __all__ = ["AlterOffsets", "ask_plugin"]
 
@@ -28,25 +28,16 @@ def ask_plugin(alter_offsets: AlterOffsets, connector: str, *, seconds: float = 
     Raises:
         OffsetsRefused: the plugin raised, did not answer in time, or answered neither True nor False.
     """
-    answer: Future[tuple[object, BaseException | None]] = Future()
-
-    def call() -> None:
-        try:
-            answer.set_result((alter_offsets(), None))
-        except BaseException as e:  # noqa: BLE001 (a plugin may raise anything, KeyboardInterrupt and SystemExit too)
-            answer.set_result((None, e))
-
-    threading.Thread(target=call, name="alter-offsets", daemon=True).start()
-    try:
-        result, error = answer.result(seconds)
-    except TimeoutError as e:
+    answer: Future[object] = start(alter_offsets, "alter-offsets")
+    wait([answer], timeout=seconds)
+    if not answer.done():  # a TimeoutError may be the plugin's own
         raise OffsetsRefused(
             f"The connector's alter_offsets has not answered within {seconds:.0f} s; nothing was written to Kafka. If the "
             f"plugin moves a position in an outside system, look there before the next try."
-        ) from e
-    if error is not None:
+        )
+    if (error := answer.exception()) is not None:
         raise OffsetsRefused(_refusal(error, connector)) from error
-    if not isinstance(result, bool):
+    if not isinstance(result := answer.result(), bool):
         raise OffsetsRefused(
             f"The connector's alter_offsets returned {type(result).__name__} instead of True or False; nothing was written"
         )

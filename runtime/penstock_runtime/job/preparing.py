@@ -1,11 +1,10 @@
 """Prepares Kafka for the tasks of a plan, and gives up in time if Kafka is away or refuses."""
 
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
@@ -17,6 +16,7 @@ from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.job.prepare import prepare
 from penstock_runtime.kafka.connectivity import await_kafka
 from penstock_runtime.kafka.settings import ClientSettings
+from penstock_runtime.process.abandonable import start
 from penstock_runtime.task.context import task_context
 
 __all__ = ["ClientErrors", "OffsetsRefused", "Unavailable", "prepare_plan", "with_kafka"]
@@ -82,10 +82,9 @@ def with_kafka(work: Callable[[], T], *settings: ClientSettings, client_errors: 
         ConfigError, Superseded, OffsetsRefused: raised by the work.
         Unavailable: Kafka is away or refuses, or the work did not end in time.
     """
-    outcome: Future[T] = Future()
     try:
         await_kafka(*settings, seconds=_REACH_KAFKA)
-        threading.Thread(target=_set_outcome, args=(outcome, work), daemon=True).start()
+        outcome = start(work, "with-kafka")
         begun = time.monotonic()
         while not outcome.done():
             wait([outcome], timeout=0.5)
@@ -101,10 +100,3 @@ def with_kafka(work: Callable[[], T], *settings: ClientSettings, client_errors: 
         raise
     except ConnectError as e:
         raise Unavailable(str(e)) from e
-
-
-def _set_outcome(outcome: "Future[T]", work: Callable[[], T]) -> None:
-    try:
-        outcome.set_result(work())
-    except BaseException as e:  # noqa: BLE001 (raised by `result`)
-        outcome.set_exception(e)

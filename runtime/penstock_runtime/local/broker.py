@@ -1,10 +1,9 @@
 """The Kafka of `penstock run`: the user's, or an embedded one that all runs on the same data folder share."""
 
 import logging
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -14,6 +13,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.local.signals import Signals
 from penstock_runtime.logs import say
+from penstock_runtime.process.abandonable import start
 
 __all__ = ["kafka_for", "revive", "until_kafka_answers"]
 
@@ -57,8 +57,7 @@ def until_kafka_answers(
     begun, is_announced = time.monotonic(), False
     trouble: RetriableError | None = None
     while True:
-        outcome: Future[T] = Future()
-        threading.Thread(target=_set_outcome, args=(outcome, work), daemon=True).start()
+        outcome = start(work, "until-kafka-answers")
         while not outcome.done():
             wait([outcome], timeout=0.1)
             revive(kafka)
@@ -79,13 +78,6 @@ def until_kafka_answers(
         except RetriableError as e:
             trouble = e
             time.sleep(0.5)
-
-
-def _set_outcome(outcome: "Future[T]", work: Callable[[], T]) -> None:
-    try:
-        outcome.set_result(work())
-    except BaseException as e:  # noqa: BLE001 (raised by `result`)
-        outcome.set_exception(e)
 
 
 def _with_servers(worker: WorkerConfig, servers: str) -> WorkerConfig:

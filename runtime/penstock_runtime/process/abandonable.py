@@ -1,0 +1,24 @@
+"""Work in a thread that may be abandoned: it does not keep the process from ending."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+__all__ = ["start"]
+
+T = TypeVar("T")
+
+
+def start(work: Callable[[], T], name: str) -> Future[T]:
+    """Do work in a thread of that name. What it raises is the future's exception, KeyboardInterrupt and SystemExit too."""
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as e:  # noqa: BLE001 (raised by `result`)
+            outcome.set_exception(e)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return outcome
