@@ -78,42 +78,27 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
     admin = Admin(context.shared)
     servers = context.settings.bootstrap
     target = admin if servers == context.shared.bootstrap else Admin(context.settings, servers=servers)
-    raw = worker.raw
-    for topic, partitions, factor, prefix in (
-        (
-            worker.status_storage_topic,
-            worker.status_storage_partitions,
-            worker.status_storage_replication_factor,
-            "status.storage",
-        ),
-        (
-            worker.offset_storage_topic,
-            worker.offset_storage_partitions,
-            worker.offset_storage_replication_factor,
-            "offset.storage",
-        ),
-    ):
-        own = {"topic", "partitions", "replication.factor"}
-        more = {k[len(prefix) + 1 :]: v for k, v in raw.items() if k.startswith(f"{prefix}.")}
-        made = admin.ensure_compacted(
-            topic,
-            partitions=partitions,
-            replication_factor=factor,
-            named_by=f"{prefix}.topic",
-            settings={k: v for k, v in more.items() if k not in own},
-        )
-        if made:
-            _appear(context.shared, topic)
+    status = (
+        worker.status_storage_partitions,
+        worker.status_storage_replication_factor,
+        worker.topic_settings("status.storage."),
+    )
+    offsets = (
+        worker.offset_storage_partitions,
+        worker.offset_storage_replication_factor,
+        worker.topic_settings("offset.storage."),
+    )
+    topics = [
+        (admin, context.shared, worker.status_storage_topic, "status.storage.topic", status),
+        (admin, context.shared, worker.offset_storage_topic, "offset.storage.topic", offsets),
+    ]
     if isinstance(context, SourceContext) and context.own_offsets:
-        made = target.ensure_compacted(
-            context.offsets_topic,
-            partitions=worker.offset_storage_partitions,
-            settings=worker.topic_settings("offset.storage."),
-            replication_factor=worker.offset_storage_replication_factor,
-            named_by="offsets.storage.topic",
-        )
-        if made:
-            _appear(context.settings, context.offsets_topic)
+        topics.append((target, context.settings, context.offsets_topic, "offsets.storage.topic", offsets))
+    for at, settings, topic, named_by, (partitions, factor, more) in topics:
+        if at.ensure_compacted(
+            topic, partitions=partitions, replication_factor=factor, settings=more, named_by=named_by
+        ):
+            _appear(settings, topic)
     dead_letters = context.policy.dead_letter_topic
     if dead_letters is not None:
         try:
