@@ -102,12 +102,7 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
     dead_letters = context.policy.dead_letter_topic
     if dead_letters is not None:
         try:
-            target.ensure_exists(
-                dead_letters,
-                partitions=1,
-                replication_factor=context.framework.dlq_replication_factor,
-                named_by="errors.deadletterqueue.topic.name",
-            )
+            target.ensure_exists(dead_letters, replication_factor=context.framework.dlq_replication_factor)
         except ConnectError as e:
             raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
     place = Place.of(context, owner)

@@ -162,14 +162,16 @@ class Admin:
             )
         return False
 
-    def ensure_exists(self, topic: str, *, partitions: int, replication_factor: int, named_by: str) -> None:
-        """Create a topic unless it exists, in which case it is taken as it is.
+    def ensure_exists(self, topic: str, *, replication_factor: int) -> None:
+        """Create a dead letter queue unless the topic exists, in which case it is taken as it is.
 
         Raises:
             ConnectError: it cannot be created.
         """
         if topic not in self.topics():
-            self._create_internal(RequestedTopic(topic, partitions, replication_factor, {}, named_by), {})
+            self._create_internal(
+                RequestedTopic(topic, 1, replication_factor, {}, "errors.deadletterqueue.topic.name"), {}
+            )
 
     def missing(self, topics: Sequence[str]) -> list[str]:
         """Those of these topics that do not exist, asked for in one request; other topics are not looked at.

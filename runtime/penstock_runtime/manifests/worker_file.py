@@ -23,7 +23,7 @@ class Worker(NamedTuple):
     warnings: tuple[Problem, ...]
 
 
-def read_worker(path: Path, secrets_dir: Path | None = None) -> Worker:
+def read_worker(path: Path) -> Worker:
     """The worker configuration of a file; `.yaml` and `.yml` are YAML, everything else is Java properties.
 
     Raises:
@@ -35,7 +35,7 @@ def read_worker(path: Path, secrets_dir: Path | None = None) -> Worker:
         reason = e.strerror if isinstance(e, OSError) else "it is not UTF-8 text"
         raise ConfigError(Problem(str(path), f"cannot be read: {reason}")) from e
     try:
-        return worker_from(_texts(path, text), secrets_dir)
+        return worker_from(_texts(path, text))
     except ConfigError as e:
         named = ((f"{path}: {p.property}" if p.property else str(path), p.message) for p in e.problems)
         raise ConfigError(Problem(*n) for n in named) from e

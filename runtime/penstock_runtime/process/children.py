@@ -17,14 +17,14 @@ _POLL = 0.01
 _GONE = 1.0  # seconds within which a killed process is gone, unless it is blocked in the kernel
 
 
-def die_with_parent(number: int = signal.SIGTERM) -> None:
-    """Ask the kernel to send this process a signal when the parent's thread that started it ends."""
+def die_with_parent() -> None:
+    """Ask the kernel to send this process SIGTERM when the parent's thread that started it ends."""
     if not sys.platform.startswith("linux"):
         return
     parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:  # the parent had ended before `prctl`
-        os.kill(os.getpid(), number)
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def kill_children() -> None:

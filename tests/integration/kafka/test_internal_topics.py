@@ -67,7 +67,7 @@ def test_a_topic_that_no_broker_can_hold_at_this_moment_is_trouble_that_passes(o
     refused: list[ConnectError] = []
 
     def create(number: int) -> None:
-        admin.ensure_exists(f"late-{number}", partitions=1, replication_factor=1, named_by="offset.storage.topic")
+        admin.ensure_exists(f"late-{number}", replication_factor=1)
 
     for number in range(10_000):
         try:

@@ -94,9 +94,9 @@ class _Parser:
         self._next = None
         return token
 
-    def _take_more(self, count: int) -> str | None:
+    def _take_four(self) -> str | None:
         start = self._mark()
-        for _ in range(count):
+        for _ in range(4):
             if not self._has_next():
                 self._rewind(start)
                 return None
@@ -152,7 +152,7 @@ class _Parser:
         digit = token[:1].isdigit()
         if digit:
             mark = self._mark()
-            next_tokens = self._take_more(4)
+            next_tokens = self._take_four()
             if next_tokens is not None and (moment := parse_instant(token + next_tokens)) is not None:
                 return moment
             self._rewind(mark)

@@ -32,10 +32,8 @@ _REPOSITORY: Final = re.compile(_HOST + r"(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)+"
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def write_image(
-    folder: Path, repository: str, to: Path, *, path: str = "/plugin", architecture: str | None = None
-) -> str:
-    """Write the files of a folder as an image. The same files give the same image, to the byte.
+def write_image(folder: Path, repository: str, to: Path, *, architecture: str | None = None) -> str:
+    """Write the files of a folder as an image, as `/plugin`. The same files give the same image, to the byte.
 
     Times, owners, the umask, the order of the file system and Python's bytecode do not count. The layer is streamed, however
     large it is. `to` has the whole archive when this returns, and is untouched if it fails or is killed; the space for two
@@ -46,7 +44,6 @@ def write_image(
         repository: the image's name, with its registry and without a tag: `plugins.example/ticker`. Nothing is looked up
             there.
         to: the archive. One that is there is replaced.
-        path: of the folder in the image, absolute and not the root.
         architecture: of the image, in Go's words (`amd64`); None: this machine's.
 
     Returns:
@@ -54,15 +51,15 @@ def write_image(
         is the one that a kubelet asks for.
 
     Raises:
-        ConfigError: the folder, the repository or the path cannot be those of an image, or there is no folder for `to`.
+        ConfigError: the folder or the repository cannot be those of an image, or there is no folder for `to`.
         OSError: something cannot be read or written.
     """
     check_repository(repository)
-    _check_paths(folder, to, path)
+    _check_paths(folder, to)
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}-") as scratch:
         partial = Path(scratch) / "archive"
         with (Path(scratch) / "layer").open("w+b") as content:
-            write_layer(folder, content, path=path)
+            write_layer(folder, content)
             layer = _Blob.of_file(content, "layer.v1.tar")
             config = _Blob.of_json(_config(layer, architecture or _this_architecture()), "config.v1+json")
             manifest = _Blob.of_json(_manifest(config, layer), "manifest.v1+json")
@@ -144,7 +141,7 @@ def _add(archive: tarfile.TarFile, name: str, content: _Content) -> None:
     archive.addfile(member, content)
 
 
-def _check_paths(folder: Path, to: Path, path: str) -> None:
+def _check_paths(folder: Path, to: Path) -> None:
     if not folder.is_dir():
         raise ConfigError(f"{folder} is no folder, so there is nothing to make an image of.")
     if not to.parent.is_dir():
@@ -153,8 +150,6 @@ def _check_paths(folder: Path, to: Path, path: str) -> None:
         raise ConfigError(f"{to} is a folder; name a file, such as {to / 'plugin.tar'}.")
     if to.resolve().is_relative_to(folder.resolve()):
         raise ConfigError(f"{to} is in the folder that it is to hold. Write it elsewhere.")
-    if not re.fullmatch(r"(/[^/:]+)+", path) or {".", ".."} & set(path.split("/")):
-        raise ConfigError(f"{path!r} is no folder of an image: write an absolute path, such as /plugin.")
 
 
 def _this_architecture() -> str:

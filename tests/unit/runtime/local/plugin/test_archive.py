@@ -150,12 +150,6 @@ def test_what_is_no_repository_with_its_registry_is_refused(folder: Path, out: P
         write_image(folder, repository, out)
 
 
-@pytest.mark.parametrize("path", ["plugin", "/plugin/", "/a/../b", "/./a", "//plugin", "/a:b", "/", ""])
-def test_what_is_no_absolute_path_is_refused(folder: Path, out: Path, path: str) -> None:
-    with pytest.raises(ConfigError, match="is no folder of an image"):
-        write_image(folder, NAME, out, path=path)
-
-
 def test_what_cannot_be_read_or_written_is_named(folder: Path, out: Path, tmp_path: Path) -> None:
     for wrong, to, message in (
         (tmp_path / "no", out, "/no is no folder, so there is nothing"),

@@ -25,9 +25,9 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def image_of(folder: Path, path: str = "/plugin") -> Image:
+def image_of(folder: Path) -> Image:
     archive = folder.parent / "image.tar"
-    write_image(folder, NAME, archive, path=path)
+    write_image(folder, NAME, archive)
     return Image.read(archive)
 
 
@@ -45,12 +45,6 @@ def test_it_holds_the_files_in_their_folder_and_each_folder_before_its_files(fol
     image = image_of(folder)
     assert list(image.members()) == ["plugin", "plugin/ticker", "plugin/ticker/__init__.py", "plugin/ticker.txt"]
     assert image.text("plugin/ticker/__init__.py") == "VERSION = 1\n"
-
-
-def test_a_path_of_several_folders_has_all_of_them(folder: Path) -> None:
-    members = image_of(folder, "/opt/penstock/plugin").members()
-    assert list(members)[:4] == ["opt", "opt/penstock", "opt/penstock/plugin", "opt/penstock/plugin/ticker"]
-    assert all(members[name].isdir() for name in list(members)[:4])
 
 
 def test_no_owner_no_time_and_of_the_modes_only_the_execute_bit_is_kept(folder: Path) -> None:
