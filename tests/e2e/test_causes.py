@@ -27,20 +27,6 @@ def test_a_missing_secret_is_named_and_when_it_comes_the_connector_starts(place:
     source.reaches("Running")
 
 
-@pytest.mark.slow
-def test_a_quota_that_is_used_up_is_named_and_when_it_is_raised_the_connector_starts(place: Place) -> None:
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": {"pods": "0"}}}
-    place.apply(quota)
-    name = place.namespace
-    place.cluster.api.until(
-        "resourcequotas", name, "few", lambda q: q is not None and "used" in (q.get("status") or {}), "it counts"
-    )
-    source = place.datagen("orders")
-    source.says("QuotaExceeded", "exceeded quota: few")
-    place.cluster.kubectl("delete", "resourcequota", "few", "-n", name)
-    source.reaches("Running")
-
-
 def test_all_errors_of_a_configuration_are_told_at_once_and_the_old_tasks_go_on(place: Place) -> None:
     source = place.datagen("orders", config={"rate": 50})
     source.reaches("Running")
@@ -58,13 +44,6 @@ def test_all_errors_of_a_configuration_are_told_at_once_and_the_old_tasks_go_on(
     source.apply(**good)
     source.reaches("Running")
     assert source.lives() == before
-
-
-@pytest.mark.slow
-def test_an_unknown_class_is_named_with_what_there_is(place: Place) -> None:
-    source = place.connector("orders", "Datagn", {"topic": "t"})
-    source.says("ConfigInvalid", "Datagn", "Did you mean Datagen?")
-    assert source.pods() == {}
 
 
 def test_what_a_field_owns_is_refused_at_kubectl_apply(place: Place) -> None:

@@ -50,16 +50,6 @@ def test_a_failing_task_shows_its_trace_backs_off_to_its_limit_and_waits_for_a_p
 
 
 @pytest.mark.slow
-def test_no_restart_where_none_is_wanted(place: Place) -> None:
-    sink = place.connector(
-        "out", "FileStreamSink", {"file": "/etc/forbidden/out.txt", "topics": "t"}, restart={"onFailure": False}
-    )
-    message = sink.says("TasksFailed", "spec.restart.onFailure is false", limit=90)
-    assert "task 0" in message
-    assert task(sink.get())["incarnation"] == 1
-
-
-@pytest.mark.slow
 def test_restarts_are_for_all_or_for_the_named_tasks_and_once_per_token(place: Place) -> None:
     source = place.datagen("orders", tasksMax=2, config={"partitions": 2, "rate": 100})
     source.reaches("Running")

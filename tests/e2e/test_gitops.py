@@ -47,12 +47,3 @@ def test_a_connector_that_nobody_has_looked_at_yet_counts_as_in_progress(place: 
     created = json.loads(place.cluster.kubectl("create", "--filename=-", "-o", "json", stdin=source.manifest()))
     assert created["status"] == {"observedGeneration": -1}
     source.reaches("Running")
-
-
-@pytest.mark.slow
-def test_status_is_not_written_by_a_clock(place: Place) -> None:
-    source = place.datagen("orders", config={"rate": 100})
-    source.reaches("Running")
-    found = source.until(lambda c: c if c["status"].get("activeTopics") else None, "its status has settled")
-    assert place.kafka.arriving(source.topic, seconds=10) > 0
-    assert source.get()["metadata"]["resourceVersion"] == found["metadata"]["resourceVersion"]

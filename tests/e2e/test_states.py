@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -159,14 +158,3 @@ def test_a_changed_configuration_restarts_only_the_tasks_whose_part_changes(
     assert "words-1-2" in after
     assert sorted(r.value or b"" for r in place.kafka.records(topic, least=3)) == [b"a", b"b", b"c"]
     assert task(source.get(), 1)["restarts"] == 0
-
-
-@pytest.mark.parametrize("change", [{"deletion": {"offsets": "Reset"}}, {"restart": {"maxRestarts": 3}}])
-@pytest.mark.slow
-def test_what_tasks_need_not_know_leaves_their_pods_alone(place: Place, change: dict[str, Any]) -> None:
-    source = place.datagen("orders")
-    source.reaches("Running")
-    before = source.lives()
-    source.apply(**change)
-    source.reaches("Running")
-    assert source.lives() == before

@@ -60,8 +60,8 @@ def policy(site: Site, resource: str, labels: Labels = NONE) -> list[Json]:
     ]
 
 
-def webhook(site: Site, resource: str, labels: Labels = NONE) -> list[Json]:
-    """A webhook that is asked of all writes of a resource, or of objects with these labels, and whose server is down."""
+def webhook(site: Site, resource: str) -> list[Json]:
+    """A webhook that is asked of all writes of a resource, and whose server is down."""
     group, version = _GROUPS[resource]
     rule = {"apiGroups": [group], "apiVersions": [version], "operations": ["CREATE", "UPDATE"], "resources": [resource]}
     own = {"matchLabels": {"kubernetes.io/metadata.name": site.namespace}}
@@ -76,7 +76,6 @@ def webhook(site: Site, resource: str, labels: Labels = NONE) -> list[Json]:
                     "rules": [rule],
                     "namespaceSelector": own,
                     "failurePolicy": "Fail",
-                    "objectSelector": {"matchLabels": dict(labels)},
                     "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"},
                     "sideEffects": "None",
                     "admissionReviewVersions": ["v1"],

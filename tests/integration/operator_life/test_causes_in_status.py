@@ -120,19 +120,6 @@ def test_an_edit_that_the_cluster_lets_nothing_come_of_says_why_and_ends_no_task
 
 
 @pytest.mark.parametrize("make", [policy, webhook])
-def test_a_cause_is_written_once_however_often_it_is_tried_again(
-    site: Site, proxy: Proxy, make: Callable[[Site, str], list[Json]]
-) -> None:
-    running(site, proxy)
-    with obstacle(site, make(site, "configmaps"), "configmaps"):
-        site.change("orders", config={"file": "/data/b"})
-        told(site, "Admission")
-        stays(site, proxy, tries=refusals(proxy, "POST", "/configmaps"))
-    site.settled("orders", seconds=AFTER)
-    site.check()
-
-
-@pytest.mark.parametrize("make", [policy, webhook])
 def test_a_status_that_may_not_be_written_is_told_by_an_event(
     site: Site, proxy: Proxy, make: Callable[[Site, str], list[Json]]
 ) -> None:
@@ -206,27 +193,11 @@ def test_a_connector_that_is_made_while_the_api_server_fails_at_its_pods_says_so
     site.check()
 
 
-def test_what_passes_within_seconds_is_no_news(site: Site, proxy: Proxy) -> None:
-    running(site, proxy)
-    proxy.spoil(fail(503), method="POST", path="/configmaps", times=2)
-    seen: list[str] = []
-
-    def settled(body: Json) -> bool:
-        seen.append(condition(body, "Ready"))
-        return bool(body["status"].get("observedGeneration") == 2 and seen[-1].startswith("True"))
-
-    site.change("orders", config={"file": "/data/b"})
-    site.until("orders", settled, "settled", AFTER)
-    assert not [s for s in seen if "ApiServerUnavailable" in s]
-    site.check()
-
-
-@pytest.mark.parametrize("make", [policy, webhook])
 def test_pods_of_tasks_that_are_refused_are_tried_more_and_more_seldom_and_at_once_after_an_edit(
-    site: Site, proxy: Proxy, make: Callable[[Site, str], list[Json]]
+    site: Site, proxy: Proxy
 ) -> None:
     running(site, proxy)
-    with obstacle(site, make(site, "pods"), "pods"):
+    with obstacle(site, policy(site, "pods"), "pods"):
         site.kubelet.vanish(f"{site.namespace}/orders-0-1")
         told(site, "Admission")
         tries = refusals(proxy, "POST", "/pods")
@@ -239,15 +210,14 @@ def test_pods_of_tasks_that_are_refused_are_tried_more_and_more_seldom_and_at_on
     site.check()
 
 
-@pytest.mark.parametrize("make", [policy, webhook])
 def test_one_task_whose_pod_is_not_accepted_keeps_no_other_from_being_replaced_and_paused(
-    site: Site, proxy: Proxy, make: Callable[..., list[Json]]
+    site: Site, proxy: Proxy
 ) -> None:
     site.operator(proxy.kubeconfig).start()
     site.create("orders", tasksMax=3)
     site.settled("orders")
     first = {TASK_LABEL: "0"}
-    with obstacle(site, make(site, "pods", first), "pods", first):
+    with obstacle(site, policy(site, "pods", first), "pods", first):
         for number in range(3):
             site.kubelet.vanish(f"{site.namespace}/orders-{number}-1")
         anew = [("Pending", 2), ("Running", 2), ("Running", 2)]
@@ -262,21 +232,6 @@ def test_one_task_whose_pod_is_not_accepted_keeps_no_other_from_being_replaced_a
 
 def lives(body: Json) -> list[tuple[str, int]]:
     return [(t["state"], t["incarnation"]) for t in (body.get("status") or {}).get("tasks", ())]
-
-
-def test_a_refused_pod_is_tried_more_and_more_seldom_while_template_and_configuration_change_together(
-    site: Site, proxy: Proxy
-) -> None:
-    running(site, proxy)
-    with obstacle(site, policy(site, "pods"), "pods"):
-        site.change("orders", config={"file": "/data/b"}, template={"labels": {"team": "a"}})
-        site.kubelet.vanish(f"{site.namespace}/orders-0-1")
-        told(site, "Admission")
-        tries = refusals(proxy, "POST", "/pods")
-        proxy.closing.wait(10.0)  # nobody tells of what does not happen
-        assert tries() <= 12  # of two pods, after 2, 4 and 8 s
-    site.settled("orders", seconds=AFTER)
-    site.check()
 
 
 def test_a_pod_that_goes_makes_room_for_one_that_a_quota_refused(site: Site, proxy: Proxy) -> None:
@@ -318,23 +273,4 @@ def test_a_connector_that_is_made_anew_under_its_name_inherits_no_refusal(site: 
     operator.thaw()
     site.until("orders", settled, "settled", AFTER)
     assert not [s for s in said if "AdmissionDenied" in s]
-    site.check()
-
-
-def test_marks_of_a_pod_that_somebody_changed_keep_its_connector_from_nothing(site: Site) -> None:
-    operator = site.operator().start()
-    site.create("orders", tasksMax=2)
-    site.settled("orders")
-    before = alive(site)
-    for pod, text in zip(site.kubelet.alive(site.key("orders")), ("many", "9" * 30), strict=True):
-        marks = {"penstock.dev/incarnation": text, "penstock.dev/generation": text}
-        site.api.merge({"apiVersion": "v1", "kind": "Pod", **pod}, {"metadata": {"annotations": marks}})
-    site.change("orders", state="Paused")
-    site.settled("orders", "Paused")
-    assert alive(site) == before
-    operator.kill()
-    operator.ended()
-    operator.start()
-    site.kubelet.vanish(f"{site.namespace}/orders-0-1")
-    site.until("orders", lambda b: lives(b) == [("Paused", 2), ("Paused", 1)], "the lost task comes back")
     site.check()

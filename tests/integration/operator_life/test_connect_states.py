@@ -218,24 +218,6 @@ def test_restarting_a_stopped_connector_is_answered_and_it_stays_stopped(life: S
     life.check()
 
 
-def test_from_stopped_to_paused_all_pods_start_and_nothing_moves(life: Site, journal: Journal) -> None:
-    config = source(journal, f"t-{life.namespace}", [], scripts=json.dumps([[["a"]], [["b"]]]))
-    life.create("orders", **SCRIPTED, tasksMax=2, state="Stopped", config=config)
-    life.settled("orders", "Stopped")
-    life.change("orders", state="Paused")
-    life.settled("orders", "Paused")
-    states = States(life, "orders")
-    states.until(["PAUSED"], ["PAUSED"], ["PAUSED"])
-    pods = [p["metadata"]["uid"] for p in life.kubelet.alive(life.key("orders"))]
-    assert len(pods) == 2
-    assert "read" not in journal.kinds()
-    life.change("orders", state="Running")
-    journal.count("commit", 2)
-    life.settled("orders")
-    assert [p["metadata"]["uid"] for p in life.kubelet.alive(life.key("orders"))] == pods
-    life.check()
-
-
 @pytest.mark.scenario("state-initial-state")
 def test_a_connector_created_stopped_is_stopped_without_tasks_until_it_is_started(life: Site, journal: Journal) -> None:
     life.kubelet.records.make()
@@ -271,18 +253,6 @@ def test_a_task_that_was_killed_is_unassigned_until_it_is_restarted(life: Site, 
     life.check()
 
 
-def test_a_task_that_is_no_more_leaves_no_state(life: Site, journal: Journal) -> None:
-    config = source(journal, f"t-{life.namespace}", [["a"]])
-    life.create("orders", **SCRIPTED, tasksMax=2, config={**config, "tasks": "2"})
-    life.settled("orders")
-    states = States(life, "orders")
-    states.until(["RUNNING"], ["RUNNING"], ["RUNNING"])
-    life.change("orders", tasksMax=1, config={"tasks": "1"})
-    life.settled("orders")
-    states.until(["RUNNING"], ["RUNNING", "UNASSIGNED", "RESTARTING", "RUNNING"], ["RUNNING", "UNASSIGNED", None])
-    life.check()
-
-
 @pytest.mark.scenario("active-topics-reset-not-allowed")
 def test_a_deleted_connector_leaves_tombstones_of_states_and_active_topics(life: Site, journal: Journal) -> None:
     topic = f"t-{life.namespace}"
@@ -299,28 +269,6 @@ def test_a_deleted_connector_leaves_tombstones_of_states_and_active_topics(life:
     # What shut out earlier lives must go on doing so.
     left = [k for k in states.records.of(states.name) if not k.startswith(b'["penstock-incarnation"')]
     assert left == []
-    life.check()
-
-
-def test_states_of_a_kafka_connect_that_still_runs_the_connector_are_left_alone(life: Site, journal: Journal) -> None:
-    records = life.kubelet.records
-    records.make()
-    states = States(life, "orders")
-    theirs = json.dumps({"state": "RUNNING", "trace": None, "worker_id": "10.0.0.7:8083", "generation": 3})
-    for key in (f"status-connector-{states.name}", f"status-task-{states.name}-0"):
-        records.write(key.encode(), theirs.encode())
-    life.create("orders", **SCRIPTED, state="Stopped", config=source(journal, f"t-{life.namespace}", [["a"]]))
-    life.create("other", **SCRIPTED, state="Stopped", config=source(journal, f"t-{life.namespace}", [["a"]]))
-    life.settled("orders", "Stopped")
-    life.settled("other", "Stopped")
-    life.annotate("other", nothing="")
-    life.annotate("orders", nothing="")
-    States(life, "other").until(["STOPPED"])
-    life.delete("orders")
-    life.gone("orders")
-    life.delete("other")
-    States(life, "other").until(["STOPPED", None])
-    states.until(["RUNNING"], ["RUNNING"])
     life.check()
 
 

@@ -4,9 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome
-
-from .world.answers import template
 from .world.kubelet import UNPLACED
 from .world.proxy import Proxy
 from .world.site import Site, condition
@@ -31,22 +28,6 @@ def says(site: Site, name: str, *words: str, seconds: float = 60) -> str:
     )
 
 
-def test_pods_that_no_node_takes_keep_no_other_namespace_from_planning(make_site: Callable[..., Site]) -> None:
-    site = make_site(spaces=2)
-    stuck, other = site.namespaces
-    site.kubelet.refuse(lambda pod: pod["metadata"]["namespace"] == stuck)
-    site.operator(limits={"jobPods": 3}, job={"deadlineSeconds": 600}).start().ready()
-    for n in range(5):
-        site.create(f"c{n}", namespace=stuck)
-    site.kubelet.pods.until(lambda pods: len(pods) == 2, "all slots but one are taken")
-    for n in range(3):
-        site.create(f"c{n}", namespace=other)
-    for n in range(3):
-        site.settled(f"{other}/c{n}")
-    assert len([p for p in jobs(site) if p["metadata"]["namespace"] == stuck]) == 2
-    site.check()
-
-
 def test_a_pod_that_no_node_takes_gives_its_slot_to_the_next_and_is_tried_again(site: Site) -> None:
     site.kubelet.refuse(is_job)
     site.operator(limits={"jobPods": 1}, job=QUICK).start()
@@ -58,17 +39,6 @@ def test_a_pod_that_no_node_takes_gives_its_slot_to_the_next_and_is_tried_again(
     site.kubelet.let_go()
     for name in ("one", "two"):
         site.settled(name, seconds=120)
-    assert site.requests() == []
-    site.check()
-
-
-def test_a_corrected_template_does_not_wait_for_the_deadline_of_the_pod_before(site: Site) -> None:
-    site.kubelet.refuse(lambda pod: is_job(pod) and pod["spec"].get("nodeSelector") == {"disk": "fast"})
-    site.operator(job={"deadlineSeconds": 600}).start()
-    site.create("orders", template={"nodeSelector": {"disk": "fast"}})
-    says(site, "orders", "Unschedulable", UNPLACED)
-    site.change("orders", template={"nodeSelector": {"disk": "ssd"}})
-    site.settled("orders")
     assert site.requests() == []
     site.check()
 
@@ -135,35 +105,6 @@ def test_a_pod_that_the_namespace_refuses_is_tried_more_and_more_seldom_and_agai
     assert site.get("orders")["metadata"]["resourceVersion"] == version  # told once
     site.api.delete(limits)
     site.settled("orders", seconds=120)
-    assert site.requests() == []
-    site.check()
-
-
-def test_a_preparation_that_is_refused_is_told_and_tried_more_and_more_seldom_until_it_may(
-    make_site: Callable[..., Site],
-) -> None:
-    prepared: list[str] = []
-    wrong = JobProblem(property="offset.storage.topic", message="is not compacted")
-
-    def answers(request: JobRequest) -> JobAnswer:
-        answer = template(request)
-        if request.action is not Action.PREPARE:
-            return answer
-        prepared.append(request.id)
-        if len(prepared) > 3:
-            return answer
-        return answer.model_copy(update={"outcome": Outcome.INVALID, "standing": None, "problems": (wrong,)})
-
-    site = make_site(answers=answers)
-    site.operator().start()
-    site.create("orders")
-    site.settled("orders")
-    assert prepared == []  # the plan's own pod has prepared
-    site.change("orders", tasksMax=2)
-    found = site.until("orders", lambda b: (b["status"].get("job") or {}).get("attempts", 0) >= 2, "tried twice")
-    assert condition(found, "Stalled").startswith("True PrepareFailed: offset.storage.topic")
-    site.settled("orders", seconds=120)
-    assert len(prepared) == 4
     assert site.requests() == []
     site.check()
 

@@ -94,47 +94,6 @@ def test_it_is_killed_while_it_rolls_a_change_out(site: Site, proxy: Proxy) -> N
     assert writes >= 8
 
 
-def test_it_is_killed_while_the_number_of_tasks_changes(site: Site, proxy: Proxy) -> None:
-    site.create("orders", tasksMax=2)
-
-    def count_of(n: int) -> int:
-        return 1 if n % 2 else 2
-
-    def check(n: int) -> None:
-        assert len(site.get("orders")["status"]["tasks"]) == count_of(n) == len(site.kubelet.alive(site.key("orders")))
-
-    writes = every_write(
-        site,
-        proxy,
-        lambda _: site.settled("orders", seconds=120),
-        lambda n: site.change("orders", tasksMax=count_of(n)),
-        lambda _: is_settled(site.seen("orders")),
-        check,
-    )
-    assert writes >= 8
-
-
-def test_it_is_killed_while_it_stops_a_connector(site: Site, proxy: Proxy) -> None:
-    site.create("orders", tasksMax=2)
-
-    def before(_: int) -> None:
-        site.change("orders", state="Running")
-        site.settled("orders", seconds=120)
-
-    def check(_: int) -> None:
-        assert site.kubelet.alive(site.key("orders")) == []
-
-    writes = every_write(
-        site,
-        proxy,
-        before,
-        lambda _: site.change("orders", state="Stopped"),
-        lambda _: is_settled(site.seen("orders"), "Stopped"),
-        check,
-    )
-    assert writes >= 3
-
-
 def test_it_is_killed_while_it_lets_go_of_a_connector_with_reset(site: Site, proxy: Proxy) -> None:
     def before(n: int) -> None:
         site.create(f"c{n}", tasksMax=2, deletion={"offsets": "Reset"})
@@ -155,57 +114,3 @@ def test_it_is_killed_while_it_lets_go_of_a_connector_with_reset(site: Site, pro
         check,
     )
     assert writes >= 5
-
-
-def test_it_is_killed_while_an_annotation_is_followed(site: Site, proxy: Proxy) -> None:
-    site.create("orders", tasksMax=2)
-    seen: list[list[int]] = [[1, 1]]
-
-    def is_done(n: int) -> bool:
-        body = site.seen("orders")
-        handled = ((body or {}).get("status") or {}).get("restartActions", ())
-        return any(a["token"] == f"t{n}" for a in handled) and is_settled(body)
-
-    def check(_: int) -> None:
-        seen.append([t["incarnation"] for t in site.get("orders")["status"]["tasks"]])
-        assert seen[-1] == [i + 1 for i in seen[-2]]
-
-    writes = every_write(
-        site,
-        proxy,
-        lambda _: site.settled("orders", seconds=120),
-        lambda n: site.annotate("orders", restart_tasks=f"t{n} 0,1"),
-        is_done,
-        check,
-    )
-    assert writes >= 4
-
-
-@pytest.mark.parametrize("count", [2, 3, 5])  # one may be a create of what is there
-def test_it_is_killed_again_and_again_after_so_many_writes(site: Site, proxy: Proxy, count: int) -> None:
-    operator = site.operator(proxy.kubeconfig)
-
-    def hunted(done: Callable[[], bool]) -> None:
-        for _ in range(_MOST):
-            if operator.pid is None:
-                proxy.kill_after(count, operator.kill)
-                operator.start()
-            site.connectors.until(lambda _: operator.has_ended or done(), "killed, or done", 120)
-            if not operator.has_ended:
-                return
-            operator.ended()
-        raise AssertionError(f"not done after {_MOST} lives")
-
-    site.create("orders", tasksMax=2, deletion={"offsets": "Reset"})
-    hunted(lambda: is_settled(site.seen("orders"), "Running"))
-    site.change("orders", config={"file": "/data/b"})
-    hunted(lambda: is_settled(site.seen("orders"), "Running"))
-    site.change("orders", state="Stopped")
-    hunted(lambda: is_settled(site.seen("orders"), "Stopped"))
-    site.change("orders", state="Running")
-    hunted(lambda: is_settled(site.seen("orders"), "Running"))
-    assert len(site.kubelet.alive(site.key("orders"))) == 2
-    site.delete("orders")
-    hunted(lambda: site.key("orders") not in site.connectors.objects)
-    site.gone("orders")
-    site.check()

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest, Outcome
-from penstock_operator import names
 
 from ..journal import Journal
 from ..running import Processes
@@ -88,28 +87,3 @@ def test_tasks_that_somebody_else_has_shut_out_stay_away_until_a_person_says_so(
     life.annotate("orders", restart="now")
     life.until("orders", lambda b: condition(b, "Ready").startswith("True Running"), "runs again", 180)
     life.check()
-
-
-def test_it_is_prepared_anew_by_an_operator_that_was_away_meanwhile(life: Site, late: Late, journal: Journal) -> None:
-    running(life, journal)
-    operator = life.operators[0]
-    operator.kill()
-    operator.ended()
-    late.goes_on()
-    pods = life.kubelet.pods
-    pods.until(lambda all_: all(_has_left(p) for p in all_.values() if _is_task(p)), "the tasks have left", 120)
-    operator.start()
-
-    def runs(body: Json) -> bool:
-        return len(late.prepared) == 2 and condition(body, "Ready").startswith("True Running")
-
-    life.until("orders", runs, "prepared anew", 180)
-    life.check()
-
-
-def _is_task(pod: Json) -> bool:
-    return bool(pod["metadata"]["labels"][names.ROLE_LABEL] == "task")
-
-
-def _has_left(pod: Json) -> bool:
-    return bool(pod.get("status", {}).get("phase") == "Failed")

@@ -9,10 +9,8 @@ import pytest
 from penstock_model.contracts.job import LIST_BYTES, Action, JobAnswer, JobRequest, Outcome
 
 from ..lab import Lab
-from .test_kills import every_write
-from .test_resets_of_offsets import BATCHES, done, entry_of, held, is_quiet, life, run
+from .test_resets_of_offsets import BATCHES, done, held, life, run
 from .world.answers import template
-from .world.proxy import Proxy
 from .world.site import Site
 from .world.watched import Json
 
@@ -56,27 +54,6 @@ def test_a_connector_that_runs_is_listed_and_its_pods_stay(life: Site, lab: Lab,
     life.check()
 
 
-def test_a_map_of_somebody_else_stays_as_it_is(site: Site) -> None:
-    site.operator().start()
-    site.create("orders", state="Stopped")
-    site.settled("orders", "Stopped")
-    site.api.create(
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": NAME, "namespace": site.namespace},
-            "data": {"offsets.json": "mine"},
-        }
-    )
-    before = list_map(site)
-    site.annotate("orders", list_offsets="l1")
-    entry = done(site, "l1")
-    assert entry["result"] == "Refused"
-    assert f"ConfigMap {NAME} is there, is not of this Connector, and stays as it is" in entry["message"]
-    assert list_map(site) == before
-    site.check()
-
-
 def test_a_list_of_900_kib_is_kept_whole_and_is_its_connectors(make_site: Callable[..., Site]) -> None:
     entries = [{"partition": {"file": f'"ä"{n:01000}'}, "offset": {"i": n}} for n in range(LIST_BYTES // 1100)]
     text = json.dumps({"offsets": entries}, ensure_ascii=False)
@@ -100,26 +77,3 @@ def test_a_list_of_900_kib_is_kept_whole_and_is_its_connectors(make_site: Callab
     (owner,) = found["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["uid"]) == ("Connector", site.get("orders")["metadata"]["uid"])
     site.check()
-
-
-@pytest.mark.slow
-def test_an_operator_that_is_killed_after_any_write_lists_once(site: Site, proxy: Proxy) -> None:
-    site.create("orders", tasksMax=2, state="Stopped")
-
-    def check(n: int) -> None:
-        entry = entry_of(site.get("orders"), f"l{n}")
-        assert entry["result"] == "Succeeded", entry
-        found = list_map(site)
-        assert found is not None
-        assert found["metadata"]["annotations"]["penstock.dev/list-offsets"] == f"l{n}"
-        assert [a for _, a in site.kubelet.jobs].count(Action.LIST_OFFSETS) == n
-
-    writes = every_write(
-        site,
-        proxy,
-        lambda _: site.settled("orders", "Stopped", seconds=120),
-        lambda n: site.annotate("orders", list_offsets=f"l{n}"),
-        lambda n: entry_of(site.seen("orders") or {}, f"l{n}").get("result") == "Succeeded" and is_quiet(site),
-        check,
-    )
-    assert writes >= 5

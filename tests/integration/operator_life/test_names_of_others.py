@@ -55,22 +55,6 @@ def jobs_of(site: Site, name: str) -> list[str]:
     return [pod for pod, _ in site.kubelet.jobs if pod.startswith(site.key(name) + "-")]
 
 
-@pytest.mark.parametrize("state", ["Running", "Paused", "Stopped"])
-def test_a_refused_connector_that_asks_for_reset_harms_nobody_when_it_is_deleted(site: Site, state: str) -> None:
-    site.operator().start()
-    owner = Owner(site)
-    site.create("copies", connectName="moved", state=state, deletion=RESET)
-    site.until("copies", is_refused, "refused")
-    site.create("beside")  # so that whatever follows from the refusal has been done
-    site.settled("beside")
-    assert not site.get("copies")["metadata"].get("finalizers")
-    site.delete("copies")
-    site.gone("copies")
-    assert jobs_of(site, "copies") == []
-    owner.is_unharmed()
-    site.check()
-
-
 def test_a_finalizer_that_an_older_release_left_on_a_refused_connector_goes(site: Site) -> None:
     site.operator().start()
     owner = Owner(site)
@@ -78,19 +62,6 @@ def test_a_finalizer_that_an_older_release_left_on_a_refused_connector_goes(site
     site.until("copies", is_refused, "refused")
     site.until("copies", lambda b: not b["metadata"].get("finalizers"), "without a finalizer")
     site.delete("copies")
-    site.gone("copies")
-    assert jobs_of(site, "copies") == []
-    owner.is_unharmed()
-    site.check()
-
-
-def test_a_connector_deleted_in_the_instant_in_which_it_is_refused_is_let_go(site: Site) -> None:
-    operator = site.operator().start()
-    owner = Owner(site)
-    operator.freeze()
-    hold(site, "copies")
-    site.delete("copies")
-    operator.thaw()
     site.gone("copies")
     assert jobs_of(site, "copies") == []
     owner.is_unharmed()
@@ -186,22 +157,4 @@ def test_the_group_of_another_namespaces_sink_cannot_be_had_through_a_variable(m
     site.delete("squatter")
     site.gone("squatter")
     assert jobs_of(site, "squatter") == []
-    site.check()
-
-
-def test_a_name_with_a_dot_is_taken_where_the_release_allows_it(site: Site) -> None:
-    site.operator(allowedConnectNames=[f"{site.namespace}/inventory.*"]).start()
-    site.create("orders", connectName="inventory.orders")
-    site.settled("orders")
-    site.create("others", connectName="stock.orders")
-    site.until("others", lambda b: is_refused(b, "NameReserved"), "refused")
-    site.check()
-
-
-def test_keep_during_deletion_keeps_the_offsets_and_lets_the_connector_go(site: Site) -> None:
-    site.operator().start()
-    owner_whose_reset_is_held(site)
-    site.change("orders", deletion={"offsets": "Keep"})
-    site.gone("orders")
-    assert Action.RESET_OFFSETS not in [action for _, action in site.kubelet.jobs]
     site.check()

@@ -55,15 +55,3 @@ def test_a_connector_waits_for_a_version_in_its_range_keeps_it_and_takes_another
     site.settled("orders")
     assert images(site, "orders") == [image_of("1.1.0")] * 2
     site.check()
-
-
-def test_one_that_cannot_be_used_says_why_and_offers_nothing(site: Site) -> None:
-    site.operator().start().ready()
-    site.api.create(plugin_version(site, "1.0.0", classes=[{"alias": "FileStreamSource", "type": "source"}]))
-    found = observed(site, plugin_version(site, "1.0.0"))
-    assert condition(found, "Stalled").startswith(
-        "True PluginVersionInvalid: spec.classes.0.alias: FileStreamSource is"
-    )
-    site.create("orders")
-    assert "pluginVersion" not in site.settled("orders")["status"]["connector"]
-    site.check()

@@ -13,9 +13,7 @@ from penstock_model.contracts.job import Action, JobAnswer, JobRequest, Outcome
 from ..lab import Lab
 from ..running import Processes, until
 from .test_connect_states import SCRIPTED, TEXT, source
-from .test_kills import every_write
 from .world.answers import real
-from .world.proxy import Proxy
 from .world.real_tasks import RealTasks
 from .world.site import Site, condition, is_settled
 from .world.watched import Json
@@ -201,26 +199,6 @@ def test_a_pod_that_froze_over_a_resume_and_wakes_does_not_rewind_what_runs(life
     life.check()
 
 
-def test_it_waits_for_the_pod_of_an_earlier_connector_of_the_name(life: Site, lab: Lab) -> None:
-    topic = lab.topic()
-    life.create("orders", **SCRIPTED, config=source(lab.journal, topic, BATCHES))
-    life.settled("orders", seconds=120)
-    lab.journal.count("commit", len(BATCHES))
-    life.kubelet.keep(lambda pod: pod["metadata"]["labels"]["penstock.dev/role"] == "task")
-    life.delete("orders")
-    life.connectors.until(lambda all_: life.key("orders") not in all_, "it is gone")
-    manifest = life.manifest("orders", **SCRIPTED, state="Stopped", config=source(lab.journal, topic, BATCHES))
-    manifest["metadata"]["annotations"] = {"penstock.dev/reset-offsets": "r1"}
-    life.api.create(manifest)
-    body = life.until("orders", lambda b: "earlier Connector" in entry_of(b, "r1").get("message", ""), "it waits")
-    assert entry_of(body, "r1")["result"] == "Pending"
-    assert pods_for_offsets(life) == []
-    life.kubelet.let_go()
-    assert done(life, "r1")["result"] == "Succeeded"
-    assert live(life, lab) == {}
-    life.check()
-
-
 def test_a_member_of_a_sinks_group_refuses_it_and_is_named(life: Site, lab: Lab) -> None:
     topic, name = lab.topic(), f"{life.namespace}.orders"
     lab.produce(topic, "a")
@@ -256,30 +234,3 @@ def test_a_plugin_that_refuses_is_quoted_and_a_warning_tells(life: Site, lab: La
     assert (entry["result"], entry["message"]) == ("Refused", "offsets are kept elsewhere: {'p': 'a0'}=None")
     assert live(life, lab)
     life.check()
-
-
-@pytest.mark.slow
-def test_an_operator_that_is_killed_after_any_write_resets_once(site: Site, proxy: Proxy) -> None:
-    site.create("orders", tasksMax=2, state="Stopped")
-    pods: list[int] = []
-
-    def check(n: int) -> None:
-        entry = entry_of(site.get("orders"), f"r{n}")
-        assert entry["result"] == "Succeeded", entry
-        pods.append(len(pods_for_offsets(site)))
-        assert pods[-1] == n
-
-    writes = every_write(
-        site,
-        proxy,
-        lambda _: site.settled("orders", "Stopped", seconds=120),
-        lambda n: site.annotate("orders", reset_offsets=f"r{n}"),
-        lambda n: entry_of(site.seen("orders") or {}, f"r{n}").get("result") == "Succeeded" and is_quiet(site),
-        check,
-    )
-    assert writes >= 4
-
-
-def is_quiet(site: Site) -> bool:
-    """Whether no pod of an action is left, and the Connector is stopped."""
-    return is_settled(site.seen("orders"), "Stopped") and not any("-offsets-" in p for p in site.kubelet.pods.objects)

@@ -16,20 +16,6 @@ def condition(body: dict[str, Any], kind: str) -> dict[str, Any]:
     return found
 
 
-def test_a_template_that_is_refused_gets_no_pod_and_one_that_is_mended_runs(site: Site) -> None:
-    site.operator().start()
-    template = {**HOST, "securityContext": {"runAsUser": 0}, "env": [{"name": "PENSTOCK_LIFE", "value": "{}"}]}
-    site.create("orders", template=template)
-    body = site.until("orders", lambda b: condition(b, "Stalled"), "refused")
-    told = condition(body, "ConfigValid")["message"]
-    for field in ("volumes[host].hostPath", "securityContext.runAsUser", "env[PENSTOCK_LIFE]"):
-        assert f"spec.template.{field}: " in told
-    assert site.kubelet.pods.objects == {}
-    site.change("orders", template={"volumes": None, "securityContext": None, "env": None, "nodeSelector": {}})
-    site.settled("orders")
-    site.check()
-
-
 def test_a_field_that_pods_do_not_have_is_a_warning_in_status(site: Site) -> None:
     site.operator().start()
     site.create("orders", template={"resources": {"limit": {"memory": "1Gi"}}})
@@ -39,21 +25,6 @@ def test_a_field_that_pods_do_not_have_is_a_warning_in_status(site: Site) -> Non
     assert "spec.template.resources.limit: pods have no such field" in told["message"]
     (pod,) = (p for p in site.kubelet.pods.objects.values() if p["metadata"]["name"] == "orders-0-1")
     assert "limit" not in pod["spec"]["containers"][0]["resources"]  # which is why
-    site.check()
-
-
-def test_a_level_that_is_raised_ends_no_pod_and_lets_no_other_come(site: Site) -> None:
-    opened = site.operator(podSecurity={"level": "Unrestricted"}).start()
-    site.create("orders", template=HOST, deletion={"offsets": "Reset"})
-    site.settled("orders")
-    before = set(site.kubelet.pods.objects)
-    opened.stop()
-    site.operator().start()
-    body = site.until("orders", lambda b: condition(b, "Stalled"), "refused")
-    assert body["status"]["state"] == "Running"
-    assert set(site.kubelet.pods.objects) == before
-    site.delete("orders")  # its offsets are reset by a pod without the template
-    site.gone("orders")
     site.check()
 
 

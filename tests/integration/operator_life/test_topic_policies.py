@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from penstock_model.resources.connector import API_VERSION
 
 from ..running import until
-from .test_upgrades import FAST, pending
+from .test_upgrades import pending
 from .world.site import Site, condition
 from .world.watched import Json
 
@@ -18,10 +16,6 @@ NAMED: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
 def policy(site: Site, spec: Json) -> Json:
     meta = {"name": "shop-topics", "namespace": site.namespace}
     return {"apiVersion": API_VERSION, "kind": "TopicCreationPolicy", "metadata": meta, "spec": spec}
-
-
-def limited(*topics: str) -> Json:
-    return {**RULES, "limits": {"topics": [*topics]}}
 
 
 def ready(site: Site, status: str = "True", *, generation: int = 1, connectors: list[str] | None = None) -> str:
@@ -92,40 +86,4 @@ def test_a_connector_waits_for_its_policy_follows_its_edits_and_outlives_it(site
     site.delete("others")
     ready(site, connectors=[])
     site.api.delete(policy(site, RULES))
-    site.check()
-
-
-@pytest.mark.slow
-def test_an_edit_under_which_two_connectors_fail_stops_there_and_a_correction_gets_past_it(site: Site) -> None:
-    operator = site.operator(rollout=FAST).start().ready()
-    site.api.create(policy(site, limited("orders")))
-    connectors = [f"c{n}" for n in range(5)]
-    for name in connectors:
-        site.create(name, **NAMED)
-    for name in connectors:
-        site.settled(name)
-    site.api.merge(policy(site, RULES), {"spec": limited("other")})
-    site.connectors.until(
-        lambda all_: sum(condition(b, "UpdatePending").startswith("True RolloutStopped") for b in all_.values()) == 3,
-        "it stops",
-        120,
-    )
-    failed = [n for n in connectors if not condition(site.get(n), "Ready").startswith("True Running")]
-    assert len(failed) == 2
-    for name in failed:
-        says = condition(site.get(name), "Ready")
-        assert says.startswith("False TasksFailed: "), says
-        assert "limits.topics of the TopicCreationPolicy shop-topics allows other" in says
-    operator.kill()
-    operator.ended()
-    operator.start().ready()
-    site.api.merge(policy(site, RULES), {"spec": limited("other", "orders")})
-
-    def follows(body: Json) -> bool:
-        return condition(body, "Ready").startswith("True Running") and condition(body, "UpdatePending") == "absent"
-
-    for name in connectors:
-        site.until(name, follows, "follows the correction")
-    allowed = [t.spec.topic_policy for t in list(site.kubelet.tasks.values())]
-    assert [p.limits[0].topics if p is not None else None for p in allowed] == [("orders", "other")] * 5
     site.check()

@@ -100,35 +100,6 @@ def check_kubelet(site: Site) -> None:
     assert site.kubelet.doubled() == {}
 
 
-def test_of_two_operators_of_a_release_one_waits_and_takes_over(site: Site) -> None:
-    first = site.operator(pod="operator-0").start().ready()
-    second = site.operator(pod="operator-1").start()
-    second.until(lambda: second.logged("Waiting for the operator operator-0_operator-0"), "it waits")
-    site.create("orders", tasksMax=2)
-    site.settled("orders")
-    second.ready()  # for what it is there for: to take over from one that lives
-    assert not leads(second)
-    assert second.probe("healthz")[0] == 200
-    pods = [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))]
-    first.kill()
-    first.ended()
-    second.until(lambda: leads(second), "it leads", 90)
-    site.change("orders", state="Paused")
-    site.settled("orders", "Paused")
-    assert [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))] == pods
-    site.check()
-
-
-def test_an_operator_that_ends_as_asked_hands_over_at_once(site: Site) -> None:
-    first = site.operator(pod="operator-0").start().ready()
-    second = site.operator(pod="operator-1").start()
-    second.until(lambda: second.logged("Waiting for the operator"), "it waits")
-    assert first.stop() == 0
-    second.until(lambda: leads(second), "it leads", 10)
-    second.ready(10)
-    site.check()
-
-
 def test_two_releases_each_run_their_own(make_site: Callable[..., Site]) -> None:
     site = make_site(spaces=2)
     one, two = site.namespaces
@@ -180,18 +151,6 @@ def test_a_connector_without_its_name_leaves_nothing_of_the_owner_forgotten(make
         assert site.kubelet.records.latest.get(key) == before.get(key)
     assert site.kubelet.records.of("moved")
     assert site.kubelet.records.tombstones == []
-    site.check()
-
-
-def test_within_a_release_the_younger_connector_of_a_name_waits_for_it(site: Site) -> None:
-    site.operator().start()
-    site.create("orders", connectName="moved")
-    site.settled("orders")
-    site.create("copies", connectName="moved")
-    site.until("copies", lambda b: condition(b, "Stalled").startswith("True NameConflict"), "refused")
-    site.delete("orders")
-    site.settled("copies")
-    assert len(site.kubelet.alive(site.key("copies"))) == 1
     site.check()
 
 

@@ -1,7 +1,5 @@
 """Upgrades of a release under running connectors: wrong images, broken ones, rollbacks, and an operator that is killed."""
 
-import base64
-import json
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -115,29 +113,6 @@ def test_a_wrong_tag_leaves_every_task_alone_and_a_lost_one_comes_back_as_it_was
     site.check()
 
 
-def test_an_edit_that_names_a_missing_secret_leaves_its_tasks_alone(site: Site) -> None:
-    upgraded(site, None)
-    site.create("orders", tasksMax=2)
-    site.settled("orders")
-    before = uids(site, ["orders"])
-    site.change("orders", config={"password": "${secret:db:pw}"})
-    site.until("orders", lambda b: condition(b, "Ready").startswith("False SecretMissing"), "it is told")
-    assert uids(site, ["orders"]) == before
-    site.kubelet.vanish(f"{site.namespace}/orders-1-1")
-    site.kubelet.pods.until(lambda all_: f"{site.namespace}/orders-1-2" in all_, "the lost task comes back")
-    volumes = site.kubelet.pods.objects[f"{site.namespace}/orders-1-2"]["spec"]["volumes"]
-    assert not [v for v in volumes if "secret" in v]
-    data = {"pw": base64.b64encode(b"hunter2").decode()}
-    meta = {"name": "db", "namespace": site.namespace}
-    secret = site.api.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data})
-    site.settled("orders")
-    before = uids(site, ["orders"])
-    site.api.delete(secret)
-    site.until("orders", lambda b: condition(b, "Ready").startswith("False SecretMissing"), "it is told")
-    assert uids(site, ["orders"]) == before
-    site.check()
-
-
 def test_one_after_the_other_is_brought_up_to_date_whoever_kills_the_operator(site: Site) -> None:
     operator = upgraded(site, None)
     connectors = created(site, 5)
@@ -192,50 +167,6 @@ def test_an_image_whose_tasks_fail_stops_after_two_and_a_rollback_takes_them_bac
     site.check()
 
 
-def test_what_a_task_does_not_notice_restarts_nothing(site: Site) -> None:
-    operator = upgraded(site, None)
-    connectors = created(site, 3)
-    before = uids(site, connectors)
-    versions = {n: site.get(n)["metadata"]["resourceVersion"] for n in connectors}
-    operator = upgraded(site, operator, task={"nodeLostSeconds": 77}).ready()
-    looked = 'penstock_operator_reconcile_seconds_count{outcome="done"}'
-    operator.until(lambda: metric(operator, looked) >= 3, "all are looked at")
-    assert uids(site, connectors) == before
-    assert {n: site.get(n)["metadata"]["resourceVersion"] for n in connectors} == versions
-    site.kubelet.vanish(f"{site.namespace}/c0-0-1")
-    site.kubelet.pods.until(lambda all_: f"{site.namespace}/c0-0-2" in all_, "the lost task comes back")
-    tolerations = site.kubelet.pods.objects[f"{site.namespace}/c0-0-2"]["spec"]["tolerations"]
-    assert 77 in {t["tolerationSeconds"] for t in tolerations}
-    site.check()
-
-
-@pytest.mark.parametrize("watches", [True, False], ids=["looks-no-more", "looks-from-now-on"])
-def test_an_image_that_comes_with_another_look_at_secrets_restarts_one_after_the_other(
-    site: Site, watches: bool
-) -> None:
-    with_secrets = {"file": "/data/a", "topic": "orders", "password": "${secret:db:pw}"}
-    operator, connectors = upgraded(site, None, secrets={"watch": watches}), [f"c{n}" for n in range(3)]
-    meta = {"name": "db", "namespace": site.namespace}
-    site.api.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"pw": "hunter2"}})
-    for name in connectors:
-        site.create(name, config=with_secrets)
-    for name in connectors:
-        site.settled(name)
-    before, watch = uids(site, connectors), Watch(site)
-    operator = upgraded(site, operator, NEW, secrets={"watch": not watches})
-    for name in connectors:
-        up_to_date(site, name, NEW)
-    assert not set(before) & set(uids(site, connectors))
-    assert watch.most == 1
-    before = uids(site, connectors)
-    operator = upgraded(site, operator, NEW, secrets={"watch": watches}).ready()
-    looked = 'penstock_operator_reconcile_seconds_count{outcome="done"}'
-    operator.until(lambda: metric(operator, looked) >= len(connectors), "all are looked at")
-    assert uids(site, connectors) == before  # they have what the Secret holds, and did when it was looked at last
-    assert watch.most == 1
-    site.check()
-
-
 def test_another_key_of_the_release_restarts_those_that_use_secrets_one_after_the_other(site: Site) -> None:
     operator, connectors = upgraded(site, None), created(site, 2)
     meta = {"name": "db", "namespace": site.namespace}
@@ -254,92 +185,4 @@ def test_another_key_of_the_release_restarts_those_that_use_secrets_one_after_th
         up_to_date(site, name, OLD)
     assert watch.most == 1
     assert uids(site, connectors) == others
-    site.check()
-
-
-def test_a_secret_of_the_worker_that_is_put_right_takes_the_connectors_back_that_it_stopped(site: Site) -> None:
-    def secret(value: str) -> None:
-        meta = {"name": "kafka", "namespace": site.namespace}
-        site.api.apply({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"pw": value}})
-
-    secret("good")
-    operator = site.operator(rollout=FAST)
-    mounted = operator.folder / "secrets" / "kafka"
-    mounted.mkdir(parents=True)
-    (mounted / "pw").write_text("good")
-    worker = {**operator.settings["worker"], "producer.sasl.password": "${secret:kafka:pw}"}
-    (operator.folder / "operator.yaml").write_text(json.dumps({**operator.settings, "worker": worker}))
-    operator.start()
-    connectors = created(site, 4)
-    good = {
-        p["metadata"]["annotations"][names.LIFE_ANNOTATION] for n in connectors for p in site.kubelet.alive(site.key(n))
-    }
-
-    def cannot_work(pod: Json) -> bool:
-        is_task = pod["metadata"]["labels"][names.ROLE_LABEL] == "task"
-        return is_task and pod["metadata"]["annotations"][names.LIFE_ANNOTATION] not in good
-
-    site.kubelet.hold(cannot_work)
-    before = uids(site, connectors)
-    secret("bad")
-    stopped = "True RolloutStopped"
-    site.connectors.until(
-        lambda all_: sum(condition(b, "UpdatePending").startswith(stopped) for b in all_.values()) == 2, "it stops", 120
-    )
-    operator.kill()
-    operator.ended()
-    operator.start().ready()
-    assert len(set(before) & set(uids(site, connectors))) == 2
-    secret("good")
-    for name in connectors:
-        up_to_date(site, name, OLD)
-    assert len(set(before) & set(uids(site, connectors))) == 2
-    assert metric(operator, "penstock_operator_rollout_stopped ") == 0
-    site.check()
-
-
-def as_an_earlier_release_left_it(site: Site, name: str) -> None:
-    """Its plans held no shape, its pods another mark."""
-    body = site.get(name)
-    plan = next(
-        c
-        for c in site.api.list("v1", "ConfigMap", site.namespace)
-        if "plan.json" in (c.get("data") or {}) and c["metadata"]["labels"][names.CONNECTOR_LABEL] == name
-    )
-    about = json.loads(plan["data"]["plan.json"])
-    about["hash"] = about["asked"]
-    for later in ("asked", "shape", "restarted", "digests"):
-        del about[later]
-    meta = {k: v for k, v in plan["metadata"].items() if k in ("namespace", "labels", "ownerReferences")}
-    meta["name"] = f"{name}-plan-{about['hash'][:10]}"
-    data = {**plan["data"], "plan.json": json.dumps(about)}
-    site.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data, "immutable": True})
-    site.api.delete({"apiVersion": "v1", "kind": "ConfigMap", **plan})
-    for pod in site.kubelet.alive(site.key(name)):
-        mark = {"metadata": {"annotations": {names.LIFE_ANNOTATION: "0123456789abcdef"}}}
-        site.api.merge({"apiVersion": "v1", "kind": "Pod", **pod}, mark)
-    tasks = [{**t, "life": "0123456789abcdef"} for t in body["status"]["tasks"]]
-    site.api.merge(body, {"status": {"plan": {"hash": about["hash"], "own": None}, "tasks": tasks}}, "status")
-
-
-@pytest.mark.parametrize("image", [OLD, NEW])
-def test_an_upgrade_from_an_earlier_release_does_not_restart_all_at_once(site: Site, image: str) -> None:
-    operator = upgraded(site, None)
-    connectors = created(site, 4)
-    before = uids(site, connectors)
-    assert operator.stop() == 0
-    for name in connectors:
-        as_an_earlier_release_left_it(site, name)
-    watch = Watch(site)
-    jobs = len(site.kubelet.jobs)
-    operator = upgraded(site, operator, image)
-    if image == OLD:
-        for name in connectors:
-            site.until(name, lambda b: b["status"]["plan"].get("own"), "it is taken over")
-        assert uids(site, connectors) == before
-        assert len(site.kubelet.jobs) == jobs
-    else:
-        for name in connectors:
-            up_to_date(site, name, NEW)
-        assert watch.most == 1
     site.check()

@@ -3,17 +3,15 @@
 import itertools
 from collections.abc import Callable
 
-from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome, PlanAnswer
+from penstock_model.contracts.job import Action, JobAnswer, JobRequest, Outcome, PlanAnswer
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources.connector import Connector
 from penstock_runtime.job.answer import answer_request
 
-__all__ = ["WRONG", "Answers", "real", "template"]
+__all__ = ["Answers", "real", "template"]
 
 Answers = Callable[[JobRequest], JobAnswer]
-WRONG = "wrong"
-"""A property that the template's plugin refuses, with its value as the reason."""
 
 _standings = itertools.count(1)
 
@@ -30,9 +28,6 @@ def template(request: JobRequest) -> JobAnswer:
         return done.model_copy(update={"standing": standing})
     connector = Connector.draft(request.connector)
     config = {k: str(v) for k, v in connector.spec.config.items()}
-    if WRONG in config:
-        problem = JobProblem(property=WRONG, message=config[WRONG])
-        return done.model_copy(update={"outcome": Outcome.INVALID, "problems": (problem,)})
     count = connector.spec.tasks_max
     version = request.mounts[0].version if request.mounts else "1.4.2"
     plugins = {"connector": PluginReference(reference="x:Y", alias="FileStreamSource", version=version)}

@@ -17,9 +17,6 @@ from typing import Any, Final
 
 import urllib3
 
-from penstock_model.connect.topic_creation_rules import TopicRules
-from penstock_model.connect.topic_limits import TopicLimits, violations
-from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest
 from penstock_model.contracts.job_answer import answer_line
 from penstock_model.contracts.pod_identity import PodIdentity
@@ -41,7 +38,6 @@ __all__ = ["UNPLACED", "Kubelet"]
 UNPLACED: Final = "0/1 nodes are available: 1 Insufficient memory."
 
 _AGAIN: Final = 0.3
-_KILLED: Final = 137  # by SIGKILL
 
 
 @dataclass
@@ -141,35 +137,9 @@ class Kubelet:
         """No registry has this image."""
         self._unpullable.add(image)
 
-    def breaks(self, image: str, *, fixed: bool = False) -> None:
+    def breaks(self, image: str) -> None:
         """Tasks with this image fail as soon as they have started."""
-        (self._broken.discard if fixed else self._broken.add)(image)
-
-    def fail(self, pod: str, code: int, message: str = "", trace: str | None = None) -> None:
-        """The process of a task pod, `<namespace>/<name>`, ends by itself."""
-        with self._lock:
-            task = next(t for t in self.tasks.values() if key_of(t.pod) == pod)
-            del self.tasks[task.pod["metadata"]["uid"]]
-            self._ended.add(task.pod["metadata"]["uid"])
-        if code == 1:
-            self.records.report(self._report(task, "FAILED").model_copy(update={"message": message, "trace": trace}))
-        word = TerminationMessage(exit_code=code, message=message or None, trace=trace).to_message()
-        self._status(task.pod, "Failed", _terminated("task", code, word))
-
-    def fail_health(self, pod: str, code: int, message: str = "") -> None:
-        """A task pod, `<namespace>/<name>`, is ended as it gave no good answer for three minutes.
-
-        It was ready for an hour before that. 137: it was frozen and had to be killed; else it left a last word.
-        """
-        with self._lock:
-            task = next(t for t in self.tasks.values() if key_of(t.pod) == pod)
-            del self.tasks[task.pod["metadata"]["uid"]]
-            self._ended.add(task.pod["metadata"]["uid"])
-        word = "" if code == _KILLED else TerminationMessage(exit_code=code, message=message or None).to_message()
-        container = _terminated("task", code, word)
-        container["state"]["terminated"]["startedAt"] = _now(-3600)
-        unready = {"type": "Ready", "status": "False", "reason": "PodFailed", "lastTransitionTime": _now(-180)}
-        self._status(task.pod, "Failed", container, [unready])
+        self._broken.add(image)
 
     def vanish(self, pod: str) -> None:
         """Somebody deletes a pod by force, so that nobody sees it end."""
@@ -334,9 +304,16 @@ class Kubelet:
             self._follow(task, told, quiet=True)
         self.records.report(self._report(task, task.state.upper()))
         if pod["spec"]["containers"][0]["image"] in self._broken:
-            self.fail(key_of(pod), 1, "cannot work")
-        if forbidden := _forbidden(spec):
-            self.fail(key_of(pod), ExitCode.CONFIG_INVALID, forbidden)
+            self._fail(task, "cannot work")
+
+    def _fail(self, task: _Task, message: str) -> None:
+        """Its process ends by itself."""
+        with self._lock:
+            del self.tasks[task.pod["metadata"]["uid"]]
+            self._ended.add(task.pod["metadata"]["uid"])
+        self.records.report(self._report(task, "FAILED").model_copy(update={"message": message}))
+        word = TerminationMessage(exit_code=1, message=message).to_message()
+        self._status(task.pod, "Failed", _terminated("task", 1, word))
 
     def _end(self, pod: Json) -> None:
         uid, meta = pod["metadata"]["uid"], pod["metadata"]
@@ -385,9 +362,7 @@ class Kubelet:
         path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/configmaps/{name}"
         return dict(self.api.call("GET", path)["data"])
 
-    def _status(
-        self, pod: Json, phase: str, container: dict[str, Any], conditions: Collection[Json] | None = None
-    ) -> None:
+    def _status(self, pod: Json, phase: str, container: dict[str, Any]) -> None:
         meta = pod["metadata"]
         body = {
             "metadata": {"uid": meta["uid"]},
@@ -396,7 +371,6 @@ class Kubelet:
                 "containerStatuses": [
                     {"image": "x", "imageID": "", "ready": phase == "Running", "restartCount": 0, **container}
                 ],
-                **({} if conditions is None else {"conditions": [*conditions]}),
             },
         }
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
@@ -417,15 +391,6 @@ class Kubelet:
         self.api.merge(node, {"status": status}, "status")
 
 
-def _forbidden(spec: TaskSpec) -> str:
-    """Why a task that meets a new topic, as each does here, may not create it."""
-    policy, topic = spec.topic_policy, spec.config.get("topic", "")
-    if policy is None:
-        return ""
-    rule = TopicRules.of_policy(policy.rules).group_of(topic)
-    return "; ".join(violations([*map(TopicLimits.of, policy.limits)], topic, rule))
-
-
 def _line(request: JobRequest, answer: JobAnswer) -> str:
     """The short pod's log."""
     return answer_line(answer, Connector.draft(request.connector).request_texts(request.worker)) + "\n"
@@ -436,8 +401,8 @@ def _life(pod: Json) -> PodIdentity:
     return PodIdentity.from_json(env[LIFE_VARIABLE])
 
 
-def _now(after: float = 0.0) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + after))
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _terminated(container: str, code: int, message: str) -> dict[str, Any]:

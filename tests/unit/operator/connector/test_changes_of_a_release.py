@@ -94,6 +94,7 @@ def test_a_configuration_that_names_a_missing_secret_ends_no_task() -> None:
     world.vanish("orders-in-0-1")
     world.settle()
     assert images(world) == ["runtime:1", "runtime:1"]
+    assert mounted(world) == []
     world.secrets = DB
     world.settle()
     assert world.condition("Ready").startswith("True Running")

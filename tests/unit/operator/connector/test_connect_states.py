@@ -144,6 +144,24 @@ def test_the_states_of_a_kafka_connect_stay_until_a_task_of_ours_is_about_to_sta
     assert (world.state(), world.state(0)) == ("PAUSED", "PAUSED")
 
 
+def test_a_deleted_connector_that_never_ran_leaves_the_states_of_a_kafka_connect_alone() -> None:
+    world = Topic(spec={"state": "Stopped"})
+    world.topic.put(*connector_status(NAME, State.RUNNING, worker_id="10.0.0.7:8083", generation=3, version=None))
+    world.settle()
+    world.delete()
+    world.settle()
+    assert world.told == []
+    assert world.state() == "RUNNING"
+
+
+def test_a_task_that_is_no_more_leaves_no_state() -> None:
+    world = running(tasksMax=2)
+    assert world.state(1) == "RUNNING"
+    world.change(tasksMax=1)
+    world.settle()
+    assert (world.state(), world.state(0), world.state(1)) == ("RUNNING", "RUNNING", None)
+
+
 def test_being_killed_between_any_two_writes_leads_to_the_same_states() -> None:
     for after in range(0, 12, 2):
         world = running(tasksMax=2)

@@ -160,6 +160,13 @@ def test_names_that_begin_with_another_namespace_are_for_that_namespace(
     assert is_allowed(A, connect_name, allowed) is is_so
 
 
+@pytest.mark.parametrize(("allowed", "told"), [((), "False NameReserved"), (("shop/stock.*",), "True Running")])
+def test_a_name_of_another_namespace_is_taken_where_the_release_allows_it(allowed: tuple[str, ...], told: str) -> None:
+    world = World(spec={"connectName": "stock.orders"}, values={"allowedConnectNames": allowed})
+    world.settle()
+    assert world.condition("Ready").startswith(told)
+
+
 def test_a_reserved_name_is_told_with_what_to_do() -> None:
     found = reserved(A, "stock.orders", {})
     assert found is not None

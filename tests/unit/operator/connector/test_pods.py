@@ -225,10 +225,10 @@ def test_the_kubelet_asks_for_the_health_of_a_task_and_ends_it_unless_the_releas
         task_ = SETTINGS.task.model_copy(update={"liveness_probe": ends})
         made = manifests(settings=SETTINGS.model_copy(update={"task": task_}))
         container = made.task(plan(), 1, 4, STANDING, TaskState.RUNNING)["spec"]["containers"][0]
-        return sorted(k for k in container if k.endswith("Probe"))
+        return sorted(f"{k} {container[k]['httpGet']['path']}" for k in container if k.endswith("Probe"))
 
-    assert asked_of(ends=True) == ["livenessProbe", "readinessProbe", "startupProbe"]
-    assert asked_of(ends=False) == ["readinessProbe"]  # a startup probe ends a task as well
+    assert asked_of(ends=True) == ["livenessProbe /healthz", "readinessProbe /readyz", "startupProbe /healthz"]
+    assert asked_of(ends=False) == ["readinessProbe /readyz"]  # a startup probe ends a task as well
 
 
 def test_a_task_that_was_ready_and_fell_silent_before_it_was_killed_failed_its_health_check() -> None:

@@ -75,7 +75,8 @@ def test_no_restart_where_none_is_wanted() -> None:
     world.end("orders-in-0-1", 1, message="bad")
     world.settle()
     assert world.lives == ["orders-in-0-1"]
-    assert world.condition("Stalled").startswith("True TasksFailed")
+    assert world.condition("Stalled").startswith("True TasksFailed: task 0: bad; ")
+    assert "spec.restart.onFailure is false" in world.condition("Stalled")
 
 
 @pytest.mark.parametrize(
