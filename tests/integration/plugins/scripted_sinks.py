@@ -31,12 +31,10 @@ class SinkConfig(Config):
         doc="JSON: what a value does when it is written: {do: retriable|fatal|report|swallow|copy, message, "
         "times, after}.",
     )
-    stored: str = prop("stored", "{}", doc="JSON: offsets that open hands back, by `<topic>-<partition>`.")
     commits: str = prop(
         "commits",
         "",
-        doc="What commit does: `lower`, `higher`, `nothing`, `retriable` (twice), `never` (retriable for "
-        "ever) or `fatal`.",
+        doc="What commit does: `nothing`, `retriable` (twice) or `never` (retriable for ever).",
     )
     out: str = prop("out", "", doc="Write `<topic> <partition> <offset>` lines to this file, and tell no puts.")
     tasks: int = prop("tasks", 1, doc="How many tasks there are.")
@@ -62,7 +60,6 @@ class Recording(Sink):
     def __init__(self, config: SinkConfig) -> None:
         self._config = config
         self._tell = Teller(config.journal)
-        self._stored: dict[str, int] = json.loads(config.stored)
         self._tries = 0
 
     def start(self) -> None:
@@ -70,24 +67,18 @@ class Recording(Sink):
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         self._tell("open", partitions=_names(partitions))
-        return {p: self._stored[_name(p)] for p in partitions if _name(p) in self._stored}
+        return {}
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         self._tell("commit", messages=len(messages), offsets={_name(p): o for p, o in offsets.items()})
         self._tries += 1
         match self._config.commits:
-            case "lower":
-                return {p: o - 1 for p, o in offsets.items()}
-            case "higher":
-                return {p: o + 1 for p, o in offsets.items()}
             case "nothing":
                 return {}
             case "retriable" if self._tries <= 2:
                 raise RetriableError("not yet")
             case "never":
                 raise RetriableError("not yet", retry_after=0.5)
-            case "fatal":
-                raise ConnectError("commit refused")
             case _:
                 return offsets
 

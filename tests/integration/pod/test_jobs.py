@@ -155,40 +155,6 @@ def started(pods: Pods, resource: dict[str, Any]) -> Any:
 
 
 @pytest.mark.slow
-def test_resetting_a_source_forgets_every_form_of_every_offset_and_may_be_repeated(pods: Pods) -> None:
-    topic = pods.lab.topic()
-    resource = source(pods, topic)
-    task = started(pods, resource)
-    name = task.spec.connector
-    pods.lab.journal.count("commit", 2)
-    task.process.stop()
-    other_form = f'["{name}", {{"p": "a0"}}]'.encode()
-    write(pods.lab.servers, "connect-offsets", other_form, b'{"i":7}')
-    answer = pods.answer(Action.RESET_OFFSETS, resource)
-    assert answer.outcome is Outcome.DONE
-    assert "framework-managed offsets for this connector have been reset" in answer.message
-    last = {r.key: r.value for r in pods.lab.records("connect-offsets") if r.key and name.encode() in r.key}
-    assert last == {f'["{name}",{{"p":"a0"}}]'.encode(): None, other_form: None}
-    assert pods.answer(Action.RESET_OFFSETS, resource).outcome is Outcome.DONE
-    task = started(pods, resource)
-    until(lambda: pods.lab.values(topic) == ["a", "b", "a", "b"])
-    task.process.stop()
-
-
-@pytest.mark.slow
-def test_resetting_a_source_forgets_the_offsets_in_a_topic_of_its_own_too(pods: Pods) -> None:
-    own = pods.lab.topic("own", cleanup_policy="compact")
-    resource = source(pods, pods.lab.topic(), config={"offsets.storage.topic": own})
-    task = started(pods, resource)
-    name = task.spec.connector
-    pods.lab.journal.count("commit", 2)
-    task.process.stop()
-    pods.answer(Action.RESET_OFFSETS, resource)
-    for topic in (own, "connect-offsets"):
-        assert pods.lab.offset_records(name, topic)[-1].value is None
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("went_on", [True, False], ids=["it went on", "it was reset by key"])
 def test_a_reset_reaches_every_partition_of_an_offsets_topic_that_grew(pods: Pods, went_on: bool) -> None:
     own, topic = pods.lab.topic("own", cleanup_policy="compact"), pods.lab.topic()
@@ -232,30 +198,6 @@ def live_offsets(pods: Pods, name: str, topic: str) -> dict[int, bytes]:
 
 
 @pytest.mark.slow
-def test_resetting_a_sink_deletes_its_group_and_may_be_repeated(pods: Pods) -> None:
-    topic, group = pods.lab.topic(), new_name("group")
-    pods.lab.produce(topic, "a", "b")
-    resource = sink(pods, topic, **{"consumer.override.group.id": group})
-    task = started(pods, resource)
-    until(lambda: pods.lab.committed("", topic, group=group) == 2)
-    task.process.stop()
-    assert pods.answer(Action.RESET_OFFSETS, resource).outcome is Outcome.DONE
-    assert pods.lab.committed("", topic, group=group) is None
-    assert pods.answer(Action.RESET_OFFSETS, resource).outcome is Outcome.DONE
-
-
-def test_a_group_that_somebody_is_a_member_of_is_not_deleted(pods: Pods) -> None:
-    topic = pods.lab.topic()
-    pods.lab.produce(topic, "a")
-    resource = sink(pods, topic)
-    with pods.lab.member(f"connect-shop.{resource['metadata']['name']}", topic) as member:
-        member.commit(1)
-        answer = pods.answer(Action.RESET_OFFSETS, resource)
-    assert answer.outcome is Outcome.REFUSED
-    assert "has members, somebody-else at" in answer.message
-
-
-@pytest.mark.slow
 def test_a_connector_whose_plugin_is_gone_is_reset_by_name(pods: Pods) -> None:
     topic = pods.lab.topic()
     pods.lab.produce(topic, "a")
@@ -272,16 +214,6 @@ def test_a_connector_whose_plugin_is_gone_is_reset_by_name(pods: Pods) -> None:
     assert "GoneSink" in str(answer.warnings[1])
     assert pods.lab.committed(name, topic) is None
     assert pods.lab.offset_records(name)[-1].value is None
-
-
-def test_a_plugin_that_refuses_keeps_its_offsets(pods: Pods) -> None:
-    resource = source(pods, pods.lab.topic(), **{"class": "altering_source:Refusing"})
-    task = started(pods, resource)
-    pods.lab.journal.count("commit", 2)
-    task.process.stop()
-    answer = pods.answer(Action.RESET_OFFSETS, resource)
-    assert (answer.outcome, answer.message) == (Outcome.REFUSED, "offsets are kept elsewhere: {'p': 'a0'}=None")
-    assert pods.lab.offset_records(task.spec.connector)[-1].value is not None
 
 
 @pytest.mark.slow
@@ -329,18 +261,6 @@ def test_a_plan_a_run_and_validate_warn_of_records_that_will_vanish(pods: Pods, 
     )
     assert told in done.stderr
     assert "valid (sink" in done.stdout
-
-
-def test_a_plan_warns_of_tasks_that_its_plugin_never_makes(pods: Pods) -> None:
-    config = {**STRING, "topics": "t", "file": "/tmp/out.txt"}
-    answer = pods.answer(
-        Action.PLAN, shown(new_name(), "shop", **{"class": "FileStreamSink", "tasksMax": 3, "config": config})
-    )
-    assert (answer.outcome, len(answer.plan.tasks if answer.plan else ())) == (Outcome.DONE, 1)
-    (warning,) = answer.warnings
-    assert str(warning).startswith(
-        "spec.tasksMax: has no effect above 1: FileStreamSink always runs as one task, not as 3."
-    )
 
 
 def test_a_preparation_goes_on_from_what_its_request_says_was_read(pods: Pods) -> None:

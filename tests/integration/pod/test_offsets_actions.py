@@ -109,18 +109,18 @@ def test_a_connector_that_never_ran_is_reset_and_its_plugin_asked(pods: Pods) ->
 
 @pytest.mark.scenario("offsets-sink-reset-idempotent")
 def test_a_sinks_group_is_deleted_and_that_may_be_repeated(pods: Pods) -> None:
-    topic = pods.lab.topic()
+    topic, group = pods.lab.topic(), new_name("group")
     pods.lab.produce(topic, "a", "b")
-    resource = sink(pods, topic)
+    resource = sink(pods, topic, **{"consumer.override.group.id": group})
     task = started(pods, resource)
-    pods.lab.wait_committed(task.spec.connector, topic, 2)
+    until(lambda: pods.lab.committed("", topic, group=group) == 2)
     task.process.stop()
     admin = AdminClient({"bootstrap.servers": pods.lab.servers})
     for told in ("1 position was removed.", "0 positions were removed."):
         answer = reset(pods, resource)
         assert (answer.outcome, answer.message) == (Outcome.DONE, f"{OURS} {told}")
         groups = [g.group_id for g in admin.list_consumer_groups().result(30).valid]
-        assert f"connect-{task.spec.connector}" not in groups
+        assert group not in groups
 
 
 def test_members_of_a_sinks_group_refuse_it_and_are_named(pods: Pods) -> None:

@@ -103,14 +103,6 @@ def test_a_plugin_that_refuses_a_reset_is_quoted_without_its_secret(pods: Pods, 
     assert "${secret:db:password}" in answer.message
 
 
-def test_a_secret_that_is_copied_into_task_configurations_is_a_reference_there(pods: Pods, planted: Planted) -> None:
-    answer = asked(pods, planted, Action.PLAN, telling(pods, "copy"))
-    assert answer.plan is not None
-    config = answer.plan.tasks[0].config
-    assert config["copied"] == "${secret:db:password}"
-    assert config["url"] == "jdbc://user:${secret:db:password}@db/x"
-
-
 def test_a_secret_that_is_copied_encoded_is_refused(pods: Pods, planted: Planted) -> None:
     answer = asked(pods, planted, Action.PLAN, telling(pods, "encoded"))
     assert answer.outcome is Outcome.INVALID

@@ -63,14 +63,3 @@ def test_a_topic_that_does_not_exist_yet_is_awaited_and_not_made(lab: Lab) -> No
     assert lab.journal.values(2) == ["a", "b"]
     task.await_event(lambda e: e["event"] == "progress" and e.get("trouble", "") is None)
     task.stop()
-
-
-def test_a_regex_matches_whole_names_and_not_kafkas_own_topics(lab: Lab) -> None:
-    word = new_name("rx")
-    inside, outside = lab.topic(word), lab.topic(f"pre-{word}")
-    lab.produce(inside, "in")
-    lab.produce(outside, "out")
-    _, task = lab.sink(f"regex:{word}-[0-9a-f]+|__consumer_offsets")
-    assert lab.journal.values(1) == ["in"]
-    task.stop()
-    assert [e["partitions"] for e in lab.journal.of("open")] == [[f"{inside}-0"]]

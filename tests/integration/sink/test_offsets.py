@@ -1,8 +1,5 @@
 """Where a sink starts, what it commits, and what it does not see."""
 
-import time
-from itertools import pairwise
-
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
@@ -11,62 +8,6 @@ from ..lab import Lab, failed
 from ..running import new_name, next_life, until
 
 SOON = {"offset.flush.interval.ms": "200"}
-
-
-def test_offsets_that_open_hands_back_go_before_the_groups(lab: Lab) -> None:
-    topic, name = lab.topic(), new_name("stored")
-    lab.produce(topic, "a", "b", "c", "d")
-    _, task = lab.sink(topic, name=name, worker=SOON)
-    lab.journal.count("commit")
-    task.stop()
-    assert lab.committed(name, topic) == 4
-    _, task = lab.sink(topic, name=name, worker=SOON, stored={f"{topic}-0": 2})
-    assert lab.journal.values(6) == ["a", "b", "c", "d", "c", "d"]
-    task.stop()
-    assert lab.committed(name, topic) == 4
-
-
-def test_lower_offsets_than_were_reached_are_committed_as_the_sink_says(lab: Lab) -> None:
-    topic = lab.topic()
-    lab.produce(topic, "a", "b", "c")
-    name, task = lab.sink(topic, worker=SOON, commits="lower")
-    lab.journal.count("commit", 2)  # asked again, as something is not final yet
-    task.stop()
-    assert lab.committed(name, topic) == 2
-
-
-def test_higher_offsets_than_were_reached_are_ignored_with_a_warning(lab: Lab) -> None:
-    topic = lab.topic()
-    lab.produce(topic, "a", "b", "c")
-    name, task = lab.sink(topic, worker=SOON, commits="higher")
-    task.await_log(f"The sink wants to commit {topic}-0 at 4, which it was not given; ignored")
-    task.stop()
-    assert lab.committed(name, topic) is None
-
-
-def test_a_sink_that_returns_more_than_it_was_given_is_told_once_and_left_alone_while_nothing_is_new(lab: Lab) -> None:
-    topic, other = lab.topic(), lab.topic()
-    lab.produce(topic, "a")
-    _, task = lab.sink(f"{topic},{other}", worker=SOON, commits="higher")
-    task.await_log(f"The sink wants to commit {topic}-0 at 2, which it was not given; ignored")
-    time.sleep(2)  # ten times the interval: that nothing happens is the subject
-    assert len(lab.journal.of("commit")) == 1
-    lab.produce(topic, "b")
-    lab.journal.count("commit", 2)
-    task.stop()
-    assert task.log_text().count("which it was not given") == 1
-
-
-@pytest.mark.slow
-def test_a_sink_that_keeps_something_back_is_not_asked_all_the_time_while_nothing_is_new(lab: Lab) -> None:
-    topic = lab.topic()
-    lab.produce(topic, "a", "b")
-    _, task = lab.sink(topic, worker={"offset.flush.interval.ms": "60000"}, commits="lower")
-    times = [c["at"] for c in lab.journal.count("commit", 4)]
-    task.stop()
-    pauses = [after - before for before, after in pairwise(times)]
-    assert pauses[1] > 1.9
-    assert pauses[2] > 3.9
 
 
 @pytest.mark.parametrize("to", [1, None])
@@ -89,34 +30,6 @@ def test_a_group_that_is_reset_while_its_sink_runs_is_told_with_what_to_do(lab: 
     lab.wait_committed(name, topic, 4)
     task.stop()
     assert task.log_text().count("Another client has set") == 1
-
-
-def test_a_sink_that_returns_no_offsets_has_none_committed(lab: Lab) -> None:
-    topic = lab.topic()
-    lab.produce(topic, "a")
-    name, task = lab.sink(topic, worker=SOON, commits="nothing")
-    lab.journal.count("commit")
-    task.stop()
-    assert lab.committed(name, topic) is None
-
-
-def test_a_commit_that_asks_to_wait_is_called_again_with_the_same_arguments(lab: Lab) -> None:
-    topic = lab.topic()
-    lab.produce(topic, "a", "b")
-    name, task = lab.sink(topic, worker=SOON, commits="retriable")
-    commits = lab.journal.count("commit", 3)
-    task.stop()
-    assert [(c["messages"], c["offsets"]) for c in commits] == [(1, {f"{topic}-0": 2})] * 3
-    assert lab.committed(name, topic) == 2
-
-
-def test_an_error_of_commit_is_the_end_and_commits_nothing(lab: Lab) -> None:
-    topic = lab.topic()
-    lab.produce(topic, "a")
-    name, task = lab.sink(topic, worker=SOON, commits="fatal")
-    assert "commit refused" in failed(task)
-    assert lab.committed(name, topic) is None
-    assert lab.journal.kinds()[-3:] == ["commit", "close", "stop"]  # not asked twice
 
 
 def test_aborted_records_are_not_seen_unless_one_asks_for_them(lab: Lab) -> None:
@@ -184,21 +97,6 @@ def test_what_comes_while_a_sink_that_began_at_the_end_is_away_is_not_skipped(la
     task.stop()
 
 
-def test_a_sink_that_keeps_back_what_came_after_its_start_at_the_end_is_given_it_again_by_its_next_life(
-    lab: Lab,
-) -> None:
-    topic = lab.topic()
-    lab.produce(topic, "before")
-    name, task = lab.sink(topic, commits="nothing", **LATEST)
-    lab.wait_committed(name, topic, 1)
-    lab.produce(topic, "kept back")
-    lab.journal.values(1)
-    task.kill()
-    _, task = lab.sink(topic, name=name, commits="nothing", **LATEST)
-    assert lab.journal.values(2) == ["kept back"] * 2
-    task.stop()
-
-
 @pytest.mark.slow
 def test_what_comes_to_partitions_that_a_topic_gets_under_a_sink_that_began_at_the_end_is_not_skipped(
     lab: Lab,
@@ -262,17 +160,6 @@ def test_a_sink_that_asks_to_wait_does_not_hold_up_a_stop(lab: Lab) -> None:
     assert lab.committed(name, topic) is None
 
 
-def test_with_no_reset_a_sink_that_stands_nowhere_fails_and_says_what_to_do(lab: Lab) -> None:
-    topic = lab.topic()
-    lab.produce(topic, "a")
-    name, task = lab.sink(topic, **{"consumer.override.auto.offset.reset": "none"})
-    message = failed(task)
-    assert f"Undefined offset with no reset policy for partitions: [{topic}-0] (NoOffsetForPartition)" in message
-    assert f"group 'connect-{name}' has committed none there" in message
-    assert "Set it to earliest or latest, or set the group's offsets" in message
-    assert lab.journal.of("put") == []
-
-
 @pytest.mark.parametrize(
     ("reset", "expected", "told"),
     [
@@ -296,16 +183,6 @@ def test_a_sink_whose_next_records_are_gone_goes_on_where_auto_offset_reset_says
     assert lab.journal.values(2 + len(expected))[2:] == expected
     task.stop()
     assert lab.committed(name, topic) == 9
-
-
-def test_with_no_reset_a_sink_whose_next_records_are_gone_fails(lab: Lab) -> None:
-    topic, name = lab.topic(), new_name("late")
-    lapse(lab, topic, name)
-    _, task = lab.sink(topic, name=name, **{"consumer.override.auto.offset.reset": "none"})
-    message = failed(task)
-    assert f"Offsets out of range with no configured reset policy for partitions: {{{topic}-0=2}}" in message
-    assert "the partition holds 6 to 8" in message
-    assert lab.committed(name, topic) == 2
 
 
 def lapse(lab: Lab, topic: str, name: str) -> None:

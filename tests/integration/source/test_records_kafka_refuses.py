@@ -206,28 +206,6 @@ def test_a_partition_that_does_not_come_is_the_failure_of_its_record(lab: Lab, g
     assert total(task, "failures") == 1
 
 
-@MODES
-def test_a_partition_that_does_not_come_fails_the_task(lab: Lab, guarantee: str) -> None:
-    topic = lab.topic()
-    more = {"producer.override.max.block.ms": "300", "delivery.guarantee": guarantee}
-    _, task = lab.source([["a", {"value": "b", "partition": 3}]], topic, **more)
-    assert f"Partition 3 of topic '{topic}' does not exist: the topic has 1, after 0.3 s (max.block.ms)" in failed(task)
-
-
-@MODES
-def test_a_name_that_kafka_refuses_is_the_failure_of_its_record(lab: Lab, guarantee: str) -> None:
-    topic = lab.topic()
-    script = [["a", {"value": "b", "topic": "no such name!"}, "c"]]
-    _, task = lab.source(script, topic, **{**TOLERANT, "delivery.guarantee": guarantee})
-    lab.journal.count("commit", 1)
-    line = task.await_log("Executing stage 'KAFKA_PRODUCE'")
-    task.stop()
-    assert "Writing to topic 'no such name!': Kafka takes no such name" in line
-    assert lab.values(topic) == ["a", "c"]
-    _, task = lab.source(script, topic, **{"delivery.guarantee": guarantee})
-    assert "Kafka takes no such name" in failed(task)
-
-
 def test_dead_letters_of_a_sink_fit_the_batches_of_their_queue(lab: Lab) -> None:
     topic, dlq = lab.topic(), lab.topic("dlq", max_message_bytes="10000")
     lab.produce(topic, *(f"boom{n:096d}" for n in range(2_000)))

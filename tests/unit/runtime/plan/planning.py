@@ -55,7 +55,8 @@ class Tables(SourceConnector):
     ) -> Sequence[Mapping[str, str]]:
         count = {"many": 5, "none": 0, "few": 1}.get(config.table, max_tasks)
         if config.table == "leak":
-            return [{**properties, "url": f"db://:{config.password.reveal()}@h"}]
+            password = config.password.reveal()
+            return [{**properties, "copied": password, "url": f"db://:{password}@h"}]
         return [{**properties, "shard": str(n)} for n in range(count)]
 
 

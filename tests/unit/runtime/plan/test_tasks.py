@@ -194,6 +194,7 @@ def test_a_task_gets_everything_and_no_secret(secrets: Path) -> None:
 
 def test_a_secret_inside_a_new_property_becomes_a_reference(secrets: Path) -> None:
     (task,) = planned({"table": "leak", **SECRET}, secrets=secrets).tasks
+    assert task.config["copied"] == "${secret:db:password}"
     assert task.config["url"] == "db://:${secret:db:password}@h"
 
 
