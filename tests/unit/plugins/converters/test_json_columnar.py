@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from penstock import Fields
 from penstock_plugins.converters.json.converter import JsonConverter
 
+from ..outcomes import outcome
+
 _TIMESTAMP = {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}
 _SCHEMAS: list[dict[str, Any]] = [
     {"type": "string"},
@@ -91,13 +93,6 @@ def _schema(**fields: dict[str, Any]) -> str:
     return json.dumps({"type": "struct", "fields": listed}, separators=(",", ":"))
 
 
-def _outcome(work: Any) -> object:
-    try:
-        return work()
-    except Exception as e:  # noqa: BLE001 (an error is an outcome, too)
-        return type(e)
-
-
 @settings(max_examples=600, deadline=None)
 @given(st.data())
 def test_a_run_of_messages_is_read_as_each_of_them(data: st.DataObject) -> None:
@@ -118,8 +113,8 @@ def test_a_run_of_messages_is_read_as_each_of_them(data: st.DataObject) -> None:
     plugin = _enveloped()
     if data.draw(st.booleans()):
         plugin, batch = _bare(), data.draw(st.lists(row.map(str.encode), min_size=1, max_size=4))
-    fast = _outcome(partial(plugin.to_connect_batch, "t", batch))
-    exact = _outcome(lambda: [plugin.to_connect("t", m) for m in batch])
+    fast = outcome(partial(plugin.to_connect_batch, "t", batch))
+    exact = outcome(lambda: [plugin.to_connect("t", m) for m in batch])
     if isinstance(fast, tuple) and isinstance(exact, list):
         schemas, values = fast
         each = schemas if isinstance(schemas, list) else [schemas] * len(values)
@@ -152,8 +147,8 @@ def test_a_run_of_deep_messages_is_read_as_each_of_them(depth: int) -> None:
     schema = '{"type":"array","items":{"type":"array","items":{"type":"int64"}}}'
     batch = [f'{{"schema":{schema},"payload":{"[" * depth}{"]" * depth}}}'.encode()] * 2
     plugin = _enveloped()
-    each = _outcome(lambda: [plugin.to_connect("t", m)[1] for m in batch])
-    assert repr(_outcome(lambda: plugin.to_connect_batch("t", batch)[1])) == repr(each)
+    each = outcome(lambda: [plugin.to_connect("t", m)[1] for m in batch])
+    assert repr(outcome(lambda: plugin.to_connect_batch("t", batch)[1])) == repr(each)
 
 
 @pytest.mark.parametrize("depth", [998, 999, 1000, 1001])
@@ -162,8 +157,8 @@ def test_what_a_later_field_hides_is_looked_at_as_well(depth: int) -> None:
     hidden = f'{{"a":{"[" * depth}{"]" * depth},"a":[1]}}'
     batch = [f'{{"schema":{schema},"payload":{hidden}}}'.encode()] * 2
     plugin = _enveloped()
-    each = _outcome(lambda: [plugin.to_connect("t", m)[1] for m in batch])
-    assert repr(_outcome(lambda: plugin.to_connect_batch("t", batch)[1])) == repr(each)
+    each = outcome(lambda: [plugin.to_connect("t", m)[1] for m in batch])
+    assert repr(outcome(lambda: plugin.to_connect_batch("t", batch)[1])) == repr(each)
 
 
 @pytest.mark.parametrize("enveloped", [True, False])

@@ -1,6 +1,5 @@
 """JsonConverter: the fast forms agree with the exact ones, and the exact ones with Jackson's habits."""
 
-from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -42,6 +41,8 @@ from penstock.schema import (
 from penstock_plugins.converters.json import batch_writer
 from penstock_plugins.converters.json.converter import JsonConverter
 from penstock_plugins.converters.json.writer import JsonWriter
+
+from ..outcomes import outcome
 
 
 def converter(**texts: str) -> JsonConverter:
@@ -97,13 +98,6 @@ def schemas_with_values(draw: st.DrawFn, depth: int = 2) -> tuple[Schema, st.Sea
     if kind == "array":
         return array_of(schema), st.lists(inner, max_size=2)
     return map_of(STRING, schema), st.dictionaries(keys, inner, max_size=2)
-
-
-def outcome(work: Callable[[], object]) -> object:
-    try:
-        return work()
-    except Exception as e:  # noqa: BLE001 (an error is an outcome, too)
-        return type(e)
 
 
 def written(plugin: JsonConverter, schema: Schema | None, batch: list[Any]) -> object:

@@ -182,10 +182,5 @@ def test_fields_are_named_once_each(fields: str) -> None:
         configured(fields)
 
 
-def test_a_replacement_is_not_empty() -> None:
-    with pytest.raises(ConfigError, match="non-empty"):
-        configured(replacement="  ")
-
-
 def test_a_replacement_may_be_what_java_takes_for_no_blank() -> None:
     assert masked("x", replacement="\u2028") == "\u2028"

@@ -1,6 +1,6 @@
 """Transforms that take structs and maps apart: the rules that the conformance cases leave open, and that the forms agree."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -38,6 +38,8 @@ from penstock_plugins.transforms.replace_field import ReplaceField
 from penstock_plugins.transforms.set_schema_metadata import SetSchemaMetadata
 from penstock_plugins.transforms.timestamp_converter import TimestampConverter
 from penstock_plugins.transforms.value_to_key import ValueToKey
+
+from ..outcomes import configured, outcome
 
 SEVEN = Schema(Type.INT32, default=7)
 MAYBE_SEVEN = replace(SEVEN, optional=True)
@@ -128,12 +130,6 @@ class TestValueToSingleKeySuite(TransformSuite):
     records = RECORDS
 
 
-def configured(plugin: Transform, side: str = "value", **texts: str) -> Any:
-    plugin.side = side
-    plugin.configure(plugin.Config.parse({name.replace("_", "."): text for name, text in texts.items()}))
-    return plugin
-
-
 def of(value: Any, schema: Schema | None = None) -> Record:
     return Record(topic="t", value=value, value_schema=schema)
 
@@ -148,13 +144,6 @@ def made(plugin: Transform, record: Record) -> tuple[Any, Any]:
 def columns(schema: Schema | None = None, **named: Any) -> RecordBatch:
     fields = Fields(named, 2)
     return RecordBatch(length=2, topic="t", value=fields, value_schema=schema)
-
-
-def outcome(work: Callable[[], object]) -> object:
-    try:
-        return work()
-    except Exception as e:  # noqa: BLE001 (an error is an outcome, too)
-        return type(e)
 
 
 words = st.sampled_from(["", "x", "yy"])
@@ -227,24 +216,12 @@ def test_a_batch_becomes_what_its_records_become(
 # ExtractField
 
 
-def test_the_default_of_a_struct_on_the_way_is_used_although_nulls_are_kept() -> None:
-    inner = replace(struct({"x": OPTIONAL_STRING}), default={"x": "from the default"}, optional=True)
-    plugin = configured(ExtractField(), field="p.x", field_syntax_version="V2", replace_null_with_default="false")
-    assert made(plugin, of({"p": None}, struct({"p": inner}))) == (OPTIONAL_STRING, "from the default")
-
-
 @pytest.mark.parametrize(("fill", "value"), [("true", 7), ("false", None)])
 def test_a_null_is_extracted_as_the_default_where_that_is_wanted(fill: str, value: int | None) -> None:
     plugin = configured(ExtractField(), field="n", replace_null_with_default=fill)
     assert made(plugin, of({"x": None, "n": None}, POINT)) == (MAYBE_SEVEN, value)
     batch = plugin.apply_batch(columns(POINT, x=Same(None), n=[None, 3]))
     assert batch.value == [value, 3]
-
-
-def test_an_unknown_field_is_refused_even_in_a_null_struct() -> None:
-    plugin = configured(ExtractField(), field="zzz")
-    with pytest.raises(ValueError, match="Unknown field: zzz"):
-        plugin.apply(of(None, POINT.as_optional()))
 
 
 def test_an_empty_path_fails_on_records_and_not_before() -> None:
@@ -269,19 +246,6 @@ def test_an_extracted_column_is_handed_on_as_it_is() -> None:
 
 
 # Flatten
-
-
-def test_leaves_take_what_their_ancestors_say() -> None:
-    inner = replace(struct({"x": STRING, "n": SEVEN}, name="lost"), default={"x": "d", "n": 1})
-    schema = replace(struct({"p": inner, "b": BYTES}, name="kept", version=2), optional=True, doc="kept")
-    flat, value = made(configured(Flatten()), of({"p": None, "b": None}, schema))
-    assert (flat.name, flat.version, flat.doc, flat.optional) == ("kept", 2, "kept", False)
-    assert [(f.name, f.schema) for f in flat.fields] == [
-        ("p.x", replace(STRING, optional=True, default="d")),
-        ("p.n", replace(SEVEN, optional=True)),
-        ("b", replace(BYTES, optional=True)),
-    ]
-    assert value == {"p.x": None, "p.n": None, "b": None}, "the default of an inner struct reaches the schemas only"
 
 
 @pytest.mark.parametrize(("swapped", "error"), [(False, SchemaBuilderError), (True, DataError)])
@@ -377,24 +341,12 @@ def test_a_value_of_a_like_schema_is_taken(given_schema: Schema, value: object, 
     assert new == {"b": 7 if value is None else value}
 
 
-def test_a_field_with_the_new_name_of_an_absent_one_fails() -> None:
-    plugin = configured(ReplaceField(), renames="zzz:a")
-    with pytest.raises(DataError, match="zzz is not a valid field name"):
-        plugin.apply(of({"x": None, "a": "x"}, struct({"a": STRING, "x": OPTIONAL_STRING})))
-
-
 def test_columns_are_renamed_without_a_look_at_the_rows() -> None:
     column = [1, 2]
     batch = configured(ReplaceField(), renames="a:b", exclude="c").apply_batch(columns(a=column, c=Same(1)))
     assert batch.fields is not None
     assert batch.fields.columns["b"] is column
     assert list(batch.fields.columns) == ["b"]
-
-
-def test_nothing_but_empty_structs_may_be_left() -> None:
-    schema = struct({"a": INT32})
-    batch = configured(ReplaceField(), exclude="a").apply_batch(columns(schema, a=[1, 2]))
-    assert (batch.value, batch.value_schema) == ([{}, {}], struct({}))
 
 
 @pytest.mark.parametrize(
@@ -432,20 +384,6 @@ def test_columns_with_a_null_to_fill_are_filled() -> None:
     batch = columns(POINT, x=["i", None], n=[1, None])
     new = configured(SetSchemaMetadata(), schema_name="New").apply_batch(batch)
     assert new.value == [{"x": "i", "n": 1}, {"x": None, "n": 7}]
-
-
-def test_a_key_is_made_of_the_fields_in_the_order_of_the_list() -> None:
-    plugin = configured(ValueToKey(), fields="n,x")
-    result = plugin.apply(of({"x": "i", "n": None}, POINT))
-    assert list(result.key.items()) == [("n", 7), ("x", "i")]
-    assert result.key_schema == struct({"n": MAYBE_SEVEN, "x": OPTIONAL_STRING})
-    assert result.value == {"x": "i", "n": None}, "defaults show in the key only"
-
-
-@pytest.mark.parametrize("text", ["", "a,", "a,a"])
-def test_a_key_needs_names(text: str) -> None:
-    with pytest.raises(ConfigError, match="must not be"):
-        ValueToKey.Config.parse({"fields": text})
 
 
 # Copies
