@@ -1,7 +1,7 @@
 """What `decide` makes of an observation: one row for each of its branches.
 
-Each row: the state of the Connector, what happens then, and what is decided: its state, the reason of its condition, pods
-to create, pods to delete, and what else the row is about.
+Each row: the state of the Connector; what is decided (its state, the reason of its condition, pods to create, pods to
+delete, and what else the row is about); and what happened before that.
 """
 
 from dataclasses import dataclass, field, replace
@@ -261,6 +261,16 @@ class Is:
     also: dict[str, Any] = field(default_factory=dict)
 
 
+def to(state: str, reason: str, creates: tuple[str, ...] = (), deletes: tuple[str, ...] = (), **also: Any) -> Is:
+    """What is decided; `also` are other fields of the decision."""
+    return Is(state, reason, creates, deletes, also)
+
+
+def row(state: Observation, expected: Is, **event: Any) -> tuple[Observation, Is]:
+    """A row: the event changes these fields of the observation."""
+    return replace(state, **event), expected
+
+
 def name_of(pod: Pod | CreateJob | CreateTask) -> str:
     match pod:
         case TaskPod() | CreateTask():
@@ -275,380 +285,235 @@ def name_of(pod: Pod | CreateJob | CreateTask) -> str:
 
 FIRST: Final = ("task 0, incarnation 1", "task 1, incarnation 1")
 
-ROWS: Final = [
+ROWS: Final = {
     # Deletion.
-    pytest.param(
-        DELETED,
-        {"task_pods": (task_pod(0),)},
-        Is("Stopping", "Deleting", deletes=FIRST[:1], also={"finalizer": None}),
-        id="deleted: its tasks end first",
+    "deleted: its tasks end first": row(
+        DELETED, to("Stopping", "Deleting", deletes=FIRST[:1], finalizer=None), task_pods=(task_pod(0),)
     ),
-    pytest.param(
-        DELETED,
-        {},
-        Is("Stopping", "ResettingOffsets", ("ResetOffsets",)),
-        id="deleted without tasks: a job pod resets its offsets",
+    "deleted without tasks: a job pod resets its offsets": row(
+        DELETED, to("Stopping", "ResettingOffsets", ("ResetOffsets",))
     ),
-    pytest.param(
-        DELETED,
-        answer(RESET_POD_ENDED),
-        Is("Stopping", "Deleting", deletes=("ResetOffsets",), also={"finalizer": False}),
-        id="deleted and reset: the finalizer goes",
+    "deleted and reset: the finalizer goes": row(
+        DELETED, to("Stopping", "Deleting", deletes=("ResetOffsets",), finalizer=False), **answer(RESET_POD_ENDED)
     ),
-    pytest.param(
-        DELETED,
-        {"deleting": NOW - 3_700.0},
-        Is("Stopping", "OffsetsKept", also={"finalizer": False}),
-        id="deleted, and no reset within an hour: the finalizer goes",
+    "deleted, and no reset within an hour: the finalizer goes": row(
+        DELETED, to("Stopping", "OffsetsKept", finalizer=False), deleting=NOW - 3_700.0
     ),
-    pytest.param(
-        DELETED,
-        {"connector": connector()},
-        Is("Stopping", "OffsetsKept", also={"finalizer": False}),
-        id="deleted, and its offsets are to stay: the finalizer goes",
+    "deleted, and its offsets are to stay: the finalizer goes": row(
+        DELETED, to("Stopping", "OffsetsKept", finalizer=False), connector=connector()
     ),
-    pytest.param(
-        DELETED,
-        {"finalizer": False},
-        Is("Stopping", "Deleting", also={"claim": False}),
-        id="deleted without the finalizer: nothing but its pods",
+    "deleted without the finalizer: nothing but its pods": row(
+        DELETED, to("Stopping", "Deleting", claim=False), finalizer=False
     ),
     # The finalizer of a Connector that lives.
-    pytest.param(
-        RUNNING,
-        {"connector": connector(deletion={"offsets": "Reset"})},
-        Is("Running", "Running", also={"finalizer": True}),
-        id="reset on deletion: the finalizer comes",
+    "reset on deletion: the finalizer comes": row(
+        RUNNING, to("Running", "Running", finalizer=True), connector=connector(deletion={"offsets": "Reset"})
     ),
-    pytest.param(
-        RUNNING,
-        {"finalizer": True},
-        Is("Running", "Running", also={"finalizer": False}),
-        id="no reset on deletion any more: the finalizer goes",
+    "no reset on deletion any more: the finalizer goes": row(
+        RUNNING, to("Running", "Running", finalizer=False), finalizer=True
     ),
     # What comes before all others.
-    pytest.param(
+    "name taken: its tasks end": row(
         RUNNING,
-        {"name_refusal": NameRefusal("NameConflict", "another has it")},
-        Is("Failed", "NameConflict", deletes=FIRST, also={"claim": False, "requeue_after": 10.0}),
-        id="name taken: its tasks end",
+        to("Failed", "NameConflict", deletes=FIRST, claim=False, requeue_after=10.0),
+        name_refusal=NameRefusal("NameConflict", "another has it"),
     ),
-    pytest.param(
-        RUNNING,
-        {"namespace_ends": True},
-        Is("Stopping", "NamespaceTerminating"),
-        id="namespace deleted: nothing is created",
+    "namespace deleted: nothing is created": row(RUNNING, to("Stopping", "NamespaceTerminating"), namespace_ends=True),
+    "pods of an earlier Connector of the name: it waits": row(
+        PLANNED, to("Pending", "Waiting", requeue_after=2.0), foreign_pods=("in-0-7",)
     ),
-    pytest.param(
-        PLANNED,
-        {"foreign_pods": ("in-0-7",)},
-        Is("Pending", "Waiting", also={"requeue_after": 2.0}),
-        id="pods of an earlier Connector of the name: it waits",
+    "records of an earlier Connector of the name: they are removed": row(
+        NEW, to("Pending", "Waiting", forget=True), stale_records=True
     ),
-    pytest.param(
-        NEW,
-        {"stale_records": True},
-        Is("Pending", "Waiting", also={"forget": True}),
-        id="records of an earlier Connector of the name: they are removed",
-    ),
-    pytest.param(
-        NEW,
-        {"stale_records": True, "kafka_trouble": "away"},
-        Is("Pending", "Planning", ("Plan and Prepare",), also={"forget": False}),
-        id="records of an earlier Connector, and Kafka is away: it is planned meanwhile",
+    "records of an earlier Connector, and Kafka is away: it is planned meanwhile": row(
+        NEW, to("Pending", "Planning", ("Plan and Prepare",), forget=False), stale_records=True, kafka_trouble="away"
     ),
     # Stopped and paused.
-    pytest.param(
+    "stopped: its tasks end": row(
+        RUNNING, to("Stopping", "Stopping", deletes=FIRST), connector=connector(state="Stopped")
+    ),
+    "stopped, and all tasks have ended": row(STOPPED, to("Stopped", "Stopped")),
+    "stopped while it is planned: the job pod ends": row(
+        STOPPED, to("Stopping", "Stopping", deletes=("Plan",)), job_pods=(job_pod(Action.PLAN, "due"),)
+    ),
+    "started after a stop: the incarnations go on": row(
+        STOPPED, to("Pending", "Restarting", ("task 0, incarnation 2", "task 1, incarnation 1")), connector=connector()
+    ),
+    "paused: running tasks get a control record": row(
+        RUNNING, to("Running", "Pausing", tell=TaskState.PAUSED), connector=connector(state="Paused")
+    ),
+    "paused, and the tasks report it": row(
         RUNNING,
-        {"connector": connector(state="Stopped")},
-        Is("Stopping", "Stopping", deletes=FIRST),
-        id="stopped: its tasks end",
+        to("Paused", "Paused", tell=None),
+        connector=connector(state="Paused"),
+        control=Control(connector_uid="uid", generation=2, state=TaskState.PAUSED),
+        reports={n: report(n, "PAUSED", acted=2) for n in range(2)},
     ),
-    pytest.param(STOPPED, {}, Is("Stopped", "Stopped"), id="stopped, and all tasks have ended"),
-    pytest.param(
-        STOPPED,
-        {"job_pods": (job_pod(Action.PLAN, "due"),)},
-        Is("Stopping", "Stopping", deletes=("Plan",)),
-        id="stopped while it is planned: the job pod ends",
-    ),
-    pytest.param(
-        STOPPED,
-        {"connector": connector()},
-        Is("Pending", "Restarting", ("task 0, incarnation 2", "task 1, incarnation 1")),
-        id="started after a stop: the incarnations go on",
-    ),
-    pytest.param(
-        RUNNING,
-        {"connector": connector(state="Paused")},
-        Is("Running", "Pausing", also={"tell": TaskState.PAUSED}),
-        id="paused: running tasks get a control record",
-    ),
-    pytest.param(
-        RUNNING,
-        {
-            "connector": connector(state="Paused"),
-            "control": Control(connector_uid="uid", generation=2, state=TaskState.PAUSED),
-            "reports": {n: report(n, "PAUSED", acted=2) for n in range(2)},
-        },
-        Is("Paused", "Paused", also={"tell": None}),
-        id="paused, and the tasks report it",
-    ),
-    pytest.param(PAUSED, {}, Is("Paused", "Paused", also={"tell": None}), id="paused from the start"),
-    pytest.param(
-        PAUSED,
-        {"connector": connector()},
-        Is("Paused", "Resuming", also={"tell": TaskState.RUNNING}),
-        id="resumed: paused tasks get a control record",
+    "paused from the start": row(PAUSED, to("Paused", "Paused", tell=None)),
+    "resumed: paused tasks get a control record": row(
+        PAUSED, to("Paused", "Resuming", tell=TaskState.RUNNING), connector=connector()
     ),
     # Restart requests.
-    pytest.param(
-        RUNNING,
-        {"connector": connector({"penstock.dev/restart": "t"})},
-        Is("Running", "Running", also={"requeue_after": 0.0}),
-        id="restart: written to the status first, and planned anew with the next decision",
+    "restart: written to the status first, and planned anew with the next decision": row(
+        RUNNING, to("Running", "Running", requeue_after=0.0), connector=connector({"penstock.dev/restart": "t"})
     ),
-    pytest.param(
+    "restart of a task: its pod ends": row(
         RUNNING,
-        {"connector": connector({"penstock.dev/restart-tasks": "t 1"})},
-        Is("Degraded", "Restarting", deletes=FIRST[1:], also={"requeue_after": 0.0}),
-        id="restart of a task: its pod ends",
+        to("Degraded", "Restarting", deletes=FIRST[1:], requeue_after=0.0),
+        connector=connector({"penstock.dev/restart-tasks": "t 1"}),
     ),
-    pytest.param(
+    "restart of failed tasks: at once, without waiting for the back-off": row(
         FAILED,
-        {"connector": connector({"penstock.dev/restart-failed": "t"})},
-        Is("Degraded", "Restarting", ("task 1, incarnation 2",), also={"requeue_after": 0.0}),
-        id="restart of failed tasks: at once, without waiting for the back-off",
+        to("Degraded", "Restarting", ("task 1, incarnation 2",), requeue_after=0.0),
+        connector=connector({"penstock.dev/restart-failed": "t"}),
     ),
-    pytest.param(
-        STOPPED,
-        {"connector": connector({"penstock.dev/restart": "t"}, state="Stopped")},
-        Is("Stopped", "Stopped"),
-        id="restart while stopped: refused",
+    "restart while stopped: refused": row(
+        STOPPED, to("Stopped", "Stopped"), connector=connector({"penstock.dev/restart": "t"}, state="Stopped")
     ),
     # Planning.
-    pytest.param(NEW, {}, Is("Pending", "Planning", ("Plan and Prepare",)), id="new: a job pod plans and prepares"),
-    pytest.param(
-        NEW, {"slot": False}, Is("Pending", "Planning", also={"queued": True}), id="new, and no job slot: queued"
+    "new: a job pod plans and prepares": row(NEW, to("Pending", "Planning", ("Plan and Prepare",))),
+    "new, and no job slot: queued": row(NEW, to("Pending", "Planning", queued=True), slot=False),
+    "new, and its name may be another's: planned, but not prepared": row(
+        NEW, to("Pending", "Planning", ("Plan",)), name_unseen="Kafka is away"
     ),
-    pytest.param(
+    "the job pod plans": row(NEW, to("Pending", "Planning"), job_pods=(PLAN_POD,)),
+    "the plugin refuses the configuration": row(
+        NEW, to("Failed", "ConfigInvalid", deletes=("Plan",)), **answer(PLAN_POD_ENDED, Outcome.INVALID, problems=WRONG)
+    ),
+    "refused before: it is not planned again": row(
+        NEW, to("Failed", "ConfigInvalid"), memory=Memory(refused="due", refusal=("spec.config.file is missing",))
+    ),
+    "a field that is not supported: no job pod is asked": row(
+        NEW, to("Failed", "ConfigInvalid"), connector=connector(offsets={"listTo": {"name": "a"}})
+    ),
+    "planned and prepared: the plan is kept, the tasks start": row(
+        NEW, to("Pending", "Starting", FIRST, ("Plan",)), **answer(PLAN_POD_ENDED, plan=PLAN_ANSWER, standing=STANDING)
+    ),
+    "planning finds Kafka away: it is tried again after a pause": row(
         NEW,
-        {"name_unseen": "Kafka is away"},
-        Is("Pending", "Planning", ("Plan",)),
-        id="new, and its name may be another's: planned, but not prepared",
+        to("Pending", "Unavailable", deletes=("Plan",), requeue_after=2.0),
+        **answer(PLAN_POD_ENDED, Outcome.UNAVAILABLE, message="Kafka is away"),
     ),
-    pytest.param(NEW, {"job_pods": (PLAN_POD,)}, Is("Pending", "Planning"), id="the job pod plans"),
-    pytest.param(
+    "a Secret is missing: planned all the same": row(
+        NEW, to("Pending", "SecretMissing", ("Plan and Prepare",)), secrets=Secrets(("db",), ("Secret db is missing",))
+    ),
+    "its plan could not be kept: tried again after a pause": row(
         NEW,
-        answer(PLAN_POD_ENDED, Outcome.INVALID, problems=WRONG),
-        Is("Failed", "ConfigInvalid", deletes=("Plan",)),
-        id="the plugin refuses the configuration",
+        to("Pending", "QuotaExceeded", requeue_after=4.0),
+        refusals={of_plan(plan_name("in", "due")): Refusal("QuotaExceeded", "full", 1, NOW + 4)},
     ),
-    pytest.param(
-        NEW,
-        {"memory": Memory(refused="due", refusal=("spec.config.file is missing",))},
-        Is("Failed", "ConfigInvalid"),
-        id="refused before: it is not planned again",
+    "the release changed: planned while the tasks go on": row(
+        RUNNING, to("Running", "Running", ("Plan",), save=(), config=valid(RUNNING, PLAN)), **NOT_PLANNED
     ),
-    pytest.param(
-        NEW,
-        {"connector": connector(offsets={"listTo": {"name": "a"}})},
-        Is("Failed", "ConfigInvalid"),
-        id="a field that is not supported: no job pod is asked",
-    ),
-    pytest.param(
-        NEW,
-        {**answer(PLAN_POD_ENDED, plan=PLAN_ANSWER, standing=STANDING)},
-        Is("Pending", "Starting", FIRST, ("Plan",)),
-        id="planned and prepared: the plan is kept, the tasks start",
-    ),
-    pytest.param(
-        NEW,
-        answer(PLAN_POD_ENDED, Outcome.UNAVAILABLE, message="Kafka is away"),
-        Is("Pending", "Unavailable", deletes=("Plan",), also={"requeue_after": 2.0}),
-        id="planning finds Kafka away: it is tried again after a pause",
-    ),
-    pytest.param(
-        NEW,
-        {"secrets": Secrets(("db",), ("Secret db is missing",))},
-        Is("Pending", "SecretMissing", ("Plan and Prepare",)),
-        id="a Secret is missing: planned all the same",
-    ),
-    pytest.param(
-        NEW,
-        {"refusals": {of_plan(plan_name("in", "due")): Refusal("QuotaExceeded", "full", 1, NOW + 4)}},
-        Is("Pending", "QuotaExceeded", also={"requeue_after": 4.0}),
-        id="its plan could not be kept: tried again after a pause",
-    ),
-    pytest.param(
+    "another shape of pods: the plugin is not asked": row(
         RUNNING,
-        NOT_PLANNED,
-        Is("Running", "Running", ("Plan",), also={"save": (), "config": valid(RUNNING, PLAN)}),
-        id="the release changed: planned while the tasks go on",
-    ),
-    pytest.param(
-        RUNNING,
-        {"due": plan_hash("asked", SHAPE_WITH_SECRET), "shape": SHAPE_WITH_SECRET},
-        Is("Running", "Running", also={"save": (plan_hash("asked", SHAPE_WITH_SECRET),)}),
-        id="another shape of pods: the plugin is not asked",
+        to("Running", "Running", save=(plan_hash("asked", SHAPE_WITH_SECRET),)),
+        due=plan_hash("asked", SHAPE_WITH_SECRET),
+        shape=SHAPE_WITH_SECRET,
     ),
     # Preparation.
-    pytest.param(
-        PLANNED, {}, Is("Pending", "Preparing", ("Prepare",)), id="planned but not prepared: a job pod prepares"
+    "planned but not prepared: a job pod prepares": row(PLANNED, to("Pending", "Preparing", ("Prepare",))),
+    "planned, and its name may be another's: not prepared": row(
+        PLANNED, to("Pending", "Waiting", requeue_after=10.0), name_unseen="Kafka is away"
     ),
-    pytest.param(
+    "prepared: the tasks start next": row(
         PLANNED,
-        {"name_unseen": "Kafka is away"},
-        Is("Pending", "Waiting", also={"requeue_after": 10.0}),
-        id="planned, and its name may be another's: not prepared",
+        to("Pending", "Starting", deletes=("Prepare",), requeue_after=0.0),
+        **answer(PREPARE_POD_ENDED, standing=STANDING),
     ),
-    pytest.param(
+    "the preparation is refused": row(
         PLANNED,
-        answer(PREPARE_POD_ENDED, standing=STANDING),
-        Is("Pending", "Starting", deletes=("Prepare",), also={"requeue_after": 0.0}),
-        id="prepared: the tasks start next",
-    ),
-    pytest.param(
-        PLANNED,
-        answer(PREPARE_POD_ENDED, Outcome.INVALID, problems=WRONG),
-        Is("Failed", "PrepareFailed", deletes=("Prepare",), also={"requeue_after": 2.0}),
-        id="the preparation is refused",
+        to("Failed", "PrepareFailed", deletes=("Prepare",), requeue_after=2.0),
+        **answer(PREPARE_POD_ENDED, Outcome.INVALID, problems=WRONG),
     ),
     # Adoption of another plan.
-    pytest.param(
-        RUNNING,
-        OWN_CHANGED,
-        Is("Pending", "Restarting", deletes=FIRST, also={"pending": None}),
-        id="another number of tasks by its own change: all tasks end",
+    "another number of tasks by its own change: all tasks end": row(
+        RUNNING, to("Pending", "Restarting", deletes=FIRST, pending=None), **OWN_CHANGED
     ),
-    pytest.param(
+    "a release that ends pods, and no permission: the last plan goes on": row(
         RUNNING,
-        {**RELEASE_CHANGED, "permission": Permission(False, "RolloutQueued", "others first")},
-        Is("Running", "Running", also={"pending": Pending("RolloutQueued", "others first")}),
-        id="a release that ends pods, and no permission: the last plan goes on",
+        to("Running", "Running", pending=Pending("RolloutQueued", "others first")),
+        **RELEASE_CHANGED,
+        permission=Permission(False, "RolloutQueued", "others first"),
     ),
-    pytest.param(
+    "a release that ends pods, and permission: all tasks end": row(
+        RUNNING, to("Pending", "Restarting", deletes=FIRST), **RELEASE_CHANGED
+    ),
+    "a release, and the last one's image is gone: at once": row(
         RUNNING,
-        RELEASE_CHANGED,
-        Is("Pending", "Restarting", deletes=FIRST),
-        id="a release that ends pods, and permission: all tasks end",
-    ),
-    pytest.param(
-        replace(
-            RUNNING,
-            task_pods=tuple(
-                task_pod(n, phase=Phase.WAITING, started=None, hindrance=("ImagePullBackOff", "gone")) for n in (0, 1)
-            ),
+        to("Pending", "Restarting", deletes=FIRST),
+        **RELEASE_CHANGED,
+        permission=Permission(False, "RolloutQueued", "others first"),
+        task_pods=tuple(
+            task_pod(n, phase=Phase.WAITING, started=None, hindrance=("ImagePullBackOff", "gone")) for n in (0, 1)
         ),
-        {**RELEASE_CHANGED, "permission": Permission(False, "RolloutQueued", "others first")},
-        Is("Pending", "Restarting", deletes=FIRST),
-        id="a release, and the last one's image is gone: at once",
     ),
     # Tasks.
-    pytest.param(STARTING, {}, Is("Pending", "Starting", FIRST), id="prepared: a pod for each task"),
-    pytest.param(
+    "prepared: a pod for each task": row(STARTING, to("Pending", "Starting", FIRST)),
+    "all as asked: nothing is done": row(
+        RUNNING, to("Running", "Running", create=(), delete=(), drop=(), requeue_after=None)
+    ),
+    "a pod is outdated: it ends": row(
         RUNNING,
-        {},
-        Is("Running", "Running", also={"create": (), "delete": (), "drop": (), "requeue_after": None}),
-        id="all as asked: nothing is done",
+        to("Degraded", "Restarting", deletes=FIRST[1:]),
+        memory=replace(RUNS, tasks={0: running_task(0), 1: running_task(1, pod_hash="before")}),
+        task_pods=(task_pod(0), task_pod(1, pod_hash="before")),
     ),
-    pytest.param(
+    "a pod is lost: the next incarnation starts": row(
+        RUNNING, to("Degraded", "Starting", ("task 1, incarnation 2",)), task_pods=(task_pod(0),)
+    ),
+    "a task fails: it waits": row(
         RUNNING,
-        {
-            "memory": replace(RUNS, tasks={0: running_task(0), 1: running_task(1, pod_hash="before")}),
-            "task_pods": (task_pod(0), task_pod(1, pod_hash="before")),
-        },
-        Is("Degraded", "Restarting", deletes=FIRST[1:]),
-        id="a pod is outdated: it ends",
+        to("Degraded", "TasksFailed"),
+        task_pods=(task_pod(0), task_pod(1, phase=Phase.ENDED, ended=ended(ExitCode.FAILED))),
     ),
-    pytest.param(
-        RUNNING,
-        {"task_pods": (task_pod(0),)},
-        Is("Degraded", "Starting", ("task 1, incarnation 2",)),
-        id="a pod is lost: the next incarnation starts",
+    "a failed task: until its back-off ends": row(FAILED, to("Degraded", "TasksFailed", requeue_after=20.0)),
+    "a failed task: started again after its back-off": row(
+        FAILED, to("Degraded", "Restarting", ("task 1, incarnation 2",)), now=NOW + 20
     ),
-    pytest.param(
-        RUNNING,
-        {"task_pods": (task_pod(0), task_pod(1, phase=Phase.ENDED, ended=ended(ExitCode.FAILED)))},
-        Is("Degraded", "TasksFailed"),
-        id="a task fails: it waits",
-    ),
-    pytest.param(
-        FAILED,
-        {},
-        Is("Degraded", "TasksFailed", also={"requeue_after": 20.0}),
-        id="a failed task: until its back-off ends",
-    ),
-    pytest.param(
-        FAILED,
-        {"now": NOW + 20},
-        Is("Degraded", "Restarting", ("task 1, incarnation 2",)),
-        id="a failed task: started again after its back-off",
-    ),
-    pytest.param(
+    "a pod of a task beyond the plan: it ends": row(
         STARTING,
-        {"memory": RUNS, "task_pods": (task_pod(0), task_pod(1), task_pod(2)), "reports": RUNNING.reports},
-        Is("Running", "Running", deletes=("task 2, incarnation 1",)),
-        id="a pod of a task beyond the plan: it ends",
+        to("Running", "Running", deletes=("task 2, incarnation 1",)),
+        memory=RUNS,
+        task_pods=(task_pod(0), task_pod(1), task_pod(2)),
+        reports=RUNNING.reports,
     ),
-    pytest.param(
+    "older plans: all but one are dropped": row(
+        RUNNING, to("Running", "Running", drop=("a",)), plans=(plan_of("a"), plan_of("b"), PLAN)
+    ),
+    "Kafka is away: the tasks go on, and nothing is known of them": row(
+        RUNNING, to("Running", "KafkaUnavailable"), reports={}, kafka_trouble="away"
+    ),
+    "a task is superseded by another connector's: it waits": row(
         RUNNING,
-        {"plans": (plan_of("a"), plan_of("b"), PLAN)},
-        Is("Running", "Running", also={"drop": ("a",)}),
-        id="older plans: all but one are dropped",
+        to("Degraded", "TasksLost"),
+        recorded=Standing(generation=9, plan="another"),
+        owner=OWNER,
+        task_pods=(task_pod(0, phase=Phase.ENDED, ended=ended(ExitCode.SUPERSEDED)), task_pod(1)),
     ),
-    pytest.param(
-        RUNNING,
-        {"reports": {}, "kafka_trouble": "away"},
-        Is("Running", "KafkaUnavailable"),
-        id="Kafka is away: the tasks go on, and nothing is known of them",
-    ),
-    pytest.param(
-        RUNNING,
-        {
-            "recorded": Standing(generation=9, plan="another"),
-            "owner": OWNER,
-            "task_pods": (task_pod(0, phase=Phase.ENDED, ended=ended(ExitCode.SUPERSEDED)), task_pod(1)),
-        },
-        Is("Degraded", "TasksLost"),
-        id="a task is superseded by another connector's: it waits",
-    ),
-    pytest.param(
+    "a task was superseded by another connector's: started again after its back-off": row(
         SUPERSEDED,
-        {"recorded": Standing(generation=9, plan="another"), "owner": OWNER},
-        Is("Degraded", "Starting", ("task 0, incarnation 2",)),
-        id="a task was superseded by another connector's: started again after its back-off",
+        to("Degraded", "Starting", ("task 0, incarnation 2",)),
+        recorded=Standing(generation=9, plan="another"),
+        owner=OWNER,
     ),
-    pytest.param(
-        SUPERSEDED,
-        {"recorded": Standing.of_owner(9, OWNER), "owner": OWNER},
-        Is("Pending", "Restarting", deletes=FIRST[1:]),
-        id="a task was superseded by a late preparation of its own: all tasks end, to be prepared anew",
+    "a task was superseded by a late preparation of its own: all tasks end, to be prepared anew": row(
+        SUPERSEDED, to("Pending", "Restarting", deletes=FIRST[1:]), recorded=Standing.of_owner(9, OWNER), owner=OWNER
     ),
     # A template that is refused.
-    pytest.param(
-        RUNNING,
-        {"connector": REFUSED_TEMPLATE},
-        Is("Running", "ConfigInvalid"),
-        id="template refused: running pods go on",
+    "template refused: running pods go on": row(RUNNING, to("Running", "ConfigInvalid"), connector=REFUSED_TEMPLATE),
+    "template refused, and a pod is lost: no pod is created": row(
+        RUNNING, to("Degraded", "ConfigInvalid"), connector=REFUSED_TEMPLATE, task_pods=(task_pod(0),)
     ),
-    pytest.param(
-        RUNNING,
-        {"connector": REFUSED_TEMPLATE, "task_pods": (task_pod(0),)},
-        Is("Degraded", "ConfigInvalid"),
-        id="template refused, and a pod is lost: no pod is created",
+    "template refused before the start: nothing is prepared": row(
+        PLANNED, to("Failed", "ConfigInvalid"), connector=REFUSED_TEMPLATE
     ),
-    pytest.param(
-        PLANNED,
-        {"connector": REFUSED_TEMPLATE},
-        Is("Failed", "ConfigInvalid"),
-        id="template refused before the start: nothing is prepared",
-    ),
-]
+}
 
 
-@pytest.mark.parametrize(("given", "event", "expected"), ROWS)
-def test_decision(given: Observation, event: dict[str, Any], expected: Is) -> None:
-    decision = decide(replace(given, **event), lambda plan, task: "now")
+@pytest.mark.parametrize(("given", "expected"), ROWS.values(), ids=ROWS)
+def test_decision(given: Observation, expected: Is) -> None:
+    decision = decide(given, lambda plan, task: "now")
     created, deleted = tuple(map(name_of, decision.create)), tuple(map(name_of, decision.delete))
     fields = {name: getattr(decision, name) for name in expected.also}
     if "save" in fields:
