@@ -127,69 +127,38 @@ def test_the_end_of_the_tasks_own_container_counts_though_a_sidecar_lives() -> N
     assert (found.ended.lost, found.ended.describe()) == (False, "no such file")
 
 
+def ended(code: int, reason: str, **more: str) -> dict[str, Any]:
+    """The status of a pod whose task's container has ended so."""
+    terminated = {"exitCode": code, "reason": reason, **more}
+    return {"phase": "Failed", "containerStatuses": container(terminated=terminated)}
+
+
+def failed(**status: Any) -> dict[str, Any]:
+    return {"phase": "Failed", **status}
+
+
+EVICTED = "The node was low on resource: memory."
+SHUT_DOWN = "Pod was terminated in response to imminent node shutdown."
+TAINTED = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
+FETCH = {"name": "fetch", "state": {"terminated": {"exitCode": 3}}}
+
+
 @pytest.mark.parametrize(
     ("status", "lost", "told"),
     [
+        (failed(reason="Evicted", message=EVICTED), True, f"Evicted: {EVICTED}"),
+        (ended(137, "OOMKilled"), True, "OOMKilled: the task used more memory"),
+        (ended(128, "StartError", message="exec: python3: not found"), True, "StartError: exec: python3: not found"),
         (
-            {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."},
-            True,
-            "Evicted: The node was low on resource: memory.",
-        ),
-        (
-            {"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "OOMKilled"})},
-            True,
-            "OOMKilled: the task used more memory",
-        ),
-        (
-            {
-                "phase": "Failed",
-                "containerStatuses": container(
-                    terminated={"exitCode": 128, "reason": "StartError", "message": "exec: python3: not found"}
-                ),
-            },
-            True,
-            "StartError: exec: python3: not found",
-        ),
-        (
-            {"phase": "Failed", "initContainerStatuses": [{"name": "fetch", "state": {"terminated": {"exitCode": 3}}}]},
+            failed(initContainerStatuses=[FETCH]),
             True,
             "InitContainerFailed: init container fetch ended with exit code 3",
         ),
-        (
-            {"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "Error"})},
-            True,
-            "the process was ended by signal 9",
-        ),
-        (
-            {
-                "phase": "Failed",
-                "containerStatuses": container(terminated={"exitCode": 137, "reason": "ContainerStatusUnknown"}),
-            },
-            True,
-            "ContainerStatusUnknown",
-        ),
-        (
-            {
-                "phase": "Failed",
-                "reason": "NodeShutdown",
-                "message": "Pod was terminated in response to imminent node shutdown.",
-            },
-            True,
-            "NodeShutdown: Pod was terminated",
-        ),
-        (
-            {
-                "phase": "Failed",
-                "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}],
-            },
-            True,
-            "DeletionByTaintManager",
-        ),
-        (
-            {"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 1, "reason": "Error"})},
-            False,
-            "exit code 1",
-        ),
+        (ended(137, "Error"), True, "the process was ended by signal 9"),
+        (ended(137, "ContainerStatusUnknown"), True, "ContainerStatusUnknown"),
+        (failed(reason="NodeShutdown", message=SHUT_DOWN), True, "NodeShutdown: Pod was terminated"),
+        (failed(conditions=[TAINTED]), True, "DeletionByTaintManager"),
+        (ended(1, "Error"), False, "exit code 1"),
     ],
 )
 def test_how_a_pod_ended(status: dict[str, Any], lost: bool, told: str) -> None:
@@ -200,10 +169,9 @@ def test_how_a_pod_ended(status: dict[str, Any], lost: bool, told: str) -> None:
 
 
 def test_the_cause_of_an_oomkilled_task_names_its_memory_limit() -> None:
-    status = {"phase": "Failed", "containerStatuses": container(terminated={"exitCode": 137, "reason": "OOMKilled"})}
     manifest = {
         "metadata": {"name": "a", "uid": "u", "labels": {names.ROLE_LABEL: "task"}},
-        "status": status,
+        "status": ended(137, "OOMKilled"),
         "spec": {"containers": [{"name": "task", "resources": {"limits": {"memory": "1Gi"}}}]},
     }
     found = pod_of(manifest, 0.0)
@@ -212,36 +180,24 @@ def test_the_cause_of_an_oomkilled_task_names_its_memory_limit() -> None:
     assert "than its limit of 1Gi; raise spec.template.resources.limits.memory" in found.ended.describe()
 
 
+def waiting(reason: str, **more: str) -> dict[str, Any]:
+    return {"phase": "Pending", "containerStatuses": container(waiting={"reason": reason, **more})}
+
+
+UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+
+
 @pytest.mark.parametrize(
     ("status", "hindrance"),
     [
+        (waiting("ContainerCreating"), "PodNotStarting"),
+        (waiting("ImagePullBackOff", message="m"), "ImagePullBackOff: m; check the image's name"),
         (
-            {"phase": "Pending", "containerStatuses": container(waiting={"reason": "ContainerCreating"})},
-            "PodNotStarting",
-        ),
-        (
-            {
-                "phase": "Pending",
-                "containerStatuses": container(waiting={"reason": "ImagePullBackOff", "message": "m"}),
-            },
-            "ImagePullBackOff: m; check the image's name",
-        ),
-        (
-            {"phase": "Pending", "containerStatuses": container(waiting={"reason": "CreateContainerConfigError"})},
+            waiting("CreateContainerConfigError"),
             "CreateContainerConfigError: container task cannot start; put the Secret or ConfigMap in place",
         ),
         (
-            {
-                "phase": "Pending",
-                "conditions": [
-                    {
-                        "type": "PodScheduled",
-                        "status": "False",
-                        "reason": "Unschedulable",
-                        "message": "0/1 nodes are available",
-                    }
-                ],
-            },
+            {"phase": "Pending", "conditions": [{**UNSCHEDULABLE, "message": "0/1 nodes are available"}]},
             "Unschedulable: 0/1 nodes are available; add nodes or free some",
         ),
     ],
