@@ -5,84 +5,24 @@ from typing import Final
 
 from hypothesis import strategies as st
 
+from .texts import words
+
 __all__ = ["FORMATS", "MILLIS", "texts_for"]
 
 _USUAL: Final = st.sampled_from(
     [
-        "yyyy-MM-dd",
-        "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'",
-        "yyyy-MM-dd HH:mm:ss",
-        "yyyyMMdd",
-        "yyyyMMddHHmmss",
-        "dd/MM/yy",
-        "d MMM yyyy",
-        "EEE, d MMM yyyy HH:mm:ss Z",
-        "yyyy-MM-dd'T'HH:mm:ssXXX",
-        "HH:mm:ss.SSS",
-        "h:mm a",
-        "MMMM d, yyyy G",
-        "yyyy-DDD",
-        "YYYY-'W'ww-u",
-        "s.SSS",
-        "yyyy-MM-dd HH:mm:ss z",
-        "kk:mm",
-        "K a",
+        text.replace("_", " ")
+        for text in words("""
+        yyyy-MM-dd yyyy-MM-dd'T'HH:mm:ss.SSS'Z' yyyy-MM-dd_HH:mm:ss yyyyMMdd yyyyMMddHHmmss dd/MM/yy d_MMM_yyyy
+        EEE,_d_MMM_yyyy_HH:mm:ss_Z yyyy-MM-dd'T'HH:mm:ssXXX HH:mm:ss.SSS h:mm_a MMMM_d,_yyyy_G yyyy-DDD
+        YYYY-'W'ww-u s.SSS yyyy-MM-dd_HH:mm:ss_z kk:mm K_a
+        """)
     ]
 )
-_FIELDS: Final = [
-    "yyyy",
-    "yy",
-    "y",
-    "yyy",
-    "yyyyyy",
-    "YYYY",
-    "YY",
-    "MM",
-    "M",
-    "MMM",
-    "MMMM",
-    "L",
-    "LLL",
-    "LLLL",
-    "dd",
-    "d",
-    "ddd",
-    "HH",
-    "H",
-    "hh",
-    "h",
-    "kk",
-    "k",
-    "KK",
-    "K",
-    "mm",
-    "m",
-    "ss",
-    "s",
-    "SSS",
-    "S",
-    "SS",
-    "SSSSSS",
-    "a",
-    "aa",
-    "E",
-    "EEEE",
-    "u",
-    "uu",
-    "D",
-    "DDD",
-    "w",
-    "ww",
-    "W",
-    "F",
-    "z",
-    "zzzz",
-    "Z",
-    "X",
-    "XX",
-    "XXX",
-    "G",
-]
+_FIELDS: Final = words("""
+    yyyy yy y yyy yyyyyy YYYY YY MM M MMM MMMM L LLL LLLL dd d ddd HH H hh h kk k KK K mm m ss s SSS S SS SSSSSS
+    a aa E EEEE u uu D DDD w ww W F z zzzz Z X XX XXX G
+""")
 _BETWEEN: Final = ["-", "/", ":", " ", ".", ", ", "'T'", "''", "'o''clock'", "", "", "ä", "  "]
 _WRONG: Final = ["XXXX", "b", "'open", "n", "yyyy-MM-dd'T", "e", "%", "{0}", "Q", "c", "V"]
 
@@ -100,34 +40,13 @@ def _composed(draw: st.DrawFn) -> str:
 FORMATS: Final = st.one_of(_USUAL, _composed())
 
 _SECOND, _DAY = 1000, 86_400_000
+_BOUNDS: Final = """
+    0 1 -1 7 999 1463716800123 1451606399999 951782400000 4102444800000 253402300800000
+    -12219292800000 -12219292800001 -62135596800000 -62135596800001
+"""
+_NEAR: Final = [_DAY - 1, _DAY, _DAY + 1, -_DAY, 1 << 31, -(1 << 31), 10**15, -(10**15), 10**17]
 MILLIS: Final = st.one_of(
-    st.sampled_from(
-        [
-            0,
-            1,
-            -1,
-            7,
-            999,
-            _DAY - 1,
-            _DAY,
-            _DAY + 1,
-            -_DAY,
-            1463716800123,
-            1451606399999,
-            951782400000,
-            -12219292800000,
-            -12219292800001,
-            -62135596800000,
-            -62135596800001,
-            253402300800000,
-            4102444800000,
-            1 << 31,
-            -(1 << 31),
-            10**15,
-            -(10**15),
-            10**17,
-        ]
-    ),
+    st.sampled_from([*map(int, words(_BOUNDS)), *_NEAR]),
     st.integers(-2_000_000_000, 4_000_000_000).map(lambda s: s * _SECOND),
     st.integers(-5_000_000_000_000, 5_000_000_000_000),
     st.integers(-20_000, 40_000).map(lambda d: d * _DAY),

@@ -4,59 +4,16 @@ from typing import Final
 
 from hypothesis import strategies as st
 
+from .texts import words
+
 __all__ = ["PATTERNS", "REPLACEMENTS"]
 
 _ATOMS: Final = st.sampled_from(
-    [
-        "a",
-        "o",
-        "r",
-        "-",
-        ".",
-        ".",
-        "\\.",
-        "[a-z]",
-        "[^-]",
-        "[a-z&&[^o]]",
-        "\\w",
-        "\\d",
-        "\\W",
-        "\\s",
-        "\\p{L}",
-        "\\p{Lower}",
-        "(a|or)",
-        "(?<n>o+)",
-        "(.*)",
-        "(.+?)",
-        "(.+)",
-        "(?:foo|bar)",
-        "()",
-        "(-.*)?",
-        "^",
-        "$",
-        "\\b",
-        "(?=o)",
-        "(?!x)",
-        "(?<=a)",
-        "(?i)",
-        "(?i:A)",
-        "\\Qa.\\E",
-        "(?>o*)",
-        "\\x61",
-        "\\u0061",
-        "ä",
-        "foo",
-        "orders",
-        "[-a]",
-        "[]a]",
-        "\\h",
-        "\\R",
-        "\\z",
-        "\\Z",
-        "\\A",
-        "\\1",
-        "\\k<n>",
-    ]
+    words(r"""
+    a o r - . . \. [a-z] [^-] [a-z&&[^o]] \w \d \W \s \p{L} \p{Lower} (a|or) (?<n>o+) (.*) (.+?) (.+) (?:foo|bar) ()
+    (-.*)? ^ $ \b (?=o) (?!x) (?<=a) (?i) (?i:A) \Qa.\E (?>o*) \x61 \u0061 ä foo orders [-a] []a]
+    \h \R \z \Z \A \1 \k<n>
+    """)
 )
 _WRONG: Final = st.sampled_from(
     ["(", "[", "*", ")", "\\", "{", "(?<1>a)", "[z-a]", "a{2,1}", "(?<n>a)(?<n>b)", "\\k<q>", "(?<=a*)", "\\y"]
@@ -77,23 +34,5 @@ def _composed(draw: st.DrawFn) -> str:
 PATTERNS: Final = st.one_of(
     st.sampled_from([".*", "(.*)", "(.*)-(.*)", "foo|foobar", "(a*?)", "", "orders"]), _composed()
 )
-_PARTS: Final = [
-    "x",
-    "-",
-    "$1",
-    "$0",
-    "$2",
-    "$12",
-    "${n}",
-    "${q}",
-    "\\$",
-    "\\\\",
-    "$",
-    "\\",
-    "${",
-    "$x",
-    "ä",
-    "\\n",
-    " ",
-]
+_PARTS: Final = [*words(r"x - $1 $0 $2 $12 ${n} ${q} \$ \\ $ \ ${ $x ä \n"), " "]
 REPLACEMENTS: Final = st.lists(st.sampled_from(_PARTS), max_size=3).map("".join)

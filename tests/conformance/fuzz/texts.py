@@ -4,7 +4,13 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-__all__ = ["BOOLEANS", "FIELD_NAMES", "HEADER_NAMES", "LITERALS", "NUMBERS", "PLAIN", "TOPICS", "padded"]
+__all__ = ["BOOLEANS", "FIELD_NAMES", "HEADER_NAMES", "LITERALS", "NUMBERS", "PLAIN", "TOPICS", "padded", "words"]
+
+
+def words(text: str) -> list[str]:
+    """A table of texts without blanks."""
+    return text.split()
+
 
 FIELD_NAMES: Final = st.sampled_from(
     ["a", "b", "c", "a", "b", "id", "name", "a.b", "b.c", "A", "", "ä", "a b", "`a`", "a`b", "a:b", "$a", "."]
@@ -17,139 +23,33 @@ TOPICS: Final = st.one_of(
 BOOLEANS: Final = st.sampled_from(["true", "false", "false", "TRUE", " False "])
 
 _NUMBER: Final = r"[+-]?[0-9]{1,21}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,3})?[fFdD]?"
+_NUMBERS: Final = words("""
+    0 1 -1 +5 007 -0 1.5 -1.5 0.5 1e3 5.00 1E-9 0x1p3 0x1F 1.5f 2.5D 1L NaN nan Infinity -Infinity +Infinity inf
+    127 128 -128 -129 255 300 32767 32768 -32769 2147483647 2147483648 -2147483649
+    9223372036854775807 9223372036854775808 -9223372036854775808 -9223372036854775809
+    1e38 3.5e38 1e39 1e308 1e309 1e400 1e-45 1e-46 1e-400 0.1 16777217 123456789.123
+    - + . .5 5. 1e e1 1_000 1,000 --1 1e99999 0.000 1.0E7 9999999 0.001 0.00099
+""")
 NUMBERS: Final = st.one_of(
-    st.sampled_from(
-        [
-            "0",
-            "1",
-            "-1",
-            "+5",
-            "007",
-            "-0",
-            " 1",
-            "1 ",
-            "\t2\n",
-            "1.5",
-            "-1.5",
-            "0.5",
-            "1e3",
-            "5.00",
-            "1E-9",
-            "0x1p3",
-            "0x1F",
-            "1.5f",
-            "2.5D",
-            "1L",
-            "NaN",
-            "nan",
-            "Infinity",
-            "-Infinity",
-            "+Infinity",
-            "inf",
-            "\u0661\u0662",
-            "\uff11",
-            "127",
-            "128",
-            "-128",
-            "-129",
-            "255",
-            "300",
-            "32767",
-            "32768",
-            "-32769",
-            "2147483647",
-            "2147483648",
-            "-2147483649",
-            "9223372036854775807",
-            "9223372036854775808",
-            "-9223372036854775808",
-            "-9223372036854775809",
-            "1e38",
-            "3.5e38",
-            "1e39",
-            "1e308",
-            "1e309",
-            "1e400",
-            "1e-45",
-            "1e-46",
-            "1e-400",
-            "0.1",
-            "16777217",
-            "123456789.123",
-            "",
-            "-",
-            "+",
-            ".",
-            ".5",
-            "5.",
-            "1e",
-            "e1",
-            "1_000",
-            "1,000",
-            "--1",
-            "1 2",
-            "1e99999",
-            "0.000",
-            "1.0E7",
-            "9999999",
-            "0.001",
-            "0.00099",
-        ]
-    ),
+    st.sampled_from([*_NUMBERS, "", " 1", "1 ", "\t2\n", "1 2", "\u0661\u0662", "\uff11"]),
     st.from_regex(_NUMBER, fullmatch=True),
     st.integers(-(2**65), 2**65).map(str),
 )
 
+_ODD: Final = ["", " ", "\\", "\n", "\t", "\x00", "\x7f", "\u2028", "\U0001f600"]
 PLAIN: Final = st.one_of(
-    st.sampled_from(
-        [
-            "",
-            " ",
-            "x",
-            "true",
-            "True",
-            "null",
-            "1",
-            "ä",
-            "\U0001f600",
-            '"',
-            "\\",
-            "\n",
-            "\t",
-            "a,b",
-            "\x00",
-            "\x7f",
-            "\u2028",
-            "</a>",
-            "é" * 3,
-        ]
-    ),
+    st.sampled_from([*words('x true True null 1 ä a,b </a> ééé "'), *_ODD]),
     st.text("ab1 -:.,", max_size=8),
     st.text(st.characters(codec="utf-8"), max_size=5),
 )
 
-_DATES: Final = [
-    "2019-08-23",
-    "2019-13-45",
-    "0001-01-01",
-    "1582-10-10",
-    "2019-8-23",
-    "14:34:54.346Z",
-    "25:61:61.999Z",
-    "14:34:54.346+0000",
-    "2019-08-23T14:34:54.346Z",
-    "2019-08-23T14:34:54.346",
-    "2019-08-23T14:34:54Z",
-    "2019-08-23T14:34:54.346A",
-    "9999-12-31T23:59:59.999Z",
-    "2019-08-23 14:34:54.346Z",
-]
-_ATOMS: Final = st.one_of(
-    NUMBERS,
-    st.sampled_from(
-        ["true", "false", "null", "True", "NULL", "abc", '"abc"', '"a\\"b"', '"\\u0041"', '""', '"', "'a'", *_DATES]
-    ),
-)
+_DATES: Final = words("""
+    2019-08-23 2019-13-45 0001-01-01 1582-10-10 2019-8-23 14:34:54.346Z 25:61:61.999Z 14:34:54.346+0000
+    2019-08-23T14:34:54.346Z 2019-08-23T14:34:54.346 2019-08-23T14:34:54Z 2019-08-23T14:34:54.346A
+    9999-12-31T23:59:59.999Z
+""")
+_WORDS: Final = words(r"""true false null True NULL abc "abc" "a\"b" "\u0041" "" " 'a'""")
+_ATOMS: Final = st.one_of(NUMBERS, st.sampled_from([*_WORDS, *_DATES, "2019-08-23 14:34:54.346Z"]))
 _SEPARATORS: Final = st.sampled_from([",", ", ", " ,", ",,", ""])
 
 
