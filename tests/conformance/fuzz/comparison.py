@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tests.words import words
+
 from .. import codec
 from .answers import Answer, Raised, answers
 
@@ -110,29 +112,10 @@ def _parting(mine: Json, theirs: Json) -> str | None:
 
 
 _ATTRIBUTES = frozenset(
-    {
-        "record",
-        "topic",
-        "partition",
-        "key",
-        "value",
-        "headers",
-        "timestamp",
-        "schema",
-        "type",
-        "optional",
-        "name",
-        "version",
-        "doc",
-        "parameters",
-        "default",
-        "items",
-        "keys",
-        "values",
-        "fields",
-        "data",
-        "bytes",
-    }
+    words("""
+    record topic partition key value headers timestamp schema type optional name version doc parameters default items
+    keys values fields data bytes
+    """)
 )
 
 

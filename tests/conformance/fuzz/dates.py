@@ -4,8 +4,7 @@ import re
 from typing import Final
 
 from hypothesis import strategies as st
-
-from .texts import words
+from tests.words import words
 
 __all__ = ["FORMATS", "MILLIS", "texts_for"]
 

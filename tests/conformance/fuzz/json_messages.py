@@ -4,10 +4,11 @@ import json
 from typing import Any, Final
 
 from hypothesis import strategies as st
+from tests.words import words
 
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 
-from .texts import FIELD_NAMES, NUMBERS, PLAIN, words
+from .texts import FIELD_NAMES, NUMBERS, PLAIN
 
 __all__ = ["bare", "enveloped", "schema_nodes"]
 

@@ -3,8 +3,7 @@
 from typing import Final
 
 from hypothesis import strategies as st
-
-from .texts import words
+from tests.words import words
 
 __all__ = ["PATTERNS", "REPLACEMENTS"]
 

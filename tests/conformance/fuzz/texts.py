@@ -3,14 +3,9 @@
 from typing import Final
 
 from hypothesis import strategies as st
+from tests.words import words
 
-__all__ = ["BOOLEANS", "FIELD_NAMES", "HEADER_NAMES", "LITERALS", "NUMBERS", "PLAIN", "TOPICS", "padded", "words"]
-
-
-def words(text: str) -> list[str]:
-    """A table of texts without blanks."""
-    return text.split()
-
+__all__ = ["BOOLEANS", "FIELD_NAMES", "HEADER_NAMES", "LITERALS", "NUMBERS", "PLAIN", "TOPICS", "padded"]
 
 FIELD_NAMES: Final = st.sampled_from(
     ["a", "b", "c", "a", "b", "id", "name", "a.b", "b.c", "A", "", "ä", "a b", "`a`", "a`b", "a:b", "$a", "."]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hypothesis import strategies as st
+from tests.words import words
 
 from .dates import FORMATS
 from .patterns import PATTERNS, REPLACEMENTS
@@ -53,19 +54,7 @@ class Fields:
         return st.sampled_from([*usual] if self.right else [*usual, *wrong])
 
 
-_TYPES: Final = (
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float32",
-    "float64",
-    "boolean",
-    "string",
-    "string",
-    "Int32",
-    " STRING",
-)
+_TYPES: Final = [*words("int8 int16 int32 int64 float32 float64 boolean string string Int32"), " STRING"]
 
 
 def _some(draw: st.DrawFn, given: dict[str, st.SearchStrategy[str]], needed: Sequence[str] = ()) -> Properties:

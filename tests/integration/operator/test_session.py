@@ -19,24 +19,8 @@ from penstock_operator.kubernetes.watch_session import open_session
 def certificate(folder: Path, name: str) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 that is its own authority, and its key."""
     made, key = folder / f"{name}.crt", folder / f"{name}.key"
-    words = (
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        f"/CN={name}",
-        "-addext",
-        "subjectAltName=IP:127.0.0.1",
-        "-keyout",
-        str(key),
-        "-out",
-        str(made),
-    )
+    command = f"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN={name} -addext subjectAltName=IP:127.0.0.1"
+    words = (*command.split(), "-keyout", str(key), "-out", str(made))
     subprocess.run(words, check=True, capture_output=True)
     return made, key
 

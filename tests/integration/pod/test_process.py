@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.words import words
 
 from penstock_model.contracts.exit_codes import ExitCode
 
@@ -16,30 +17,12 @@ from ..running import manifest, new_name, until
 
 __all__ = ["pods"]
 
-NOBODY = [
-    "env",
-    "--chdir=/",
-    "-u",
-    "HOME",
-    "-u",
-    "USER",
-    "-u",
-    "LOGNAME",
-    "TMPDIR=/tmp",
-    # It may read what the tests' own user may, such as the interpreter; it may write nothing of it.
-    "setpriv",
-    "--reuid",
-    "65532",
-    "--regid",
-    "65532",
-    "--clear-groups",
-    "--inh-caps",
-    "-all,+dac_read_search",
-    "--ambient-caps",
-    "-all,+dac_read_search",
-    "--bounding-set",
-    "-all,+dac_read_search",
-]
+NOBODY = words("""
+    env --chdir=/ -u HOME -u USER -u LOGNAME TMPDIR=/tmp
+    setpriv --reuid 65532 --regid 65532 --clear-groups --inh-caps -all,+dac_read_search
+    --ambient-caps -all,+dac_read_search --bounding-set -all,+dac_read_search
+""")
+"""It may read what the tests' own user may, such as the interpreter; it may write nothing of it."""
 FIRST = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 as_root = pytest.mark.skipif(

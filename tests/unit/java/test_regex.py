@@ -1,6 +1,7 @@
 """Java's patterns and replacements; what the conformance cases have not got."""
 
 import pytest
+from tests.words import words
 
 from penstock import ConfigError, Record, RecordBatch
 from penstock_java.regex import PatternError, compile_java
@@ -46,28 +47,10 @@ def test_a_pattern_matches_as_in_java(pattern: str, yes: str, no: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    [
-        "a{,3}",
-        "[[]",
-        "(?#x)",
-        r"\8x(?P=a)",
-        r"(?<1a>x)",
-        r"\k<no>",
-        "[b-a]",
-        r"\p{Latin}",
-        r"\u12",
-        r"\x{110000}",
-        "a++*",
-        r"(a)(?<=\1)b",
-        "(?c)a",
-        r"\b{g}",
-        "[a&&",
-        r"\c",
-        "a{99999999999}",
-        "(",
-        "(?z)",
-        "\\",
-    ],
+    words(r"""
+        a{,3} [[] (?#x) \8x(?P=a) (?<1a>x) \k<no> [b-a] \p{Latin} \u12 \x{110000} a++* (a)(?<=\1)b (?c)a \b{g} [a&&
+        \c a{99999999999} ( (?z) \
+    """),
 )
 def test_a_pattern_that_java_refuses_or_that_cannot_be_given_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError, match="Invalid regex"):

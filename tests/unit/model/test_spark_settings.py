@@ -1,6 +1,7 @@
 """Which of Spark's settings a Connector may have: one rule for `penstock validate`, `penstock run` and the operator."""
 
 import pytest
+from tests.words import words
 
 from penstock_model.resources.spark_settings import REFUSED, reason_against, refused_settings
 
@@ -39,24 +40,12 @@ def test_a_refused_setting_is_refused_whatever_its_value_and_the_value_is_not_sh
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "spark.driver.memory",
-        "spark.driver.extraJavaOptions",
-        "spark.driver.extraClassPath",
-        "spark.jars",
-        "spark.jars.packages",
-        "spark.sql.shuffle.partitions",
-        "spark.sql.session.timeZone",
-        "spark.sql.adaptive.enabled",
-        "spark.sql.catalog.lake.warehouse",
-        "spark.hadoop.fs.s3a.endpoint",
-        "spark.ui.enabled",
-        "spark.executorEnv.TZ",
-        "spark.executor.heartbeatInterval",
-        "spark.masters",
-        "spark.stages",
-        "fs.s3a.endpoint",
-    ],
+    words("""
+        spark.driver.memory spark.driver.extraJavaOptions spark.driver.extraClassPath spark.jars spark.jars.packages
+        spark.sql.shuffle.partitions spark.sql.session.timeZone spark.sql.adaptive.enabled
+        spark.sql.catalog.lake.warehouse spark.hadoop.fs.s3a.endpoint spark.ui.enabled spark.executorEnv.TZ
+        spark.executor.heartbeatInterval spark.masters spark.stages fs.s3a.endpoint
+    """),
 )
 def test_every_other_spark_setting_is_the_users(name: str) -> None:
     assert reason_against(name) is None

@@ -1,27 +1,15 @@
 """Plugin versions: Maven's order and ranges (KIP-891)."""
 
 import pytest
+from tests.words import words
 
 from penstock_model.connect.versions import Version, VersionRange, choose_version
 
 
 def test_versions_rise_as_maven_orders_them() -> None:
-    rising = [
-        "1.0-alpha",
-        "1.0-beta-2",
-        "1.0-milestone-1",
-        "1.0-rc1",
-        "1.0-rc2",
-        "1.0-SNAPSHOT",
-        "1.0",
-        "1.0-sp",
-        "1.0-xyz",
-        "1.0-1",
-        "1.0.1",
-        "1.2",
-        "1.10",
-        "2",
-    ]
+    rising = words("""
+        1.0-alpha 1.0-beta-2 1.0-milestone-1 1.0-rc1 1.0-rc2 1.0-SNAPSHOT 1.0 1.0-sp 1.0-xyz 1.0-1 1.0.1 1.2 1.10 2
+    """)
     assert [v.text for v in sorted(map(Version, reversed(rising)))] == rising
 
 

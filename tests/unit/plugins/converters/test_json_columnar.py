@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.words import words
 
 from penstock import Fields
 from penstock_plugins.converters.json.converter import JsonConverter
@@ -38,38 +39,10 @@ _SCHEMAS: list[dict[str, Any]] = [
     {"type": "struct", "optional": True, "fields": [{"field": "x", "type": "double"}]},
     {"type": "array", "items": {"type": "double"}},
 ]
-_CELLS = st.sampled_from(
-    [
-        "1",
-        "-1",
-        "127",
-        "128",
-        "1760000000000",
-        "2147483648",
-        "9223372036854775808",
-        "1.5",
-        "0.0",
-        "-0.0",
-        "-0",
-        "1e-400",
-        "0e0",
-        "null",
-        "true",
-        '"a"',
-        '"-0"',
-        '"é"',
-        '"YQ=="',
-        "[]",
-        '{"x":1}',
-        '{"x":-0}',
-        "[-0.0]",
-        '{"x":2.5}',
-        '{"x":{"x":1}}',
-        "0." + "1" * 900,
-        "0." + "1" * 1001,
-        '"' + "x" * 1001 + '"',
-    ]
-)
+_NUMBERS = words("1 -1 127 128 1760000000000 2147483648 9223372036854775808 1.5 0.0 -0.0 -0 1e-400 0e0")
+_OTHERS = words("""null true "a" "-0" "é" "YQ==" [] {"x":1} {"x":-0} [-0.0] {"x":2.5} {"x":{"x":1}}""")
+_LONG = ["0." + "1" * 900, "0." + "1" * 1001, '"' + "x" * 1001 + '"']
+_CELLS = st.sampled_from([*_NUMBERS, *_OTHERS, *_LONG])
 _TAILS = st.sampled_from(["}", "}", "}", "}", "} ", "]", "", '},"payload":{"a":1,"b":2}}', "}}"])
 _HEADS = st.sampled_from(
     ['{"schema":%s,"payload":'] * 4 + ['{ "schema":%s,"payload":', '{"payload":1,"schema":%s,"payload":']

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.words import words
 
 from penstock import (
     ConfigError,
@@ -131,50 +132,20 @@ def test_writing_a_batch_without_schema_is_writing_each_value(batch: list[Any]) 
         assert written(plugin, None, batch) == written_singly(plugin, None, batch)
 
 
-pieces = st.sampled_from(
-    [
-        "1",
-        "-0",
-        "-0.0",
-        "1.5",
-        "-0.5",
-        "01",
-        "1e400",
-        "99999999999999999999",
-        "true",
-        "null",
-        '"a"',
-        '"\\ud800"',
-        "[",
-        "]",
-        "{",
-        "}",
-        ",",
-        ":",
-        '"a":',
-        '"b":',
-        " ",
-        "\n",
-        "x",
-        '{"a":1}',
-        '{"a":"é"}',
-        "[-0.0]",
-        '{"n":12345678901234567890}',
-    ]
-)
+_PIECES = words(r"""
+    1 -0 -0.0 1.5 -0.5 01 1e400 99999999999999999999 true null "a" "\ud800" [ ] { } , : "a": "b": x
+    {"a":1} {"a":"é"} [-0.0] {"n":12345678901234567890}
+""")
+pieces = st.sampled_from([*_PIECES, " ", "\n"])
 messages = st.none() | st.binary(max_size=4) | st.lists(pieces, max_size=6).map(lambda p: "".join(p).encode())
 payloads = st.sampled_from(["1", "300", "1.5", '"a"', "null", '{"a":1}', '{"a":null}', '{"a":-0.0,"b":2}', "[1]", "{}"])
 schema_texts = st.sampled_from(
-    [
-        '{"type":"int8"}',
-        '{"type":"string","optional":true}',
-        '{"type":"double"}',
-        "null",
-        '{"type":"x"}',
-        '{"type":"struct","fields":[{"field":"a","type":"double","optional":true}]}',
-        '{"type":"struct","fields":[{"field":"a","type":"int32","optional":true,"default":4}]}',
-        '{"type":"array","items":{"type":"int64"}}',
-    ]
+    words("""
+    {"type":"int8"} {"type":"string","optional":true} {"type":"double"} null {"type":"x"}
+    {"type":"struct","fields":[{"field":"a","type":"double","optional":true}]}
+    {"type":"struct","fields":[{"field":"a","type":"int32","optional":true,"default":4}]}
+    {"type":"array","items":{"type":"int64"}}
+    """)
 )
 envelopes = st.builds(lambda s, p: f'{{"schema":{s},"payload":{p}}}'.encode(), schema_texts, payloads)
 
@@ -184,31 +155,11 @@ def same(one: object, other: object) -> bool:
     return repr(one) == repr(other)
 
 
-numbers = st.sampled_from(
-    [
-        "0",
-        "-0",
-        "0.0",
-        "-0.0",
-        "-0e5",
-        "1",
-        "1.0",
-        "1e2",
-        "9223372036854775807",
-        "9223372036854775808",
-        "1e400",
-        "0." + "1" * 1001,
-        "1e-9999999999",
-        "0e9999999999",
-        "1e-400",
-        "0.1234567890123456789012",
-        "null",
-        "true",
-        '"x"',
-        "[]",
-        "[-0.0]",
-    ]
-)
+_NUMBERS = words("""
+    0 -0 0.0 -0.0 -0e5 1 1.0 1e2 9223372036854775807 9223372036854775808 1e400 1e-9999999999 0e9999999999 1e-400
+    0.1234567890123456789012 null true "x" [] [-0.0]
+""")
+numbers = st.sampled_from([*_NUMBERS, "0." + "1" * 1001])
 rows = st.builds(lambda a, b: f'{{"a":{a},"b":{b}}}'.encode(), numbers, numbers)
 
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.words import words
 
 from penstock import Header, Type
 from penstock.schema import STRING
@@ -10,34 +11,8 @@ from penstock_plugins.connect.literals.reader import _Parser, parse_literal
 from penstock_plugins.connect.text import utf8_text
 from penstock_plugins.converters.simple_header import SimpleHeaderConverter
 
-_PIECES = st.sampled_from(
-    [
-        "null",
-        "true",
-        "False",
-        "1",
-        "-",
-        "+",
-        ".",
-        "e3",
-        "2024-02-29",
-        "T",
-        "Z",
-        " ",
-        "\x01",
-        "\u00a0",
-        "\u0663",
-        "abc",
-        "\\",
-        "99999999999999999999",
-        "NaN",
-        "é",
-        ",",
-        "[",
-        '"',
-        ":",
-    ]
-)
+_WORDS = words(r'null true False 1 - + . e3 2024-02-29 T Z abc \ 99999999999999999999 NaN é , [ " :')
+_PIECES = st.sampled_from([*_WORDS, " ", "\x01", "\u00a0", "\u0663"])
 _BYTES = st.sampled_from([b"\xff", b"\n", b"\0", b"t", b"nulls"])
 
 
