@@ -62,42 +62,39 @@ def status(state: str, **metadata: Any) -> dict[str, Any]:
 
 FORCE = {"fieldManager": "penstock", "force": "true"}
 PLANS = {"labelSelector": "penstock.dev/role=plan"}
+
+
+def merged(what: str, kind: Kind, name: str, **body: Any) -> Asked:
+    return Asked(what, "PATCH", kind, name, body, content_type=MERGE)
+
+
+def replaced(what: str, value: str, version: str) -> Asked:
+    return Asked(
+        what, "PUT", CONFIG_MAP, "a", config_map("a", data={"c": value}, metadata={"resourceVersion": version})
+    )
+
+
+def told(what: str, state: str, **metadata: str) -> Asked:
+    return Asked(what, "PATCH", CONNECTOR, "orders", status(state, **metadata), "status", APPLY, FORCE)
+
+
 REQUESTS: Final = [
     Asked("nothing is there", "GET", CONFIG_MAP, "a"),
-    Asked("nothing to patch", "PATCH", CONFIG_MAP, "a", {"data": {"a": "2"}}, content_type=MERGE),
+    merged("nothing to patch", CONFIG_MAP, "a", data={"a": "2"}),
     Asked("nothing to delete", "DELETE", CONFIG_MAP, "a"),
     Asked("nothing to replace", "PUT", CONFIG_MAP, "a", config_map("a", metadata={"resourceVersion": "1"})),
     Asked("created", "POST", CONFIG_MAP, body=config_map("a")),
     Asked("created twice", "POST", CONFIG_MAP, body=config_map("a", data={"a": "2"})),
     Asked("read", "GET", CONFIG_MAP, "a"),
-    Asked("merged", "PATCH", CONFIG_MAP, "a", {"data": {"a": None, "b": "2"}}, content_type=MERGE),
-    Asked("merged with nothing new", "PATCH", CONFIG_MAP, "a", {"data": {"b": "2"}}, content_type=MERGE),
-    Asked(
-        "replaced at the version that was read",
-        "PUT",
-        CONFIG_MAP,
-        "a",
-        config_map("a", data={"c": "3"}, metadata={"resourceVersion": "{version a}"}),
-    ),
-    Asked(
-        "replaced at another version",
-        "PUT",
-        CONFIG_MAP,
-        "a",
-        config_map("a", data={"c": "4"}, metadata={"resourceVersion": "1"}),
-    ),
-    Asked(
-        "patched at another version",
-        "PATCH",
-        CONFIG_MAP,
-        "a",
-        {"metadata": {"resourceVersion": "1"}, "data": {"c": "4"}},
-        content_type=MERGE,
-    ),
+    merged("merged", CONFIG_MAP, "a", data={"a": None, "b": "2"}),
+    merged("merged with nothing new", CONFIG_MAP, "a", data={"b": "2"}),
+    replaced("replaced at the version that was read", "3", "{version a}"),
+    replaced("replaced at another version", "4", "1"),
+    merged("patched at another version", CONFIG_MAP, "a", metadata={"resourceVersion": "1"}, data={"c": "4"}),
     Asked("deleted with another uid", "DELETE", CONFIG_MAP, "a", {"preconditions": {"uid": "no-such"}}),
     Asked("a plan", "POST", CONFIG_MAP, body=config_map("plan-1", immutable=True)),
     Asked("another plan", "POST", CONFIG_MAP, body=config_map("plan-2")),
-    Asked("immutable data", "PATCH", CONFIG_MAP, "plan-1", {"data": {"a": "2"}}, content_type=MERGE),
+    merged("immutable data", CONFIG_MAP, "plan-1", data={"a": "2"}),
     Asked("listed by label", "GET", CONFIG_MAP, query=PLANS),
     Asked("listed without bodies", "GET", CONFIG_MAP, query=PLANS, accept=METADATA_LIST),
     Asked("listed by name", "GET", CONFIG_MAP, query={"fieldSelector": "metadata.name=plan-2"}),
@@ -105,66 +102,23 @@ REQUESTS: Final = [
     Asked("deleted with its uid", "DELETE", CONFIG_MAP, "a", {"preconditions": {"uid": "{uid a}"}}),
     Asked("gone", "GET", CONFIG_MAP, "a"),
     Asked("a Connector, whose status is not taken", "POST", CONNECTOR, body=connector(status={"state": "Running"})),
-    Asked(
-        "its status",
-        "PATCH",
-        CONNECTOR,
-        "orders",
-        status("Running", resourceVersion="{version orders}"),
-        "status",
-        APPLY,
-        FORCE,
-    ),
-    Asked(
-        "its status at an earlier version",
-        "PATCH",
-        CONNECTOR,
-        "orders",
-        status("Paused", resourceVersion="1"),
-        "status",
-        APPLY,
-        FORCE,
-    ),
-    Asked("the same status", "PATCH", CONNECTOR, "orders", status("Running"), "status", APPLY, FORCE),
-    Asked(
-        "the spec changes the generation", "PATCH", CONNECTOR, "orders", {"spec": {"tasksMax": 2}}, content_type=MERGE
-    ),
-    Asked(
-        "metadata do not", "PATCH", CONNECTOR, "orders", {"metadata": {"annotations": {"a": "b"}}}, content_type=MERGE
-    ),
-    Asked(
-        "the main resource does not change the status",
-        "PATCH",
-        CONNECTOR,
-        "orders",
-        {"status": {"state": "Failed"}},
-        content_type=MERGE,
-    ),
-    Asked(
-        "a finalizer",
-        "PATCH",
-        CONNECTOR,
-        "orders",
-        {"metadata": {"finalizers": [FINALIZER], "resourceVersion": "{version orders}"}},
-        content_type=MERGE,
+    told("its status", "Running", resourceVersion="{version orders}"),
+    told("its status at an earlier version", "Paused", resourceVersion="1"),
+    told("the same status", "Running"),
+    merged("the spec changes the generation", CONNECTOR, "orders", spec={"tasksMax": 2}),
+    merged("metadata do not", CONNECTOR, "orders", metadata={"annotations": {"a": "b"}}),
+    merged("the main resource does not change the status", CONNECTOR, "orders", status={"state": "Failed"}),
+    merged(
+        "a finalizer", CONNECTOR, "orders", metadata={"finalizers": [FINALIZER], "resourceVersion": "{version orders}"}
     ),
     Asked("a Connector deleted with another uid", "DELETE", CONNECTOR, "orders", {"preconditions": {"uid": "no-such"}}),
     Asked("deleted, and held", "DELETE", CONNECTOR, "orders", {"propagationPolicy": "Background"}),
     Asked("deleted once more", "DELETE", CONNECTOR, "orders"),
     Asked("read while it is held", "GET", CONNECTOR, "orders"),
-    Asked("its status while it is held", "PATCH", CONNECTOR, "orders", status("Stopped"), "status", APPLY, FORCE),
-    Asked("let go", "PATCH", CONNECTOR, "orders", {"metadata": {"finalizers": []}}, content_type=MERGE),
+    told("its status while it is held", "Stopped"),
+    merged("let go", CONNECTOR, "orders", metadata={"finalizers": []}),
     Asked("a Connector that is gone", "GET", CONNECTOR, "orders"),
-    Asked(
-        "the status of one that is gone",
-        "PATCH",
-        CONNECTOR,
-        "orders",
-        status("Stopped", resourceVersion="1"),
-        "status",
-        APPLY,
-        FORCE,
-    ),
+    told("the status of one that is gone", "Stopped", resourceVersion="1"),
     Asked("a Connector once more", "POST", CONNECTOR, body=connector()),
     Asked("that nothing holds", "DELETE", CONNECTOR, "orders"),
     Asked("a pod", "POST", POD, body=pod("orders-0-1")),
@@ -173,7 +127,7 @@ REQUESTS: Final = [
     Asked("the log of no pod", "GET", POD, "orders-0-1", subresource="log", query={"container": "task"}),
     Asked("a pod that is held", "POST", POD, body=pod("orders-0-2", finalizers=["example.com/held"])),
     Asked("deleted while it is held", "DELETE", POD, "orders-0-2"),
-    Asked("let go at last", "PATCH", POD, "orders-0-2", {"metadata": {"finalizers": None}}, content_type=MERGE),
+    merged("let go at last", POD, "orders-0-2", metadata={"finalizers": None}),
     Asked("no pods", "GET", POD),
 ]
 
