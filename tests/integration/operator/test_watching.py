@@ -145,17 +145,6 @@ def test_a_connector_s_life_is_seen_and_leaves_no_trace_of_kopf(watch: Watch, ap
         watcher.keys.get_nowait()
 
 
-def test_a_write_of_the_status_wakes_nobody(watch: Watch, api: Api, namespace: str) -> None:
-    api.create(connector(namespace))
-    watcher = watch(namespace).ready()
-    watcher.key()
-    api.merge(connector(namespace), {"status": {"observedGeneration": 1}}, "status")
-    api.merge(connector(namespace), {"metadata": {"labels": {"then": "this"}}})
-    watcher.key()
-    assert sum(e["object"]["metadata"]["name"] == "orders-in" for e in watcher.seen) >= 3
-    assert watcher.keys.empty()
-
-
 def test_only_pods_of_this_release_are_seen_and_of_them_the_metadata_alone(
     watch: Watch, api: Api, faults: FaultProxy, namespace: str
 ) -> None:

@@ -142,16 +142,6 @@ def test_a_connector_that_runs_or_is_paused_keeps_its_offsets_and_pods(life: Sit
     life.check()
 
 
-def test_a_connector_that_was_never_started_is_reset_as_it_is_created(life: Site, lab: Lab) -> None:
-    manifest = life.manifest("orders", **SCRIPTED, state="Stopped", config=source(lab.journal, lab.topic(), BATCHES))
-    manifest["metadata"]["annotations"] = {"penstock.dev/reset-offsets": "r1"}
-    life.api.create(manifest)
-    entry = done(life, "r1")
-    assert entry["result"] == "Succeeded", entry
-    assert entry["message"].endswith("0 positions were removed.")
-    life.check()
-
-
 @pytest.mark.slow
 def test_a_resume_waits_for_the_pod_and_its_tasks_begin_anew(life: Site, lab: Lab, held: Held) -> None:
     topic = lab.topic()
@@ -196,41 +186,4 @@ def test_a_pod_that_froze_over_a_resume_and_wakes_does_not_rewind_what_runs(life
     )
     assert lab.values(topic) == VALUES
     assert pods_for_offsets(life) == [pod]
-    life.check()
-
-
-def test_a_member_of_a_sinks_group_refuses_it_and_is_named(life: Site, lab: Lab) -> None:
-    topic, name = lab.topic(), f"{life.namespace}.orders"
-    lab.produce(topic, "a")
-    life.create(
-        "orders",
-        **{"class": "scripted_sinks:RecordingSink"},
-        config={**TEXT, "journal": lab.journal.path, "topics": topic},
-    )
-    lab.wait_committed(name, topic, 1)
-    life.change("orders", state="Stopped")
-    life.settled("orders", "Stopped", seconds=120)
-    with lab.member(f"connect-{name}", topic):
-        life.annotate("orders", reset_offsets="r1")
-        entry = done(life, "r1")
-        assert entry["result"] == "Refused"
-        assert "somebody-else at 127.0.0.1" in entry["message"]
-    assert lab.committed(name, topic) == 1
-    life.annotate("orders", reset_offsets="r2")
-    assert done(life, "r2")["result"] == "Succeeded"
-    assert lab.committed(name, topic) is None
-    life.check()
-
-
-def test_a_plugin_that_refuses_is_quoted_and_a_warning_tells(life: Site, lab: Lab) -> None:
-    topic = lab.topic()
-    config = source(lab.journal, topic, BATCHES)
-    life.create("orders", **{"class": "altering_source:Refusing"}, config=config)
-    lab.journal.count("commit", len(BATCHES), seconds=120)
-    life.change("orders", state="Stopped")
-    life.settled("orders", "Stopped", seconds=120)
-    life.annotate("orders", reset_offsets="r1")
-    entry = done(life, "r1")
-    assert (entry["result"], entry["message"]) == ("Refused", "offsets are kept elsewhere: {'p': 'a0'}=None")
-    assert live(life, lab)
     life.check()

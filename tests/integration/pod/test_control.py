@@ -124,16 +124,6 @@ def test_a_task_that_waits_for_trouble_to_pass_is_paused_meanwhile(pods: Pods) -
     acts(task, 2, "Paused")  # offsets are read anew in between
 
 
-def test_the_control_record_of_another_connector_of_that_name_is_passed_over(pods: Pods) -> None:
-    topic = pods.lab.topic()
-    task = pods.start(pods.lab.sink_manifest(topic))
-    task.await_report("RUNNING")
-    task.control(9, "Paused", uid="another")
-    task.control(2, "Paused")
-    task.await_report("PAUSED", acted=2)
-    assert {r.acted for r in task.reports()} == {1, 2}
-
-
 @pytest.mark.parametrize(("told", "state", "acted"), [(5, "PAUSED", 5), (3, "RUNNING", 4)])
 def test_at_its_start_a_task_obeys_the_higher_generation_of_its_life_and_the_control_record(
     pods: Pods, told: int, state: str, acted: int

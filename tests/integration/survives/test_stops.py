@@ -9,9 +9,6 @@ from pathlib import Path
 import psutil
 from confluent_kafka import Consumer, TopicPartition
 
-from penstock.source import Limits
-from penstock_runtime.pipeline.batch_sizing import AdaptiveBatchSize
-
 from ..checking import assert_exactly_once
 from ..holding import PARTITIONS, Hold, held_task_spec
 from ..lab import Lab
@@ -159,13 +156,6 @@ def ends(kafka: str, topic: str, isolation: str) -> list[int]:
         return [consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10)[1] for p in ALL]
     finally:
         consumer.close()
-
-
-def test_a_batch_that_failed_is_followed_by_a_smaller_one() -> None:
-    batch_size = AdaptiveBatchSize(Limits(500_000, 64 << 20), 5.0, scale=2)
-    before = batch_size.limits
-    batch_size.failed()
-    assert (batch_size.limits.records, batch_size.limits.bytes) == (before.records // 4, before.bytes // 4)
 
 
 def test_a_parent_that_is_frozen_with_its_pipe_full_holds_up_no_record_and_no_end(

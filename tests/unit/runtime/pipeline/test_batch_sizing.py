@@ -60,8 +60,9 @@ def test_a_backlog_begins_at_128_000_records() -> None:
 
 def test_a_batch_that_failed_is_followed_by_a_smaller_one() -> None:
     batch_size = after((2_000, 0, 0.1), (8_000, 0, 0.1))
+    before = batch_size.limits
     batch_size.failed()
-    assert batch_size.limits.records == 8_000
+    assert (batch_size.limits.records, batch_size.limits.bytes) == (8_000, before.bytes // 4)
     for _ in range(5):
         batch_size.failed()
     assert batch_size.limits.records == 2_000
