@@ -49,14 +49,6 @@ def test_an_applied_connector_runs_and_its_records_are_in_kafka(
     assert "Running: the task is Running" in hello.kubectl("describe", "connector", "hello")
 
 
-def test_kubectl_explains_the_resource(place: Place) -> None:
-    told = place.cluster.kubectl("explain", "connector.spec")
-    for field in ("class", "tasksMax", "state", "config", "restart", "onSecretChange", "template"):
-        assert f"  {field}\t" in told
-    assert "Running. Paused: the tasks stay" in " ".join(told.split())
-    assert "maxRestarts" in place.cluster.kubectl("explain", "connector.spec.restart")
-
-
 def test_every_pod_is_restricted_and_has_no_token(place: Place, release: Release) -> None:
     every: dict[str, Object] = {}
     source = place.unapplied("safe", "Datagen", {"topic": f"{place.namespace}.safe"})

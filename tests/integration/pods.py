@@ -75,9 +75,9 @@ class PodTask:
                     return r
             assert not deadline.passed(), f"{state} {acted} not in {self.reports()}\n{self.process.last_words()}"
 
-    def control(self, generation: int, state: str, *, uid: str = UID) -> None:
+    def control(self, generation: int, state: str) -> None:
         """Tell the tasks of the connector something, as the operator does."""
-        control(self.servers, self.spec.connector, generation, state, uid=uid)
+        control(self.servers, self.spec.connector, generation, state)
 
     def last_word(self) -> TerminationMessage:
         """What it left when it ended."""

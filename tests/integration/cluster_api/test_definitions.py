@@ -226,7 +226,9 @@ def test_kubectl_finds_all_resources_by_their_category_and_short_names(
     [
         ("connector", "A connector: it moves records"),
         ("connector.spec", "How many tasks there are at most"),
+        ("connector.spec", "Running. Paused: the tasks stay"),
         ("connector.spec.config", "flat properties"),
+        ("connector.spec.restart", "maxRestarts"),
         ("connector.spec.restart.backoff", "The wait before the first restart. Default: 10s."),
         ("connector.spec.template", "strategic merge patch"),
         ("connector.status.tasks", "Lost pods in a row"),
