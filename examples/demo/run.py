@@ -66,7 +66,7 @@ def demonstrate(kafka: EmbeddedKafka, rate: int, seconds: float | None, stopping
     servers = kafka.bootstrap_servers
     # `penstock run`, that ends with us however we end.
     program = (
-        "import sys; from penstock_runtime import cli; from penstock_runtime.task import children;"
+        "import sys; from penstock_runtime import cli; from penstock_runtime.process import children;"
         "children.die_with_parent(); sys.exit(cli.main())"
     )
     command = [

@@ -1,4 +1,4 @@
-"""Which PluginVersion a connector runs, of those in its namespace (KIP-891, "Specifying versions in configurations"). Pure.
+"""Which of the PluginVersions on offer fits a class and a range (KIP-891, "Specifying versions in configurations"). Pure.
 
 A class that no PluginVersion offers is the runtime's own: a built-in one, or one of the runtime's image.
 """

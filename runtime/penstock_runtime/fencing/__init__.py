@@ -1,1 +1,1 @@
-"""Who may write: the incarnations of tasks."""
+"""Who may write: the incarnations of tasks, and what is fenced before those of a plan start."""

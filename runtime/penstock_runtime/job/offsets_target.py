@@ -17,7 +17,8 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.job import JobRequest
 from penstock_model.kafka_properties.translation import refused
 from penstock_model.resources.connector import UNNAMED, Connector
-from penstock_runtime.job.prepare import Place
+from penstock_runtime.fencing.plan_fence import Place
+from penstock_runtime.job.prepare import place_of
 from penstock_runtime.job.preparing import ClientErrors
 from penstock_runtime.job.validating import planned
 from penstock_runtime.kafka.settings import ClientSettings
@@ -82,7 +83,7 @@ def target_of_valid(request: JobRequest, client_errors: ClientErrors) -> Target:
     group = context.group if isinstance(context, SinkContext) else ""
     return Target(
         frozenset((plan.kind,)),
-        Place.of(context, request.owner),
+        place_of(context, request.owner),
         context.exactly_once,
         ((context.shared, context.worker.offset_storage_topic), *own),
         group,

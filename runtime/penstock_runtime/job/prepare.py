@@ -3,59 +3,26 @@
 import logging
 import socket
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
-from penstock.errors import ConnectError, RetriableError, Superseded
-from penstock_kafka.records import Entry
+from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.topic_consumer import NoSuchTopic
-from penstock_kafka.topic_position import TopicPosition
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
-from penstock_model.contracts.task_reports import Report, report_key
 from penstock_model.contracts.task_spec import TaskSpec
-from penstock_runtime.fencing.incarnation import TransactionalIds, all_ids
-from penstock_runtime.kafka import transactions
+from penstock_runtime.fencing.plan_fence import Place, fence, supersede
 from penstock_runtime.kafka.admin import Admin
-from penstock_runtime.kafka.compacted_topic import StatusWriter, read_since, read_to_end
+from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.kafka.status_topic import Incarnation, State, connector_status, incarnated_tasks, named_ids
+from penstock_runtime.kafka.status_topic import State, connector_status
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.source.context import SourceContext
 
-__all__ = ["Place", "PlanFence", "announce", "fence", "prepare"]
+__all__ = ["announce", "place_of", "prepare"]
 
 log = logging.getLogger(__name__)
 _APPEARS: Final = 10.0  # seconds
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the incarnations of a connector's tasks are recorded.
-
-    Attributes:
-        connector: the Connect name.
-        group_id: of the worker; transactional ids begin with it.
-        settings: clients of the cluster that the connector writes to.
-        shared: clients of the worker's own cluster.
-        status_topic: on the worker's cluster.
-        owner: the mark of the Connector that is prepared (`Standing.owner`); empty: of no Connector.
-    """
-
-    connector: str
-    group_id: str
-    settings: ClientSettings
-    shared: ClientSettings
-    status_topic: str
-    owner: str = ""
-
-    @classmethod
-    def of(cls, context: TaskContext, owner: str = "") -> "Place":
-        """The place of a task's connector."""
-        spec, worker = context.spec, context.worker
-        return cls(spec.connector, worker.group_id, context.settings, context.shared, context.status_topic, owner)
 
 
 def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: str = "") -> Standing:
@@ -105,11 +72,17 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
             target.ensure_exists(dead_letters, replication_factor=context.framework.dlq_replication_factor)
         except ConnectError as e:
             raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
-    place = Place.of(context, owner)
+    place = place_of(context, owner)
     if context.exactly_once:
         return fence(place, context.spec.tasks, known=known).standing
     # The least generation is the time: nothing is fenced here, so a plan must be the newest even if the topic was lost.
-    return _supersede(place, context.spec.tasks, least=int(time.time()), known=known).standing
+    return supersede(place, context.spec.tasks, least=int(time.time()), known=known).standing
+
+
+def place_of(context: TaskContext, owner: str = "") -> Place:
+    """Where the incarnations of a task's connector are recorded."""
+    spec, worker = context.spec, context.worker
+    return Place(spec.connector, worker.group_id, context.settings, context.shared, context.status_topic, owner)
 
 
 def _appear(settings: ClientSettings, topic: str) -> None:
@@ -124,160 +97,6 @@ def _appear(settings: ClientSettings, topic: str) -> None:
             time.sleep(0.1)
         else:
             return
-
-
-@dataclass(frozen=True)
-class PlanFence:
-    """What a plan that has fenced all earlier tasks knows, so that it finds out whether a later one has fenced it.
-
-    Attributes:
-        place: where incarnations are recorded.
-        standing: of the plan.
-        position: up to where the status topic was read; None: it is read from its beginning.
-    """
-
-    place: Place
-    standing: Standing
-    position: TopicPosition | None = None
-
-    def check(self) -> None:
-        """Read what has come to the status topic since.
-
-        Raises:
-            Superseded: the connector was started after this plan.
-            RetriableError, ConnectError: Kafka does not answer, or refuses.
-        """
-        place, own = self.place, self.standing
-        with suppress(NoSuchTopic):
-            news, _ = read_since(place.shared, place.status_topic, self.position)
-            for found in incarnated_tasks(news, place.connector).values():
-                # One of the same generation is of a plan that found no record of this one: there was no task to fence.
-                if found.generation >= own.generation and found.plan != own.plan:
-                    raise Superseded(f"Connector {place.connector} was started since its earlier tasks were fenced")
-
-
-def fence(
-    place: Place,
-    tasks: int = 0,
-    *,
-    transactional: bool = True,
-    known: StatusSnapshot | None = None,
-    newest: int | None = None,
-    yields: bool = False,
-) -> PlanFence:
-    """Fence every process of every earlier task of a connector, because partitions may move between tasks.
-
-    The new plan's incarnation records are written before anything is fenced, for earlier tasks and for new ones. If a
-    greater plan writes at the same time, this one raises `Superseded`.
-
-    Args:
-        place: where incarnations are recorded.
-        tasks: the number of new tasks.
-        transactional: earlier incarnations may have had ids that no record names, because old records name none. False:
-            only named ids are fenced, so that a connector without any needs no right to transactional ids.
-        known: as for `prepare`.
-        newest: the greatest generation that may be recorded; None: any may be.
-        yields: raise `Superseded` also where a plan that has tasks is recorded with the same generation. A process that
-            froze when it had read, and writes after that plan, then neither hides that plan's records nor fences its tasks.
-
-    Returns:
-        What the new plan knows; its standing is that of the new tasks.
-
-    Raises:
-        Superseded: another process starts the same connector at this moment, with a greater generation; or a generation
-            greater than `newest` is recorded, and nothing was fenced.
-        NoSuchTopic: there is no status topic, and so no earlier task.
-        RetriableError, ConnectError: Kafka does not answer, or refuses.
-    """
-    recorded = _supersede(place, tasks, transactional=transactional, known=known, newest=newest, yields=yields)
-    if recorded.ids:
-        transactions.fence(place.settings, recorded.ids)
-        log.info("Fenced %d transactional ids of earlier incarnations of %s", len(recorded.ids), place.connector)
-    return PlanFence(place, recorded.standing, recorded.position)
-
-
-@dataclass(frozen=True)
-class _Recorded:
-    """A plan whose incarnation records are written for every task.
-
-    Attributes:
-        standing: of the plan.
-        ids: the transactional ids that earlier incarnations may still hold.
-        position: up to where the status topic was read.
-    """
-
-    standing: Standing
-    ids: list[str]
-    position: TopicPosition | None
-
-
-def _supersede(
-    place: Place,
-    tasks: int,
-    *,
-    transactional: bool = False,
-    least: int = 0,
-    known: StatusSnapshot | None = None,
-    newest: int | None = None,
-    yields: bool = False,
-) -> _Recorded:
-    """Write a new plan's incarnation records for earlier tasks and for new ones.
-
-    Each incarnation of an earlier plan finds them at its next look, and ends. Arguments and errors are those of `fence`;
-    `least` is the least generation.
-    """
-    name = place.connector
-    entries = [] if known is None else known.entries()
-    news, position = read_since(place.shared, place.status_topic, TopicPosition.of(known))
-    entries += news
-    before = incarnated_tasks(entries, name)
-    greatest = max(_generation(entries, name), 0 if known is None else known.generation)
-    if newest is not None and greatest > newest:
-        raise Superseded(
-            f"Connector {name} was started since this was asked for: plan generation {greatest} is recorded, and at most "
-            f"{newest} was expected"
-        )
-    standing = Standing.of_owner(max(least, 1 + greatest), place.owner, yields=yields)
-    slots = {task: before[task].slots if task in before else 0 for task in {*before, *range(tasks)}}
-    drivers = {  # as earlier incarnations named them, because `group.id` may have changed
-        t: {
-            *named_ids(entries, name, t),
-            *({TransactionalIds(place.group_id, name, t).driver} if transactional else ()),
-        }
-        for t in slots
-    }
-    writer = StatusWriter(place.shared, client_id=f"penstock-plan-{name}")
-    written: set[int] = set()
-    try:
-        while slots.keys() - written:
-            records = [
-                Incarnation(0, 0, "", slots[t], standing.generation, standing.plan).entry(
-                    name, t, ids=drivers.get(t, ())
-                )
-                for t in sorted(slots.keys() - written)
-            ]
-            writer.write(place.status_topic, records)
-            written |= slots.keys()
-            news, position = read_since(place.shared, place.status_topic, position)
-            for task, found in incarnated_tasks(news, name).items():
-                if found.standing.is_after(standing):
-                    raise Superseded(f"Connector {name} was started elsewhere at this moment; it runs there")
-                slots[task] = max(found.slots, slots.get(task, 0))
-    finally:
-        writer.close()
-    ids: list[str] = []
-    for task, count in slots.items():
-        ids += all_ids(drivers[task], count) if task in before else []
-    return _Recorded(standing, ids, position)
-
-
-def _generation(entries: Iterable[Entry], connector: str) -> int:
-    """The greatest generation in the incarnation records and reports of this connector; 0: there is none."""
-    entries = list(entries)
-    found = [i.generation for i in incarnated_tasks(entries, connector).values()]
-    start = report_key(connector, 0).rpartition(b",")[0] + b","
-    reports = [Report.of(value) for key, value in entries if key.startswith(start)]
-    return max([*found, *(r.standing.generation for r in reports if r is not None)], default=0)
 
 
 def announce(context: TaskContext, state: State, specs: Sequence[TaskSpec], *, timeout: float = 30.0) -> None:

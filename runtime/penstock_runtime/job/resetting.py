@@ -17,9 +17,9 @@ from penstock_kafka.topic_consumer import NoSuchTopic
 from penstock_model.contracts.job import JobRequest, OffsetsWork
 from penstock_model.contracts.pod_identity import Standing
 from penstock_runtime.fencing.incarnation import TransactionalIds
+from penstock_runtime.fencing.plan_fence import Place, PlanFence, fence
 from penstock_runtime.job.offsets_target import Target, target_by_name, target_of_valid
 from penstock_runtime.job.plugin_alteration import ask_plugin
-from penstock_runtime.job.prepare import Place, PlanFence, fence
 from penstock_runtime.job.preparing import ClientErrors, OffsetsRefused, Unavailable, with_kafka
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.groups import Groups

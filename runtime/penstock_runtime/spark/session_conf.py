@@ -27,7 +27,7 @@ _CONF: Final[Mapping[str, str]] = {
     "spark.stage.maxConsecutiveAttempts": "1",
     "spark.speculation": "false",
     "spark.python.worker.reuse": "true",
-    "spark.python.daemon.module": "penstock_runtime.task.spark_daemon",
+    "spark.python.daemon.module": "penstock_runtime.spark_daemon",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     # "Default", so that they hold beside a user's own `spark.driver.extraJavaOptions`. Java's performance data would be
     # written outside the folder.

@@ -19,7 +19,7 @@ from penstock_model.contracts.task_reports import Control, Report, control_key, 
 from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.kafka import StatusTopic
 from penstock_runtime.fencing.incarnation import TaskFence, TransactionalIds
-from penstock_runtime.job.prepare import Place, fence
+from penstock_runtime.fencing.plan_fence import Place, fence
 from penstock_runtime.kafka.compacted_topic import StatusWriter, follower, read_to_end
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import latest_incarnation

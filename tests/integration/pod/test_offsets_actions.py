@@ -16,7 +16,7 @@ from penstock.errors import Superseded
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, OffsetsVerb, OffsetsWork, Outcome
 from penstock_model.contracts.pod_identity import Standing
-from penstock_runtime.job import prepare
+from penstock_runtime.fencing import plan_fence
 from penstock_runtime.kafka import transactions
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.offsets_transaction import PlacedRecord, write_in_transaction
@@ -265,12 +265,12 @@ def test_a_reset_that_froze_before_its_records_neither_hides_nor_fences_what_was
             super().write(topic, entries, timeout=timeout, partition=partition)
 
     fenced: list[Any] = []
-    monkeypatch.setattr(prepare, "StatusWriter", Frozen)
+    monkeypatch.setattr(plan_fence, "StatusWriter", Frozen)
     monkeypatch.setattr(transactions, "fence", lambda *a: fenced.append(a))
     monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID("f" * 32))  # the greatest of all ids
-    place = prepare.Place(name, "connect-cluster", settings, settings, STATUS, "0123456789abcdef")
+    place = plan_fence.Place(name, "connect-cluster", settings, settings, STATUS, "0123456789abcdef")
     with pytest.raises(Superseded, match="was started elsewhere"):
-        prepare.fence(place, newest=newest, yields=True)
+        plan_fence.fence(place, newest=newest, yields=True)
     assert (len(late), fenced) == (1, [])
     (task,) = tasks
     assert recorded(settings, name).plan == task.life.standing.plan

@@ -119,7 +119,7 @@ def test_a_line_that_the_full_disk_of_the_log_does_not_take_is_nobodys_failure()
     program = (
         "import logging\n"
         "from penstock_runtime import logs\n"
-        "from penstock_runtime.task import stdio_capture\n"
+        "from penstock_runtime.process import stdio_capture\n"
         "logs.configure(descriptor=2)\n"
         "stdio_capture.become_log_lines(str)\n"
         "for n in range(1000): logging.getLogger('a').warning('line %d', n)\n"

@@ -35,6 +35,7 @@ from penstock_operator.connector.decide.offsets_outcome import (
     pending,
     waits_of_any,
 )
+from penstock_operator.connector.decide.offsets_refusal import refusal
 from penstock_operator.connector.decide.step_outcome import pod_names, soonest
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
@@ -44,7 +45,6 @@ from penstock_operator.connector.model.offsets_requests import (
     OffsetsRequest,
     kept_actions,
     offsets_requests,
-    refusal,
 )
 from penstock_operator.connector.model.persisted_state import Memory, OffsetsAction
 from penstock_operator.connector.model.pod_status import JobPod, Phase

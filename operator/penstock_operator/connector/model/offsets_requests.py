@@ -1,4 +1,4 @@
-"""Actions on offsets and topics that annotations ask for (KIP-875, KIP-558), and which of them are refused. Pure.
+"""Actions on offsets and topics that annotations ask for (KIP-875, KIP-558). Pure.
 
 The value of `penstock.dev/list-offsets` and `penstock.dev/reset-offsets` is a token of the user's choice. The annotation
 stays where it is, since Git may hold it; the status has what was asked for, once per token (`offsetsActions`). An action
@@ -10,19 +10,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock_model.contracts.job import Action
-from penstock_model.resources.connector import Connector, State
 from penstock_operator.connector.model.persisted_state import OffsetsAction
 
 __all__ = [
     "LIST",
     "OFFSETS_ACTIONS",
     "RESET",
+    "TOKEN_LENGTH",
     "UNSUPPORTED",
     "OffsetsRequest",
     "asks_for_list",
     "kept_actions",
     "offsets_requests",
-    "refusal",
 ]
 
 LIST: Final = "list"
@@ -38,14 +37,8 @@ UNSUPPORTED: Final[Mapping[str, str]] = {
 _PREFIX: Final = "penstock.dev/"
 _ANNOTATIONS: Final = ("list-offsets", "reset-offsets", *UNSUPPORTED)
 _ACTIONS_KEPT: Final = 10
-_TOKEN_LENGTH: Final = 100
-_NOT_STOPPED: Final = (
-    "Connectors must be in the STOPPED state before their offsets can be modified: set spec.state: Stopped, and give the "
-    "annotation another value"
-)
-_NO_TOKEN: Final = (
-    f"the value is no token: it is a word of your choice, without a blank, of at most {_TOKEN_LENGTH} characters"
-)
+TOKEN_LENGTH: Final = 100
+"""The most characters of a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +71,10 @@ def _requests(annotations: Mapping[str, str]) -> Iterator[OffsetsRequest]:
     for name in _ANNOTATIONS:
         value = annotations.get(f"{_PREFIX}{name}", "").strip()
         if value:
-            is_token = len(value) <= _TOKEN_LENGTH and len(value.split()) == 1
+            is_token = len(value) <= TOKEN_LENGTH and len(value.split()) == 1
             yield OffsetsRequest(
-                name.removesuffix("-offsets"), value[:_TOKEN_LENGTH], UNSUPPORTED.get(name, ""), is_token
+                name.removesuffix("-offsets"), value[:TOKEN_LENGTH], UNSUPPORTED.get(name, ""), is_token
             )
-
-
-def refusal(request: OffsetsRequest, connector: Connector) -> str:
-    """Why a new request is refused; empty: it is not.
-
-    Of the connector's state only `spec.state` refuses: whatever else is in the way is waited for, since Git may bring state
-    and token together.
-    """
-    if request.instead:
-        return f"is not done in this release: {request.instead}"
-    if not request.is_token:
-        return _NO_TOKEN
-    return "" if request.action == LIST or connector.spec.state is State.STOPPED else _NOT_STOPPED
 
 
 def asks_for_list(annotations: Mapping[str, str], actions: Sequence[OffsetsAction]) -> bool:

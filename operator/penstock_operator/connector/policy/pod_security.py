@@ -1,6 +1,7 @@
 """The Pod Security Standards, control by control, as Kubernetes' own admission has them (1.36). Pure.
 
-A field that is not as the level wants it is a `Violation` with its path in the pod.
+A field that is not as the level wants it is a `Violation` with its path in the pod. What else
+a template may not ask for stands in `template_policy`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock_operator.connector.model.verdict import Config, Kind, Pending, Verdict
-from penstock_operator.connector.render.status_size import cut
+from penstock_operator.connector.render.status_size import CONDITION_BYTES, cut
 from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.reasons import ConditionType
 
 __all__ = ["all_conditions", "undecided_conditions"]
 
-_MESSAGE_BYTES: Final = 8_000
 _OF_VERDICT: Final = frozenset((ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED))
 
 
@@ -33,7 +32,7 @@ class _Writer:
             "type": str(type_),
             "status": status,
             "reason": str(reason),
-            "message": cut(message, _MESSAGE_BYTES),
+            "message": cut(message, CONDITION_BYTES),
             "observedGeneration": self.generation,
             "lastTransitionTime": since or timestamp(self.now),
         }

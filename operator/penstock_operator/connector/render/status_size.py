@@ -7,10 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-__all__ = ["MOST_BYTES", "cut", "with_short_texts"]
+__all__ = ["CONDITION_BYTES", "MOST_BYTES", "cut", "with_short_texts"]
 
 MOST_BYTES: Final = 300 << 10
 """The most bytes of a whole status, as JSON in UTF-8."""
+CONDITION_BYTES: Final = 8_000
+"""The most bytes of a condition's message."""
 _LEAST_BYTES: Final = 120
 """Bytes that each task has for its message, and as many for its trace, however many tasks there are."""
 _MOST_OF_TASK: Final = {"message": 2_000, "trace": 8_000}

@@ -1,11 +1,9 @@
 """The CustomResourceDefinitions of the three resources. `scripts/generate-crds` makes `crds/` from them.
 
-schema         a pydantic model as a structural schema
-definition     the whole definitions: names, columns, subresources
-compatibility  whether a newer definition accepts the resources of an older one
+schema      a pydantic model as a structural schema
+definition  the whole definitions: names, columns, subresources
 """
 
-from penstock_model.resources.crds.compatibility import incompatibilities
 from penstock_model.resources.crds.definition import GROUP, RESOURCES, VERSION, CustomResource, definition
 
-__all__ = ["GROUP", "RESOURCES", "VERSION", "CustomResource", "definition", "incompatibilities"]
+__all__ = ["GROUP", "RESOURCES", "VERSION", "CustomResource", "definition"]
