@@ -25,6 +25,8 @@ __all__ = ["TaskObservation", "TaskStep", "step"]
 
 _TRACE_LENGTH: Final = 4_000
 _UNAVAILABLE_BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
+_FINAL: Final = frozenset((Reason.FAILED, Reason.CONFIG_INVALID))
+"""Reasons of ends that may be final: the plugin's own faults. All others are of the infrastructure, and retried for ever."""
 _RESTARTED: Final = "restarted as an annotation asked for"
 _RESTART_WAITS: Final = "is restarted, as an annotation asked for, once its configuration has been looked at"
 _ENDED_PODS_KEPT: Final = 1
@@ -291,9 +293,10 @@ def _after_incarnation(observed: TaskObservation) -> TaskStep:
         return _start_next(
             observed, fresh.to("Restarting", now, Reason.SPEC_CHANGED, "restarted for a change of configuration")
         )
-    if memory.retry_at is None:
+    if memory.retry_at is None and memory.reason in _FINAL:
         return TaskStep(memory)
-    if memory.retry_at <= now:
+    # Without a time to retry it had failed for good, and a stop that was taken back at once has been told of it since.
+    if memory.retry_at is None or memory.retry_at <= now:
         state = "Restarting" if memory.state == "Failed" else memory.state
         return _start_next(
             observed, replace(memory.to(state, now, memory.reason, memory.message), restarts=memory.restarts + 1)

@@ -176,6 +176,10 @@ def test_being_killed_between_any_two_writes_leads_to_the_same_states() -> None:
         world.kill_after = world.writes + after
         world.settle()
         assert (world.state(), world.state(0), world.state(1)) == ("STOPPED", None, None)
+        world.change(state="Running")
+        world.kill_after = world.writes + after
+        world.settle()
+        assert (world.state(), world.state(0), world.state(1)) == ("RUNNING",) * 3
 
 
 def test_a_connector_whose_preparation_fails_again_and_again_stays_failed_until_it_succeeds() -> None:

@@ -79,6 +79,39 @@ def test_no_restart_where_none_is_wanted() -> None:
     assert "spec.restart.onFailure is false" in world.condition("Stalled")
 
 
+def test_a_task_that_had_failed_for_good_starts_anew_after_a_stop_that_is_taken_back_while_its_pod_is_there() -> None:
+    world = running(restart={"onFailure": False})
+    world.end("orders-in-0-1", 1, message="bad")
+    world.settle()
+    world.change(state="Stopped")
+    world.reconcile()
+    world.change(state="Running")
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_marks_of_a_pod_that_somebody_changed_keep_its_connector_from_nothing() -> None:
+    world = running(tasksMax=2)
+    for pod, text in (("orders-in-0-1", "many"), ("orders-in-1-1", "9" * 30)):
+        for mark in ("incarnation", "generation"):
+            world.mark(pod, mark, text)
+    world.change(state="Paused")
+    world.settle()
+    assert (world.lives, world.status["state"]) == (["orders-in-0-1", "orders-in-1-1"], "Paused")
+    world.vanish("orders-in-0-1")
+    world.settle()
+    assert (world.lives[2:], world.status["state"]) == (["orders-in-0-2"], "Paused")
+
+
+def test_a_pod_that_says_no_more_what_it_was_made_from_is_replaced() -> None:
+    world = running()
+    world.mark("orders-in-0-1", "life", "")
+    world.settle()
+    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+    assert world.condition("Ready").startswith("True Running")
+
+
 @pytest.mark.parametrize(
     ("code", "reason", "message", "shown"),
     [

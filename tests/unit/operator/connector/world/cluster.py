@@ -147,6 +147,10 @@ class Cluster:
         """A finalizer of others holds a pod."""
         self.edit_pod(name, lambda pod: pod["metadata"].update(finalizers=["example.com/held"]))
 
+    def mark(self, name: str, mark: str, text: str) -> None:
+        """Somebody changes a mark of the operator on a pod."""
+        self.edit_pod(name, lambda pod: pod["metadata"]["annotations"].update({f"penstock.dev/{mark}": text}))
+
     def vanish(self, name: str) -> None:
         """A user deletes a pod by force, or its node is gone."""
         self.server.remove(POD, KEY.namespace, name)
