@@ -1,4 +1,7 @@
-"""The consumer of one topic that readers of compacted topics use: it reads by offsets, outside of any consumer group."""
+"""The consumer of one topic that readers of compacted topics use: it reads by offsets, outside of any consumer group.
+
+`read_between` gives up where nothing comes for long before the end: a transaction hangs there.
+"""
 
 import logging
 import time

@@ -1,5 +1,7 @@
 """Makes the operator's errors from the error answers of the API server. Pure.
 
+Which reason a status shows for them stands in `connector/model/api_failures`.
+
 Source: k8s.io/apimachinery `metav1.Status` and its `StatusReason`s.
 """
 

@@ -1,4 +1,7 @@
-"""Records that Kafka refuses: known before they are sent, or found by sending them one by one."""
+"""Records that Kafka refuses: known before they are sent, or found by sending them one by one.
+
+`producer_buffer` sends them so, and `topic_limits` asks how large a record of a topic may be.
+"""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,7 @@
-"""Trying again what may pass, for as long as the task is not to stop."""
+"""Trying again what may pass (a batch, a commit, a start), for as long as the task is not to stop.
+
+How often a single record is tried again stands in `record_errors`.
+"""
 
 import logging
 import threading

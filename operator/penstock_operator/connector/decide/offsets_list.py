@@ -1,4 +1,7 @@
-"""What differs in an action that lists offsets: it changes nothing, and a ConfigMap has the result. Pure."""
+"""What differs in an action that lists offsets: it changes nothing, and a ConfigMap has the result. Pure.
+
+The job pod refuses a list that is too long for a ConfigMap (`penstock_runtime/job/listing`).
+"""
 
 import json
 from dataclasses import replace

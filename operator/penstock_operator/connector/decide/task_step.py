@@ -14,6 +14,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources import restart_policy
 from penstock_model.resources.connector import Restart
+from penstock_operator.connector.decide.task_end import kind_and_reason
 from penstock_operator.connector.model.persisted_state import EXPECTED_RESTARTS, TaskMemory
 from penstock_operator.connector.model.pod_end import Ended
 from penstock_operator.connector.model.pod_status import Phase, TaskPod
@@ -207,7 +208,7 @@ def _after_pod_end(observed: TaskObservation, pod: TaskPod, ended: Ended) -> Tas
         return _start_next(
             observed, memory.to("Restarting", observed.now, memory.reason or Reason.SPEC_CHANGED, memory.message)
         )
-    kind, reason = _classify_end(ended)
+    kind, reason = kind_and_reason(ended)
     trace = ended.word.trace if ended.word is not None else None
     report = observed.report
     if report is not None and report.pod_uid == pod.uid and report.trace:
@@ -219,25 +220,6 @@ def _after_pod_end(observed: TaskObservation, pod: TaskPod, ended: Ended) -> Tas
     if reason == Reason.SUPERSEDED and observed.fenced_by:
         message = f"{message}; {observed.fenced_by}"
     return _end_incarnation(observed, pod, kind, reason, message, at=ended.at)
-
-
-def _classify_end(ended: Ended) -> tuple[restart_policy.TaskEnd, str]:
-    if ended.lost:
-        reason = ended.reason if ended.reason not in ("Error", "", Reason.LOST) else Reason.PROCESS_KILLED
-        return restart_policy.TaskEnd.LOST, reason if ended.code != ExitCode.LOST else Reason.SPARK_LOST
-    match ended.code:
-        case ExitCode.OK:
-            return restart_policy.TaskEnd.LOST, Reason.ENDED
-        case ExitCode.STALLED:
-            return restart_policy.TaskEnd.LOST, Reason.HEALTH_CHECK_FAILED
-        case ExitCode.SUPERSEDED:
-            return restart_policy.TaskEnd.LOST, Reason.SUPERSEDED
-        case ExitCode.CONFIG_INVALID:
-            return restart_policy.TaskEnd.REFUSED, Reason.CONFIG_INVALID
-        case ExitCode.UNAVAILABLE:
-            return restart_policy.TaskEnd.STOPPED, Reason.UNAVAILABLE
-        case _:
-            return restart_policy.TaskEnd.FAILED, Reason.FAILED
 
 
 def _end_incarnation(

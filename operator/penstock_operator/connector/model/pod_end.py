@@ -1,4 +1,4 @@
-"""Reads how a pod ended from its manifest. Pure."""
+"""Reads how a pod ended from its manifest; what that means for its task stands in `decide/task_end`. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

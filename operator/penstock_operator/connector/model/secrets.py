@@ -1,6 +1,6 @@
-"""Finds out which Secrets a connector refers to, whether they exist, and whether their values changed. Pure.
+"""Finds out which Secrets a connector refers to and whether they exist, and hashes their values. Pure.
 
-The operator never resolves a reference: it compares keyed hashes of the values.
+The operator never resolves a reference: `plan_hashes` compares keyed hashes of the values, and `release_key` has the key.
 """
 
 import base64

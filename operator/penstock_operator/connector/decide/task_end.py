@@ -1,0 +1,28 @@
+"""How the end of a pod counts for its task: the plugin's fault, a service that is away, or a loss. Pure."""
+
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.resources.restart_policy import TaskEnd
+from penstock_operator.connector.model.pod_end import Ended
+from penstock_operator.reasons import Reason
+
+__all__ = ["kind_and_reason"]
+
+
+def kind_and_reason(ended: Ended) -> tuple[TaskEnd, str]:
+    """What follows, as `next_restart` has it, and the reason for the status."""
+    if ended.lost:
+        reason = ended.reason if ended.reason not in ("Error", "", Reason.LOST) else Reason.PROCESS_KILLED
+        return TaskEnd.LOST, reason if ended.code != ExitCode.LOST else Reason.SPARK_LOST
+    match ended.code:
+        case ExitCode.OK:
+            return TaskEnd.LOST, Reason.ENDED
+        case ExitCode.STALLED:
+            return TaskEnd.LOST, Reason.HEALTH_CHECK_FAILED
+        case ExitCode.SUPERSEDED:
+            return TaskEnd.LOST, Reason.SUPERSEDED
+        case ExitCode.CONFIG_INVALID:
+            return TaskEnd.REFUSED, Reason.CONFIG_INVALID
+        case ExitCode.UNAVAILABLE:
+            return TaskEnd.STOPPED, Reason.UNAVAILABLE
+        case _:
+            return TaskEnd.FAILED, Reason.FAILED
