@@ -17,8 +17,8 @@ from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.sink import spark_worker
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.offsets import SinkOffsets
+from penstock_runtime.spark.backlog import are_workers_ready
 from penstock_runtime.spark.session import Spark, WorkerLost
-from penstock_runtime.spark.takeover import are_workers_ready
 from penstock_runtime.spark.worker import part
 
 __all__ = ["SparkBatch", "SparkBatches"]
@@ -98,7 +98,7 @@ class SparkBatches:
         self._rests_until = self._clock() + _REST
 
     def are_workers_ready(self, reports: Reports) -> bool:
-        """Whether Spark is there (`takeover.are_workers_ready`)."""
+        """Whether Spark is there (`backlog.are_workers_ready`)."""
         return are_workers_ready(self._spark, reports)
 
     def splits(self) -> list[list[Range]]:

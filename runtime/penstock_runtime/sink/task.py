@@ -33,8 +33,8 @@ from penstock_runtime.sink.spark_batches import SparkBatches
 from penstock_runtime.sink.stall_detector import StallDetector
 from penstock_runtime.sink.subscription import Subscription
 from penstock_runtime.sink.task_state import Paused, Reading, Unknown, Writing
+from penstock_runtime.spark.backlog import is_sinks_backlog
 from penstock_runtime.spark.session import Spark, WorkerLost
-from penstock_runtime.spark.takeover import is_sinks_backlog
 
 __all__ = ["SinkTask"]
 

@@ -29,8 +29,8 @@ from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.offsets import OffsetStore
 from penstock_runtime.source.transaction_boundary import PollBatchBoundary
 from penstock_runtime.source.uncommitted import Uncommitted
+from penstock_runtime.spark.backlog import are_workers_ready, is_sources_backlog
 from penstock_runtime.spark.session import Spark, WorkerLost
-from penstock_runtime.spark.takeover import are_workers_ready, is_sources_backlog
 from penstock_runtime.spark.worker import unwrap
 
 __all__ = ["SourceTask"]

@@ -1,7 +1,8 @@
 """What Spark's Python workers have in common: their context, kept for their life, and the answers that they send.
 
 A worker gets everything in its payload: the task spec, the incarnation, the parts of the plan. It returns errors as data
-(kind, type, message, trace), not as pickled exceptions, because their classes may exist in a plugin only.
+(kind, type, message, trace), not as pickled exceptions, because their classes may exist in a plugin only. `backlog`
+says when workers deliver in place of the driver.
 """
 
 import atexit

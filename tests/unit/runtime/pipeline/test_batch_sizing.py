@@ -4,7 +4,7 @@ import pytest
 
 from penstock import Limits
 from penstock_runtime.pipeline.batch_sizing import AdaptiveBatchSize, IdleBackoff, PutSize
-from penstock_runtime.spark.takeover import is_sources_backlog
+from penstock_runtime.spark.backlog import is_sources_backlog
 
 MOST = Limits(500_000, 64 << 20)
 
