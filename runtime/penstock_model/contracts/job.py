@@ -55,9 +55,11 @@ class OffsetsVerb(StrEnum):
     """What is done with the offsets. A runtime that does not know a verb refuses the request.
 
     RESET: forget all of them.
+    ALTER: set the positions of `OffsetsWork.document`; others stay.
     """
 
     RESET = "Reset"
+    ALTER = "Alter"
 
 
 class OffsetsWork(Part):
@@ -67,12 +69,13 @@ class OffsetsWork(Part):
         verb: what is done.
         generation: the greatest plan generation that may be recorded in the status topic. A greater one means that the
             connector was started after this was asked for: then nothing is done. None: any may be.
-        entries: of a verb that sets positions: KIP-875's list of partitions and offsets. Empty for RESET.
+        document: ALTER only: KIP-875's JSON as it was asked for. As text, so that it comes as it was written: no number,
+            null or order of fields changes on the way.
     """
 
     verb: OffsetsVerb
     generation: int | None = None
-    entries: tuple[dict[str, Any], ...] = Field(default=(), exclude_if=lambda v: not v)
+    document: str = Field(default="", exclude_if=lambda v: not v)
 
 
 class JobRequest(Document):

@@ -97,7 +97,9 @@ class ActiveTopic(StatusPart):
 class OffsetsAction(StatusPart):
     """An action on offsets or topics that an annotation asked for."""
 
-    token: str = Field(description="The annotation's value; the same value never acts twice.")
+    token: str = Field(
+        description="The annotation's value, of alter the word before the JSON; the same token never acts twice."
+    )
     action: str = Field(description="What was asked for: list, alter, reset or reset-topics.")
     result: str = Field(
         description="The result, in one word: Pending, Succeeded, Refused (nothing was done) or Failed."
@@ -109,6 +111,9 @@ class OffsetsAction(StatusPart):
         None, ge=0, description="The greatest plan generation that its pod may find in Kafka. For the operator itself."
     )
     pod_uid: str | None = Field(None, description="The uid of its pod. For the operator itself.")
+    content: str | None = Field(
+        None, description="A hash of the JSON in the annotation's value, of alter. For the operator itself."
+    )
 
 
 class RestartAction(StatusPart):

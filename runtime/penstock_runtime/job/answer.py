@@ -3,9 +3,11 @@
 import logging
 import traceback
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
-from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, Outcome
+from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, OffsetsVerb, Outcome
+from penstock_runtime.job.altering import alter
 from penstock_runtime.job.listing import list_offsets
 from penstock_runtime.job.preparing import OffsetsRefused, Unavailable, prepare_plan
 from penstock_runtime.job.resetting import reset, reset_of_valid
@@ -14,6 +16,7 @@ from penstock_runtime.job.validating import validate
 __all__ = ["answer_request"]
 
 log = logging.getLogger("penstock_runtime.job")
+_CHANGES: Final = {OffsetsVerb.RESET: reset_of_valid, OffsetsVerb.ALTER: alter}
 
 
 def answer_request(request: JobRequest, redact: Callable[[str], str]) -> JobAnswer:
@@ -62,7 +65,7 @@ def _carry_out(request: JobRequest) -> tuple[JobAnswer, Iterable[Problem]]:
         case Action.OFFSETS:
             if request.offsets is None:
                 raise ConfigError(Problem("offsets", "is missing: Offsets needs a verb"))
-            message, warnings = reset_of_valid(request, request.offsets)
-            return done.model_copy(update={"message": message}), warnings
+            message = _CHANGES[request.offsets.verb](request, request.offsets)
+            return done.model_copy(update={"message": message}), ()
         case Action.LIST_OFFSETS:
             return done.model_copy(update={"offsets": list_offsets(request)}), ()

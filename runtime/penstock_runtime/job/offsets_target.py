@@ -18,7 +18,7 @@ from penstock_model.contracts.job import JobRequest
 from penstock_model.kafka_properties.translation import refused
 from penstock_model.resources.connector import UNNAMED, Connector
 from penstock_runtime.fencing.plan_fence import Place
-from penstock_runtime.job.prepare import place_of
+from penstock_runtime.job.prepare import make_internal_topics, place_of
 from penstock_runtime.job.preparing import ClientErrors
 from penstock_runtime.job.validating import planned
 from penstock_runtime.kafka.settings import ClientSettings
@@ -50,6 +50,7 @@ class Target:
             that after a reset that was cut off an old value there would count again.
         group: consumer group of a sink.
         ask: the plugin's `alter_offsets`.
+        make_topics: makes the topics of the status and of the offsets where they are missing.
         own_counts: whether a task takes positions from the second of `topics`. From the worker's topic on another cluster it
             does only where it delivers exactly once.
     """
@@ -60,6 +61,7 @@ class Target:
     topics: tuple[tuple[ClientSettings, str], ...]
     group: str
     ask: Callable[[Mapping[SourcePartition, Offset | None]], bool] | None = None
+    make_topics: Callable[[], None] = lambda: None
     own_counts: bool = True
 
 
@@ -88,6 +90,7 @@ def target_of_valid(request: JobRequest, client_errors: ClientErrors) -> Target:
         ((context.shared, context.worker.offset_storage_topic), *own),
         group,
         lambda offsets: connector.alter_offsets(parsed, offsets),
+        lambda: make_internal_topics(context),
     )
 
 

@@ -19,7 +19,7 @@ from penstock_runtime.kafka.status_topic import State, connector_status
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.source.context import SourceContext
 
-__all__ = ["announce", "place_of", "prepare"]
+__all__ = ["announce", "make_internal_topics", "place_of", "prepare"]
 
 log = logging.getLogger(__name__)
 _APPEARS: Final = 10.0  # seconds
@@ -41,10 +41,31 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
         RetriableError: Kafka does not answer.
         ConnectError: a topic cannot be created, or does not have the form that it must have.
     """
+    make_internal_topics(context)
+    dead_letters = context.policy.dead_letter_topic
+    if dead_letters is not None:
+        try:
+            _target_admin(context).ensure_exists(
+                dead_letters, replication_factor=context.framework.dlq_replication_factor
+            )
+        except ConnectError as e:
+            raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
+    place = place_of(context, owner)
+    if context.exactly_once:
+        return fence(place, context.spec.tasks, known=known).standing
+    # The least generation is the time: nothing is fenced here, so a plan must be the newest even if the topic was lost.
+    return supersede(place, context.spec.tasks, least=int(time.time()), known=known).standing
+
+
+def make_internal_topics(context: TaskContext) -> None:
+    """Create the topics of the status and of the offsets where they are missing, and wait until they can be read.
+
+    Raises:
+        RetriableError: Kafka does not answer.
+        ConnectError: a topic cannot be created, or is not compacted.
+    """
     worker = context.worker
     admin = Admin(context.shared)
-    servers = context.settings.bootstrap
-    target = admin if servers == context.shared.bootstrap else Admin(context.settings, servers=servers)
     status = (
         worker.status_storage_partitions,
         worker.status_storage_replication_factor,
@@ -60,23 +81,20 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
         (admin, context.shared, worker.offset_storage_topic, "offset.storage.topic", offsets),
     ]
     if isinstance(context, SourceContext) and context.own_offsets:
-        topics.append((target, context.settings, context.offsets_topic, "offsets.storage.topic", offsets))
+        topics.append(
+            (_target_admin(context), context.settings, context.offsets_topic, "offsets.storage.topic", offsets)
+        )
     for at, settings, topic, named_by, (partitions, factor, more) in topics:
         if at.ensure_compacted(
             topic, partitions=partitions, replication_factor=factor, settings=more, named_by=named_by
         ):
             _appear(settings, topic)
-    dead_letters = context.policy.dead_letter_topic
-    if dead_letters is not None:
-        try:
-            target.ensure_exists(dead_letters, replication_factor=context.framework.dlq_replication_factor)
-        except ConnectError as e:
-            raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
-    place = place_of(context, owner)
-    if context.exactly_once:
-        return fence(place, context.spec.tasks, known=known).standing
-    # The least generation is the time: nothing is fenced here, so a plan must be the newest even if the topic was lost.
-    return supersede(place, context.spec.tasks, least=int(time.time()), known=known).standing
+
+
+def _target_admin(context: TaskContext) -> Admin:
+    """An admin client of the cluster that the connector writes to."""
+    servers = context.settings.bootstrap
+    return Admin(context.shared) if servers == context.shared.bootstrap else Admin(context.settings, servers=servers)
 
 
 def place_of(context: TaskContext, owner: str = "") -> Place:

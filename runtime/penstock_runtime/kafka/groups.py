@@ -1,10 +1,11 @@
-"""Reads the offsets and members of consumer groups, and deletes groups."""
+"""Reads the offsets and members of consumer groups, sets offsets, and deletes groups."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient
 
 from penstock.errors import ConnectError, RetriableError
@@ -13,11 +14,19 @@ from penstock_kafka.errors import translated
 from penstock_runtime.kafka.connectivity import connection_properties
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["Groups"]
+__all__ = ["GroupHasMembers", "Groups"]
 
 T = TypeVar("T")
 _SECONDS: Final = 20.0
 _PAUSE: Final = 0.3
+
+
+_OF_MEMBERS: Final = (KafkaError.NON_EMPTY_GROUP, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION)
+"""What brokers answer to a change of a group that has members."""
+
+
+class GroupHasMembers(ConnectError):
+    """The group has members, and Kafka has changed nothing."""
 
 
 class Groups:
@@ -73,7 +82,8 @@ class Groups:
 
         Raises:
             RetriableError: Kafka did not answer in time.
-            ConnectError: it has members, or that is not authorised.
+            GroupHasMembers: nothing was deleted.
+            ConnectError: that is not authorised, say.
         """
 
         def _request() -> bool:
@@ -81,6 +91,32 @@ class Groups:
             return True
 
         return self._retried(f"Deleting consumer group '{group}'", _request, False)
+
+    def set(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit offsets for a group without members, which need not exist, and read them back.
+
+        Raises:
+            RetriableError: Kafka did not answer in time; some offsets may be set.
+            GroupHasMembers: nothing was set.
+            ConnectError: not authorised, say, or other offsets are read back; some offsets may be set.
+        """
+        doing = f"Setting offsets of consumer group '{group}'"
+
+        def _request() -> None:
+            positions = [Position(p.topic, p.partition, offset) for p, offset in offsets.items()]
+            request = [ConsumerGroupTopicPartitions(group, positions)]
+            answer: Any = self._client.alter_consumer_group_offsets(request, request_timeout=_SECONDS)[group].result()
+            for p in answer.topic_partitions:
+                if p.error is not None:
+                    raise KafkaException(p.error)
+
+        self._retried(doing, _request, None)
+        found = self.committed(group)
+        if other := [f"{p.topic}-{p.partition}" for p, offset in offsets.items() if found.get(p) != offset]:
+            raise ConnectError(
+                f"{doing}: they were set, and others are read back for {', '.join(other[:3])}: look for a consumer that "
+                f"commits to this group."
+            )
 
     def _retried(self, doing: str, ask: Callable[[], T], none: T) -> T:
         deadline = time.monotonic() + _SECONDS
@@ -91,10 +127,10 @@ class Groups:
                 error = e.args[0]
                 if error.code() == KafkaError.GROUP_ID_NOT_FOUND:
                     return none
-                if error.code() == KafkaError.NON_EMPTY_GROUP:
-                    raise ConnectError(
+                if error.code() in _OF_MEMBERS:
+                    raise GroupHasMembers(
                         f"{doing}: it has members. Another consumer reads with this group, or a task of Kafka Connect "
-                        f"still runs; stop it, then reset again."
+                        f"still runs; stop it, then ask again."
                     ) from e
                 ours = translated(error, doing)
                 if not isinstance(ours, RetriableError) or time.monotonic() > deadline:

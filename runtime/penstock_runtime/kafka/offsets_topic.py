@@ -46,6 +46,7 @@ class StoredOffsets:
         forms: by source partition, every live key.
         live: by partition of the topic, every key whose last record there is no tombstone, as compaction leaves it; also one
             that a newer tombstone in another partition hides.
+        places: the same by source partition: the partition of the topic and the key.
     """
 
     connector: str
@@ -53,6 +54,7 @@ class StoredOffsets:
     keys: dict[SourcePartition, bytes] = field(default_factory=dict)
     forms: dict[SourcePartition, set[bytes]] = field(default_factory=dict)
     live: dict[int, list[bytes]] = field(default_factory=dict)
+    places: dict[SourcePartition, list[tuple[int, bytes]]] = field(default_factory=dict)
     _with_several_keys: set[SourcePartition] = field(default_factory=set)
 
     def entry(self, partition: SourcePartition, offset: Offset | None) -> Entry:
@@ -128,6 +130,7 @@ def fold(connector: str, entries: Iterable[Record]) -> StoredOffsets:
             for lies_in, (_, _, its_offset) in last.items():
                 if its_offset is not None:
                     stored.live.setdefault(lies_in, []).append(key)
+                    stored.places.setdefault(partition, []).append((lies_in, key))
         if forms:
             newest = max(forms, key=lambda k: forms[k][0])
             stored.keys[partition], stored.offsets[partition] = newest, forms[newest][1]

@@ -148,8 +148,8 @@ def test_preparing_shuts_out_tasks_that_are_not_fenced_too(pods: Pods, kind: str
 # Reset
 
 
-def started(pods: Pods, resource: dict[str, Any]) -> Any:
-    answer = pods.answer(Action.PLAN, resource, prepare=True)
+def started(pods: Pods, resource: dict[str, Any], **more: Any) -> Any:
+    answer = pods.answer(Action.PLAN, resource, prepare=True, **more)
     assert answer.plan is not None, answer
     return pods.task(alive(answer.plan.tasks[0], answer.standing))
 

@@ -79,12 +79,13 @@ def answered(observed: Observation, action: OffsetsAction, answer: JobAnswer) ->
 
 def final(observed: Observation, action: OffsetsAction, result: str, message: str) -> OffsetsAction:
     """The entry of an action that has its result."""
-    return OffsetsAction(action.action, action.token, result, message, float(int(observed.now)))
+    at = float(int(observed.now))
+    return OffsetsAction(action.action, action.token, result, message, at, content=action.content)
 
 
 def is_same(action: OffsetsAction, other: OffsetsAction) -> bool:
     """Whether both are of one request."""
-    return (action.action, action.token) == (other.action, other.token)
+    return (action.action, action.token, action.content) == (other.action, other.token, other.content)
 
 
 def _with(memory: Memory, action: OffsetsAction) -> Memory:

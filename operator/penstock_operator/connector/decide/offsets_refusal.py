@@ -1,9 +1,11 @@
 """Why an action on offsets or topics that an annotation asks for is refused at once (KIP-875, KIP-558). Pure."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from penstock_model.resources.connector import Connector, State
-from penstock_operator.connector.model.offsets_requests import LIST, TOKEN_LENGTH, OffsetsRequest
+from penstock_operator.connector.model.offsets_requests import ALTER, LIST, TOKEN_LENGTH, OffsetsRequest
+from penstock_operator.connector.model.persisted_state import OffsetsAction
 
 __all__ = ["refusal"]
 
@@ -11,13 +13,27 @@ _NOT_STOPPED: Final = (
     "Connectors must be in the STOPPED state before their offsets can be modified: set spec.state: Stopped, and give the "
     "annotation another value"
 )
+_NO_DOCUMENT: Final = (
+    "the value has a token and no JSON: write the token, a blank, and "
+    '{"offsets": [{"partition": {...}, "offset": {...}}]}'
+)
+_NO_TOKEN_BEFORE: Final = (
+    f"the value does not begin with a token, a word of your choice of at most {TOKEN_LENGTH} characters: write that, a "
+    "blank, and the JSON"
+)
+_OTHER_CONTENT: Final = "this token was used with other JSON: use a new token"
 _NO_TOKEN: Final = (
     f"the value is no token: it is a word of your choice, without a blank, of at most {TOKEN_LENGTH} characters"
 )
 
 
-def refusal(request: OffsetsRequest, connector: Connector) -> str:
+def refusal(request: OffsetsRequest, connector: Connector, actions: Sequence[OffsetsAction]) -> str:
     """Why a new request is refused; empty: it is not.
+
+    Args:
+        request: none of the actions is what it asks for.
+        connector: that it is made for.
+        actions: those before it.
 
     Of the connector's state only `spec.state` refuses: whatever else is in the way is waited for, since Git may bring state
     and token together.
@@ -25,5 +41,9 @@ def refusal(request: OffsetsRequest, connector: Connector) -> str:
     if request.instead:
         return f"is not done in this release: {request.instead}"
     if not request.is_token:
-        return _NO_TOKEN
+        return _NO_TOKEN_BEFORE if request.action == ALTER else _NO_TOKEN
+    if request.action == ALTER and not request.document:
+        return _NO_DOCUMENT
+    if any(request.has_token_of(a) for a in actions):
+        return _OTHER_CONTENT
     return "" if request.action == LIST or connector.spec.state is State.STOPPED else _NOT_STOPPED

@@ -40,6 +40,7 @@ from penstock_operator.connector.decide.step_outcome import pod_names, soonest
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.offsets_requests import (
+    ALTER,
     LIST,
     RESET,
     OffsetsRequest,
@@ -55,9 +56,13 @@ __all__ = ["OffsetsStep", "offsets_step"]
 
 _LOOK: Final = 10.0
 """Seconds until the next look at what no event tells."""
-_VERBS: Final = {RESET: OffsetsVerb.RESET}
-_JOBS: Final = {LIST: Action.LIST_OFFSETS, RESET: Action.OFFSETS}
-_DOING: Final = {LIST: "the connector's offsets are read", RESET: "the connector's offsets are forgotten"}
+_VERBS: Final = {RESET: OffsetsVerb.RESET, ALTER: OffsetsVerb.ALTER}
+_JOBS: Final = {LIST: Action.LIST_OFFSETS, RESET: Action.OFFSETS, ALTER: Action.OFFSETS}
+_DOING: Final = {
+    LIST: "the connector's offsets are read",
+    RESET: "the connector's offsets are forgotten",
+    ALTER: "the connector's offsets are set",
+}
 
 
 def offsets_step(observed: Observation, memory: Memory) -> OffsetsStep:
@@ -113,9 +118,10 @@ def _current(observed: Observation, actions: Sequence[OffsetsAction]) -> Offsets
 def _new(observed: Observation, memory: Memory, requests: tuple[OffsetsRequest, ...]) -> list[OffsetsAction]:
     """An entry for each request that has none."""
     new = [r for r in requests if not any(r.asks_for(a) for a in memory.offsets)]
-    problems = [refusal(r, observed.connector) for r in new]
+    problems = [refusal(r, observed.connector, memory.offsets) for r in new]
+    at = float(int(observed.now))
     return [
-        OffsetsAction(r.action, r.token, "Refused" if problem else "Pending", problem, float(int(observed.now)))
+        OffsetsAction(r.action, r.token, "Refused" if problem else "Pending", problem, at, content=r.content)
         for r, problem in zip(new, problems, strict=True)
     ]
 
@@ -127,7 +133,7 @@ def _failed_if_unknown(action: OffsetsAction, now: float) -> OffsetsAction:
     message = (
         "outcome unknown: a later release began it, and this one does not know it. Use a new token with that release"
     )
-    return OffsetsAction(action.action, action.token, "Failed", message, float(int(now)))
+    return OffsetsAction(action.action, action.token, "Failed", message, float(int(now)), content=action.content)
 
 
 def _given_up_if_late(
@@ -159,7 +165,8 @@ def _of_current(observed: Observation, action: OffsetsAction, requests: tuple[Of
         return _unknown(observed, action, f"{given_up}, and it is not known whether its pod was there before")
     if given_up:
         return finished(observed, action, "Refused", f"nothing was done: {given_up}")
-    return _begun(observed, action, name)
+    document = next((r.document for r in requests if r.asks_for(action)), "")
+    return _begun(observed, action, name, document)
 
 
 def _given_up(observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]) -> str:
@@ -171,8 +178,8 @@ def _given_up(observed: Observation, action: OffsetsAction, requests: tuple[Offs
     return list_refusal(observed) if action.action == LIST else ""
 
 
-def _begun(observed: Observation, action: OffsetsAction, name: str) -> OffsetsStep:
-    """Create the pod, unless something comes first."""
+def _begun(observed: Observation, action: OffsetsAction, name: str, document: str) -> OffsetsStep:
+    """Create the pod, unless something comes first; `document`: of alter."""
     refused = observed.refusals.get(name)
     if action.began is None:
         if waits := list_waits(observed) if action.action == LIST else _waits(observed):
@@ -186,7 +193,7 @@ def _begun(observed: Observation, action: OffsetsAction, name: str) -> OffsetsSt
     step = pending(observed, action, _DOING[action.action])
     if action.action == LIST:
         return replace(step, create=(list_job(observed, name, _key(observed, action)),))
-    work = OffsetsWork(verb=_VERBS[action.action], generation=action.generation)
+    work = OffsetsWork(verb=_VERBS[action.action], generation=action.generation, document=document)
     return replace(
         step,
         # It fences the tasks of any plan, so that each must be prepared after it.
@@ -255,7 +262,8 @@ def _unknown(observed: Observation, action: OffsetsAction, why: str) -> OffsetsS
 
 
 def _key(observed: Observation, action: OffsetsAction) -> str:
-    return digest(observed.connector.metadata.uid, action.action, action.token)
+    content = (action.content,) if action.content else ()
+    return digest(observed.connector.metadata.uid, action.action, action.token, *content)
 
 
 def _pod_name(observed: Observation, action: OffsetsAction) -> str:

@@ -1,8 +1,10 @@
 """Actions on offsets and topics that annotations ask for (KIP-875, KIP-558). Pure.
 
-The value of `penstock.dev/list-offsets` and `penstock.dev/reset-offsets` is a token of the user's choice. The annotation
-stays where it is, since Git may hold it; the status has what was asked for, once per token (`offsetsActions`). An action
-that is refused has used its token up, so that nothing is done later that was asked for long ago.
+The value of `penstock.dev/list-offsets` and `penstock.dev/reset-offsets` is a token of the user's choice; that of
+`penstock.dev/alter-offsets` a token, white space and KIP-875's JSON, so that no write can pair a token with other content.
+The annotation stays where it is, since Git may hold it; the status has what was asked for, once per token
+(`offsetsActions`). An action that is refused has used its token up, so that nothing is done later that was asked for long
+ago.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,8 +13,10 @@ from typing import Final
 
 from penstock_model.contracts.job import Action
 from penstock_operator.connector.model.persisted_state import OffsetsAction
+from penstock_operator.names import digest
 
 __all__ = [
+    "ALTER",
     "LIST",
     "OFFSETS_ACTIONS",
     "RESET",
@@ -26,16 +30,17 @@ __all__ = [
 
 LIST: Final = "list"
 RESET: Final = "reset"
+ALTER: Final = "alter"
 OFFSETS_ACTIONS: Final = frozenset((Action.OFFSETS, Action.LIST_OFFSETS))
 """What the pods of these requests do."""
 UNSUPPORTED: Final[Mapping[str, str]] = {
-    "alter-offsets": "stop the connector (spec.state: Stopped) and alter them with Kafka's own tools",
     "reset-topics": "active topics are forgotten when the connector is deleted",
 }
 """What there is instead of an action that this release does not do, by annotation."""
 
 _PREFIX: Final = "penstock.dev/"
-_ANNOTATIONS: Final = ("list-offsets", "reset-offsets", *UNSUPPORTED)
+_ANNOTATIONS: Final = ("list-offsets", "reset-offsets", "alter-offsets", *UNSUPPORTED)
+"""In the order in which those are done that are asked for at once: positions that are set stay after a reset."""
 _ACTIONS_KEPT: Final = 10
 TOKEN_LENGTH: Final = 100
 """The most characters of a token."""
@@ -49,16 +54,24 @@ class OffsetsRequest:
         action: `reset`, `list`, `alter` or `reset-topics`.
         token: by which it is remembered: the beginning of the value.
         instead: what there is instead; empty: this release does it.
-        is_token: whether the whole value is a token.
+        is_token: whether what ought to be a token is one.
+        document: alter: the JSON after the token.
+        content: alter: a hash of that.
     """
 
     action: str
     token: str
     instead: str = ""
     is_token: bool = True
+    document: str = ""
+    content: str = ""
 
     def asks_for(self, action: OffsetsAction) -> bool:
         """Whether that action is what is asked for here."""
+        return self.has_token_of(action) and self.content == action.content
+
+    def has_token_of(self, action: OffsetsAction) -> bool:
+        """Whether that action has this token; that of another content may have it."""
         return (self.action, self.token) == (action.action, action.token)
 
 
@@ -70,11 +83,22 @@ def offsets_requests(annotations: Mapping[str, str]) -> tuple[OffsetsRequest, ..
 def _requests(annotations: Mapping[str, str]) -> Iterator[OffsetsRequest]:
     for name in _ANNOTATIONS:
         value = annotations.get(f"{_PREFIX}{name}", "").strip()
-        if value:
+        if value and name == "alter-offsets":
+            yield _alteration(value)
+        elif value:
             is_token = len(value) <= TOKEN_LENGTH and len(value.split()) == 1
             yield OffsetsRequest(
                 name.removesuffix("-offsets"), value[:TOKEN_LENGTH], UNSUPPORTED.get(name, ""), is_token
             )
+
+
+def _alteration(value: str) -> OffsetsRequest:
+    """What is asked for by a token and JSON. JSON alone has no token, and is remembered by all of it."""
+    token, *rest = value.split(maxsplit=1)
+    document = rest[0] if rest else ""
+    if token[0] in "{[" or len(token) > TOKEN_LENGTH:
+        return OffsetsRequest(ALTER, token[:TOKEN_LENGTH], is_token=False, content=digest(value))
+    return OffsetsRequest(ALTER, token, document=document, content=digest(document))
 
 
 def asks_for_list(annotations: Mapping[str, str], actions: Sequence[OffsetsAction]) -> bool:

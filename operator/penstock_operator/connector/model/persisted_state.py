@@ -125,7 +125,8 @@ class OffsetsAction:
 
     Attributes:
         action: `reset`, `list`, `alter` or `reset-topics`.
-        token: the value of the annotation.
+        token: the value of the annotation, or its beginning.
+        content: alter: a hash of the JSON that follows the token.
         result: Pending, Succeeded, Refused or Failed. All but Pending are final.
         message: in a sentence.
         at: when it had this result, seconds since 1970.
@@ -142,6 +143,7 @@ class OffsetsAction:
     began: float | None = None
     generation: int = 0
     pod_uid: str = ""
+    content: str = ""
 
     @property
     def is_pending(self) -> bool:

@@ -1,0 +1,165 @@
+"""Sets positions of a connector: a source's in offsets topics, a sink's in its consumer group (KIP-875).
+
+A position is what the request says, for each partition that it names; others stay. A null position of a source removes the
+partition.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from penstock.errors import ConfigError, Problem
+from penstock.offsets import Offset, OffsetUpdates, SourcePartition
+from penstock.sink import TopicPartition
+from penstock_kafka.murmur2 import partition_of
+from penstock_model.contracts.job import JobRequest, OffsetsWork
+from penstock_runtime.job.offsets_change import Change, carry_out, fence_tasks, refuse_members, target_to_ask
+from penstock_runtime.job.offsets_document import read_sink_offsets, read_source_offsets
+from penstock_runtime.job.offsets_target import Target
+from penstock_runtime.job.preparing import ClientErrors
+from penstock_runtime.kafka.admin import Admin
+from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock_runtime.kafka.groups import Groups
+from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
+from penstock_runtime.kafka.offsets_transaction import PlacedRecord
+
+__all__ = ["alter", "altered_records"]
+
+# The messages of Kafka Connect 4.3.1 (connect-semantics 6).
+_ALTERED: Final = "The offsets for this connector have been altered successfully"
+_ALTERED_OURS: Final = (
+    "The Connect framework-managed offsets for this connector have been altered successfully. However, if this connector "
+    "manages offsets externally, they will need to be manually altered in the system that the connector uses."
+)
+_REFUSED: Final = "Failed to alter consumer group offsets for connector {connector}: {why}"
+_MOST_TOLD: Final = 20
+"""Problems that one message has; the rest are counted."""
+
+
+def alter(request: JobRequest, work: OffsetsWork) -> str:
+    """Set the positions of `work.document`; the message of the answer.
+
+    Raises:
+        ConfigError: the configuration, or the document, is wrong; or it names partitions of Kafka that do not exist, or
+            positions past their ends. Every problem of one of these kinds is told at once.
+        OffsetsRefused, Superseded, Unavailable: as `carry_out`.
+    """
+    client_errors = ClientErrors()
+    target = target_to_ask("alter", request, client_errors)
+    if "sink" in target.kinds:
+        positions = read_sink_offsets(work.document, target.place.connector)
+        prepared = _of_sink(request, work, target, positions)
+    else:
+        offsets = read_source_offsets(work.document)
+        prepared = _of_source(request, work, target, offsets)
+    change, understood = carry_out("alter", target, prepared, client_errors)
+    return _told(change.offsets, understood=understood)
+
+
+def _told(offsets: OffsetUpdates, *, understood: bool) -> str:
+    removed = sum(o is None for o in offsets.values())
+    parts = [_count(len(offsets) - removed, "set"), _count(removed, "removed")]
+    message = _ALTERED if understood else _ALTERED_OURS
+    return f"{message.removesuffix('.')}. {' and '.join(filter(None, parts))}."
+
+
+def _count(number: int, what: str) -> str:
+    return "" if not number else f"{number} {'position was' if number == 1 else 'positions were'} {what}"
+
+
+def _of_source(request: JobRequest, work: OffsetsWork, target: Target, offsets: OffsetUpdates) -> Callable[[], Change]:
+    """The change of a source. Its topics are made where they are missing: a position may be set before its first start."""
+
+    def prepared() -> Change:
+        target.make_topics()
+        plan_fence = fence_tasks(target, request, work.generation)
+        records: dict[int, Sequence[PlacedRecord]] = {}
+        keys: dict[SourcePartition, bytes] = {}
+        for number, (settings, topic) in enumerate(target.topics):
+            partitions = Admin(settings, servers=settings.bootstrap).topics().get(topic)
+            if partitions is None:  # no task reads it
+                continue
+            stored = load_if_present(settings, target.place.connector, topic=topic)
+            stored.keys = keys = {**keys, **stored.keys}  # a position has one key in both topics, if it can
+            records[number] = altered_records(stored, offsets, partitions)
+        return Change(plan_fence, offsets, records, lambda stored: _holds(stored, offsets))
+
+    return prepared
+
+
+def altered_records(stored: StoredOffsets, offsets: OffsetUpdates, partitions: int) -> list[PlacedRecord]:
+    """The records that set these positions in an offsets topic. Pure.
+
+    A position is written with the key that holds it, to the partition where Kafka's partitioner puts that. Its other keys
+    get tombstones. Where the same key lies in other partitions as well, since the topic has grown, it gets the same position
+    there, not a tombstone: of two records of one time, either may count.
+
+    Args:
+        stored: what the topic holds.
+        offsets: the new position of each source partition; None removes it.
+        partitions: of the topic.
+    """
+    records: list[PlacedRecord] = []
+    for source_partition, offset in offsets.items():
+        key, value = stored.entry(source_partition, offset)
+        places = sorted(stored.places.get(source_partition, ()))
+        if value is not None:
+            ours = {partition_of(key, partitions), *(number for number, its_key in places if its_key == key)}
+            records += (PlacedRecord(number, key, value) for number in sorted(ours))
+        records += (PlacedRecord(n, its_key, None) for n, its_key in places if value is None or its_key != key)
+    return records
+
+
+def _holds(stored: StoredOffsets, offsets: OffsetUpdates) -> bool:
+    return all(p not in stored.places if o is None else stored.offsets.get(p) == o for p, o in offsets.items())
+
+
+def _of_sink(
+    request: JobRequest, work: OffsetsWork, target: Target, positions: Mapping[TopicPartition, int]
+) -> Callable[[], Change]:
+    """The change of a sink, whose positions must be in Kafka."""
+    offsets: dict[SourcePartition, Offset | None] = {
+        SourcePartition({"kafka_topic": p.topic, "kafka_partition": p.partition}): {"kafka_offset": offset}
+        for p, offset in positions.items()
+    }
+
+    def prepared() -> Change:
+        refuse_members("alter", target, Groups(target.place.settings))
+        _check_positions(target, positions)
+        plan_fence = fence_tasks(target, request, work.generation)
+        return Change(plan_fence, offsets, of_group=lambda groups: groups.set(target.group, positions))
+
+    return prepared
+
+
+def _check_positions(target: Target, positions: Mapping[TopicPartition, int]) -> None:
+    """See that each partition exists, and that no position is past the end of its partition.
+
+    Raises:
+        ConfigError: some are not; each is named.
+        RetriableError, ConnectError: Kafka does not answer, or refuses.
+    """
+    consumer = RecordConsumer(target.place.settings, group=target.group, client_id="penstock-offsets")
+    try:
+        counts = consumer.partitions()
+        known = [p for p in positions if p.partition < counts.get(p.topic, 0)]
+        ends = consumer.ends(known)
+    finally:
+        consumer.close()
+    wrong = [w for p, o in positions.items() if (w := _why_not(p, o, counts, ends))]
+    if wrong:
+        more = len(wrong) - _MOST_TOLD
+        text = "; ".join(wrong[:_MOST_TOLD]) + (f"; and {more} more" if more > 0 else "")
+        raise ConfigError(Problem("offsets", _REFUSED.format(connector=target.place.connector, why=text)))
+
+
+def _why_not(
+    partition: TopicPartition, offset: int, counts: Mapping[str, int], ends: Mapping[TopicPartition, int]
+) -> str:
+    topic, number = partition
+    if topic not in counts:
+        return f"topic '{topic}' does not exist, or may not be described"
+    if partition not in ends:
+        return f"topic '{topic}' has no partition {number}, and {counts[topic]} in all"
+    if offset > ends[partition]:
+        return f"{offset} is past the end of {topic}-{number}, which is {ends[partition]}"
+    return ""

@@ -1,0 +1,206 @@
+"""Carries out a change of a connector's offsets: fences its tasks, asks its plugin, writes, and reads back (KIP-875).
+
+All processes of earlier tasks are fenced first, so that none writes offsets afterwards. A source's records are written in
+one transaction for each topic, the worker's topic first: its records count where the connector's own topic has none, so that
+after a change that was cut off between the two a removed position does not come back. A sink's are those of its consumer
+group.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from penstock.errors import ConfigError, ConnectError, Superseded
+from penstock.offsets import Offset, SourcePartition
+from penstock_kafka.topic_consumer import NoSuchTopic
+from penstock_model.contracts.job import JobRequest
+from penstock_model.contracts.pod_identity import Standing
+from penstock_runtime.fencing.incarnation import TransactionalIds
+from penstock_runtime.fencing.plan_fence import Place, PlanFence, fence
+from penstock_runtime.job.offsets_target import Target, target_of_valid
+from penstock_runtime.job.plugin_alteration import ask_plugin
+from penstock_runtime.job.preparing import ClientErrors, OffsetsRefused, Unavailable, with_kafka
+from penstock_runtime.kafka.compacted_topic import StatusWriter
+from penstock_runtime.kafka.groups import GroupHasMembers, Groups
+from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
+from penstock_runtime.kafka.offsets_transaction import PlacedRecord, TransactionsRefused, write_in_transaction
+from penstock_runtime.kafka.settings import ClientSettings
+
+__all__ = ["Change", "carry_out", "fence_tasks", "refuse_members", "target_to_ask"]
+
+log = logging.getLogger(__name__)
+
+_MEMBERS: Final = (
+    "Failed to {verb} consumer group offsets for connector {name} either because its tasks haven't stopped completely yet "
+    "or the connector was resumed before the request to {verb} its offsets could be successfully completed: consumer group "
+    "'{group}' has members{members}. Stop them, then {verb} again"
+)
+"""The message of Kafka Connect 4.3.1 (connect-semantics 6), and which members."""
+_MOST_NAMED: Final = 5
+_DONE: Final = {"reset": "reset", "alter": "altered"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to be done.
+
+    Attributes:
+        fence: of this change.
+        offsets: what the plugin is asked: the new offset of each source partition, or of partitions of a sink's topics; None
+            removes it.
+        records: by place in `Target.topics`, what is written there.
+        is_done: whether the offsets that are read back from a topic are those of the change.
+        of_group: what is done with a sink's consumer group, once the plugin has agreed.
+    """
+
+    fence: PlanFence
+    offsets: Mapping[SourcePartition, Offset | None]
+    records: Mapping[int, Sequence[PlacedRecord]] = field(default_factory=dict)
+    is_done: Callable[[StoredOffsets], bool] = lambda stored: True
+    of_group: Callable[[Groups], None] | None = None
+
+
+def target_to_ask(verb: str, request: JobRequest, client_errors: ClientErrors) -> Target:
+    """The target of a Connector that stays, whose plugin is to be asked.
+
+    Raises:
+        ConfigError: the configuration is wrong.
+        OffsetsRefused: the plugin fails, so that it cannot be asked.
+    """
+    try:
+        return target_of_valid(request, client_errors)
+    except ConfigError:
+        raise
+    except Exception as e:
+        text = f"The plugin cannot be asked, and nothing was {_DONE[verb]}: {type(e).__name__}: {e}"
+        raise OffsetsRefused(text) from e
+
+
+def carry_out(
+    verb: str, target: Target, prepare: Callable[[], Change], client_errors: ClientErrors
+) -> tuple[Change, bool]:
+    """Prepare a change, ask the plugin, and write; the change, and whether the plugin understands it (`alter_offsets`).
+
+    Args:
+        verb: `reset` or `alter`, for messages.
+        target: whose offsets.
+        prepare: checks that the change can be made, fences the tasks and says what is to be written. Nothing is written in
+            it but fences.
+        client_errors: of the target's clients.
+
+    Raises:
+        ConfigError: as `prepare`.
+        OffsetsRefused: as `prepare`; or the plugin does not agree; or the consumer group has members by now.
+        Superseded: the connector was started since this was asked for.
+        Unavailable: Kafka is away, or refuses, or the connector was started while something may already have been written;
+            the message says whether that may be.
+        All but the last: nothing was written.
+    """
+    clients = tuple({id(s): s for s in (target.place.shared, target.place.settings)}.values())
+    try:
+        change = with_kafka(prepare, *clients, client_errors=client_errors)
+    except Unavailable as e:
+        raise Unavailable(f"{e} Nothing was {_DONE[verb]}.") from e
+    # Not within the time limits of Kafka, which is not to blame for a plugin that hangs.
+    ask = target.ask
+    understood = ask is not None and ask_plugin(lambda: ask(dict(change.offsets)), target.place.connector)
+    try:
+        with_kafka(lambda: _write(verb, target, change, understood=understood), *clients, client_errors=client_errors)
+    except Unavailable as e:
+        raise Unavailable(f"{e} Some offsets may be {_DONE[verb]}.") from e
+    return change, understood
+
+
+def fence_tasks(target: Target, request: JobRequest, newest: int | None) -> PlanFence:
+    """Fence every earlier task of the connector.
+
+    Raises:
+        Superseded: a greater generation than `newest` is recorded, and nothing was fenced.
+        RetriableError, ConnectError: as `fence`.
+    """
+    place = target.place
+    try:
+        return fence(place, transactional=target.transactional, known=request.status, newest=newest, yields=True)
+    except NoSuchTopic:
+        log.info("There is no status topic, so there are no earlier tasks to fence")
+        return PlanFence(place, Standing(generation=0, plan=""))
+
+
+def refuse_members(verb: str, target: Target, groups: Groups) -> None:
+    """See that the sink's consumer group has no members, as far as the connector may know.
+
+    Raises:
+        OffsetsRefused: it has; they are named.
+    """
+    if members := groups.members(target.group):
+        named = ", ".join(members[:_MOST_NAMED]) + (" and others" if len(members) > _MOST_NAMED else "")
+        raise OffsetsRefused(_members(verb, target, f", {named}"))
+
+
+def _members(verb: str, target: Target, members: str = "") -> str:
+    return _MEMBERS.format(verb=verb, name=target.place.connector, group=target.group, members=members)
+
+
+def _write(verb: str, target: Target, change: Change, *, understood: bool) -> None:
+    """Write what is to be written; `understood`: the plugin handles it, and may have moved a position of its own.
+
+    Raises:
+        Superseded: the connector was started since, and nothing was done.
+        OffsetsRefused: the consumer group has members by now, and nothing was done.
+        Unavailable: as these, but something may have been done.
+    """
+    may_be_done = understood
+
+    def check() -> None:
+        nonlocal may_be_done
+        change.fence.check()
+        may_be_done = True
+
+    try:
+        for number, records in change.records.items():
+            if records:
+                _write_to_topic(target.place, *target.topics[number], records, check, change.is_done)
+        if change.of_group is not None:
+            change.fence.check()
+            change.of_group(Groups(target.place.settings))
+    except Superseded as e:
+        if may_be_done:
+            raise Unavailable(f"{e}.") from e
+        raise
+    except GroupHasMembers as e:
+        if may_be_done:
+            raise Unavailable(str(e)) from e
+        raise OffsetsRefused(_members(verb, target)) from e
+
+
+def _write_to_topic(
+    place: Place,
+    settings: ClientSettings,
+    topic: str,
+    records: Sequence[PlacedRecord],
+    check: Callable[[], None],
+    is_done: Callable[[StoredOffsets], bool],
+) -> None:
+    transactional_id = TransactionalIds(place.group_id, place.connector, 0).driver
+    try:
+        write_in_transaction(settings, transactional_id, topic, records, check)
+    except TransactionsRefused as e:  # delivery at least once needs no right to it
+        log.info("The offsets are written without a transaction: %s", e)
+        check()
+        _write_one_by_one(settings, topic, records, place.connector)
+    if not is_done(load_if_present(settings, place.connector, topic=topic)):
+        raise ConnectError(
+            f"The offsets of {place.connector} in topic '{topic}' were written, and others are read back: look for a task "
+            f"of this connector that still runs, here or in Kafka Connect."
+        )
+    log.info("Wrote %d offset records of %s to topic '%s'", len(records), place.connector, topic)
+
+
+def _write_one_by_one(settings: ClientSettings, topic: str, records: Sequence[PlacedRecord], connector: str) -> None:
+    writer = StatusWriter(settings, client_id=f"penstock-offsets-{connector}")
+    try:
+        for partition in sorted({r.partition for r in records}):
+            writer.write(topic, [(r.key, r.value) for r in records if r.partition == partition], partition=partition)
+    finally:
+        writer.close()

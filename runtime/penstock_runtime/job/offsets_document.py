@@ -1,0 +1,216 @@
+"""Reads the JSON of a request to alter offsets (KIP-875): `{"offsets": [{"partition": {...}, "offset": {...}}, ...]}`. Pure.
+
+Every entry is checked before anything is asked or written, and all errors are told at once, in the words of Kafka Connect
+4.3.1 where it has them (connect-semantics 6). Beyond it these are refused, since each is likelier an oversight than a wish:
+an entry without `offset` (where null is what removes a position), two entries for one partition, a number as text for a
+sink, and a number that does not survive Kafka.
+"""
+
+import json
+import math
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Final, NoReturn, TypeVar
+
+from penstock.errors import ConfigError, ConnectError, Problem
+from penstock.offsets import Offset, SourcePartition
+from penstock.sink import TopicPartition
+
+__all__ = ["read_sink_offsets", "read_source_offsets"]
+
+P = TypeVar("P", bound=Hashable)
+O = TypeVar("O")  # noqa: E741 (an offset)
+_NOTHING: Final = "Partitions / offsets need to be provided for an alter offsets request"
+_ENTRY: Final = ("partition", "offset")
+_NO_PARTITION: Final = "The partition for a sink connector offset cannot be null or missing"
+_PARTITION_KEYS: Final = (
+    "The partition for a sink connector offset must contain the keys 'kafka_topic' and 'kafka_partition'"
+)
+_TOPIC: Final = "Kafka topic names must be valid strings and may not be null"
+_OFFSET_KEY: Final = "The offset for a sink connector should either be null or contain the key 'kafka_offset'"
+_NUMBER: Final = (
+    "Failed to parse the following Kafka {what} value in the provided offsets: '{value}'. {What} values for sink connectors "
+    "need to be integers"
+)
+_ONE_NULL: Final = (
+    "A single partition of a sink cannot be reset: Kafka's client for Python has no request for it. Set it to a position, "
+    "or reset all offsets of the connector"
+)
+_LONG: Final = range(-(1 << 63), 1 << 63)
+_MOST_TOLD: Final = 20
+"""Problems that one message has; the rest are counted."""
+
+
+def read_source_offsets(document: str) -> dict[SourcePartition, Offset | None]:
+    """The positions that a source is to have, by source partition; None removes a position.
+
+    Raises:
+        ConfigError: the document is wrong; every problem names its entry (`offsets[3].offset`).
+    """
+
+    def partition(value: object) -> SourcePartition:
+        if value is None:
+            raise ConnectError("Partition objects cannot be null")
+        return SourcePartition(_flat(value))
+
+    def offset(value: object) -> Offset | None:
+        if value is None:
+            return None
+        fields = _flat(value)
+        SourcePartition(fields)  # refuses what is not flat, in Kafka Connect's words
+        return fields
+
+    return _read(document, partition, offset)
+
+
+def read_sink_offsets(document: str, connector: str) -> dict[TopicPartition, int]:
+    """The positions that a sink is to have, by partition of Kafka.
+
+    Args:
+        document: the JSON.
+        connector: the Connect name, for messages.
+
+    Raises:
+        ConfigError: as `read_source_offsets`.
+    """
+
+    def partition(value: object) -> TopicPartition:
+        if value is None:
+            raise ConnectError(_NO_PARTITION)
+        fields = _fields(value, ("kafka_topic", "kafka_partition"), _PARTITION_KEYS)
+        topic, number = fields["kafka_topic"], fields["kafka_partition"]
+        if not isinstance(topic, str) or not topic:
+            raise ConnectError(_TOPIC)
+        if not _is_integer(number) or number < 0 or number >= 1 << 31:
+            raise ConnectError(_NUMBER.format(what="partition", What="Partition", value=_shown(number)))
+        return TopicPartition(topic, number)
+
+    def offset(value: object) -> int:
+        if value is None:
+            raise ConnectError(_ONE_NULL)
+        number = _fields(value, ("kafka_offset",), _OFFSET_KEY)["kafka_offset"]
+        if not _is_integer(number) or number not in _LONG:
+            raise ConnectError(_NUMBER.format(what="offset", What="Offset", value=_shown(number)))
+        if number < 0:
+            raise ConnectError(f"Failed to modify offsets for sink connector {connector}: {number} is negative")
+        return int(number)
+
+    return _read(document, partition, offset)
+
+
+def _read(document: str, partition: Callable[[object], P], offset: Callable[[object], O]) -> dict[P, O]:
+    problems: list[Problem] = []
+
+    def part(at: str, read: Callable[[object], Any], value: object) -> Any:
+        try:
+            return read(value)
+        except ConnectError as e:
+            problems.append(_problem(at, str(e)))
+            return problems
+
+    found: dict[P, O] = {}
+    places: dict[P, str] = {}
+    for number, entry in enumerate(_entries(document)):
+        at = f"offsets[{number}]"
+        if not isinstance(entry, Mapping):
+            problems.append(Problem(at, f"must be an object with partition and offset, and is {_kind(entry)}"))
+            continue
+        unknown = (name for name in entry if name not in _ENTRY)
+        problems += (_problem(f"{at}.{n}", "is not a field of an entry: it has partition and offset") for n in unknown)
+        its_partition = part(f"{at}.partition", partition, entry.get("partition"))
+        its_offset: Any = problems
+        if "offset" in entry:
+            its_offset = part(f"{at}.offset", offset, entry["offset"])
+        else:
+            problems.append(
+                Problem(f"{at}.offset", "is missing: give a position, or null to remove the one that is there")
+            )
+        if its_partition is problems:
+            continue
+        if (earlier := places.setdefault(its_partition, at)) != at:
+            problems.append(Problem(f"{at}.partition", f"is that of {earlier}: give each partition once"))
+        elif its_offset is not problems:
+            found[its_partition] = its_offset
+    if problems:
+        left = len(problems) - _MOST_TOLD
+        more = [Problem("", f"and {left} problems more")] if left > 0 else []
+        raise ConfigError([*problems[:_MOST_TOLD], *more])
+    return found
+
+
+def _entries(document: str) -> list[object]:
+    def constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no number in JSON")
+
+    try:
+        whole = json.loads(document, parse_constant=constant)
+    except RecursionError:
+        raise ConfigError(Problem("offsets", "The JSON is nested too deeply")) from None
+    except ValueError as e:
+        raise ConfigError(Problem("offsets", f"This is not JSON: {e}")) from None
+    if not isinstance(whole, dict):
+        text = f'{{"offsets": [{{"partition": {{...}}, "offset": {{...}}}}]}} is expected, and this is {_kind(whole)}'
+        raise ConfigError(Problem("offsets", text))
+    if unknown := sorted(whole.keys() - {"offsets"}):
+        raise ConfigError(
+            _problem(name, "is not a field of a request to alter offsets: it has offsets") for name in unknown
+        )
+    entries = whole.get("offsets")
+    if entries is None or entries == []:
+        raise ConfigError(Problem("offsets", _NOTHING))
+    if not isinstance(entries, list):
+        raise ConfigError(Problem("offsets", f"must be a list of partitions and offsets, and is {_kind(entries)}"))
+    return entries
+
+
+def _problem(at: str, message: str) -> Problem:
+    """A problem; half of a surrogate pair, which no UTF-8 can hold, is written as an escape."""
+    return Problem(_printable(at), _printable(message))
+
+
+def _printable(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _fields(value: object, names: tuple[str, ...], words: str) -> dict[str, Any]:
+    """The fields of a part of a sink's entry, which are these and no others."""
+    if not isinstance(value, dict) or not value.keys() >= set(names):
+        raise ConnectError(words)
+    if unknown := sorted(value.keys() - set(names)):
+        raise ConnectError(f"{words}, and no others: {', '.join(unknown)}")
+    return value
+
+
+def _flat(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConnectError(f"must be an object, and is {_kind(value)}")
+    for name, field in value.items():
+        if not all(_is_text(part) for part in (name, field) if isinstance(part, str)):
+            raise ConnectError(f"field {name}: half of a surrogate pair is no text")
+        if isinstance(field, int) and field not in _LONG:
+            raise ConnectError(f"field {name}: {_shown(field)} does not fit into 64 bits")
+        if isinstance(field, float) and not math.isfinite(field):
+            raise ConnectError(f"field {name}: the number does not fit into a floating point number of 64 bits")
+    return value
+
+
+def _is_text(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _kind(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    return "a text" if isinstance(value, str) else "a number"
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."

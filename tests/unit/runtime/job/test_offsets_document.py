@@ -1,0 +1,182 @@
+"""The JSON of a request to alter offsets (KIP-875) is checked whole, before anything is asked or written."""
+
+import json
+from typing import Any
+
+import pytest
+
+from penstock.errors import ConfigError
+from penstock.offsets import SourcePartition
+from penstock.sink import TopicPartition
+from penstock_runtime.job.offsets_document import read_sink_offsets, read_source_offsets
+
+SINK = {"kafka_topic": "t", "kafka_partition": 0}
+
+
+def entries(*pairs: Any) -> str:
+    return json.dumps({"offsets": [{"partition": p, "offset": o} for p, o in pairs]})
+
+
+def of_source(document: str) -> list[str]:
+    with pytest.raises(ConfigError) as told:
+        read_source_offsets(document)
+    return [str(p) for p in told.value.problems]
+
+
+def of_sink(*pairs: Any) -> list[str]:
+    with pytest.raises(ConfigError) as told:
+        read_sink_offsets(entries(*pairs), "shop.out")
+    return [str(p) for p in told.value.problems]
+
+
+def test_positions_of_a_source_keep_their_types_and_null_removes_one() -> None:
+    offset = {"n": 1, "f": 1.0, "t": "é", "b": True, "none": None}
+    found = read_source_offsets(entries(({"p": 1}, offset), ({"p": 1.0}, None), ({}, {})))
+    assert list(found) == [SourcePartition({"p": 1}), SourcePartition({"p": 1.0}), SourcePartition({})]
+    assert list(found.values()) == [offset, None, {}]
+    assert type(dict(found[SourcePartition({"p": 1})] or {})["f"]) is float
+
+
+def test_positions_of_a_sink_are_numbers_by_topic_and_partition() -> None:
+    assert read_sink_offsets(entries((SINK, {"kafka_offset": 7})), "out") == {TopicPartition("t", 0): 7}
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ("", "This is not JSON: Expecting value"),
+        ('{"offsets": [', "This is not JSON: Expecting value"),
+        ('{"offsets": [{"partition": {"a": NaN}, "offset": null}]}', "This is not JSON: NaN is no number in JSON"),
+        ("[" * 100_000, "The JSON is nested too deeply"),
+        ("[]", "is expected, and this is a list"),
+        ("null", "is expected, and this is null"),
+        ("{}", "Partitions / offsets need to be provided for an alter offsets request"),
+        ('{"offsets": []}', "Partitions / offsets need to be provided for an alter offsets request"),
+        ('{"offsets": null}', "Partitions / offsets need to be provided for an alter offsets request"),
+        ('{"offsets": {"partition": {}}}', "must be a list of partitions and offsets, and is an object"),
+        ('{"offset": []}', "is not a field of a request to alter offsets: it has offsets"),
+    ],
+)
+def test_what_is_no_request_is_told(document: str, told: str) -> None:
+    (problem,) = of_source(document)
+    assert told in problem
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        (3, "offsets[0]: must be an object with partition and offset, and is a number"),
+        (
+            {"partition": {}, "offset": {}, "ofset": 1},
+            "offsets[0].ofset: is not a field of an entry: it has partition and offset",
+        ),
+        ({"offset": {}}, "offsets[0].partition: Partition objects cannot be null"),
+        ({"partition": {}}, "offsets[0].offset: is missing: give a position, or null to remove the one that is there"),
+        ({"partition": [], "offset": {}}, "offsets[0].partition: must be an object, and is a list"),
+        ({"partition": {}, "offset": "1"}, "offsets[0].offset: must be an object, and is a text"),
+        (
+            {"partition": {"a": {"b": 1}}, "offset": None},
+            "offsets[0].partition: Offsets may only contain primitive types as values, but field a contains MAP",
+        ),
+        (
+            {"partition": {}, "offset": {"a": [1]}},
+            "offsets[0].offset: Offsets may only contain primitive types as values, but field a contains ARRAY",
+        ),
+        (
+            {"partition": {"a": 2**63}, "offset": None},
+            f"offsets[0].partition: field a: {2**63} does not fit into 64 bits",
+        ),
+        (
+            {"partition": {}, "offset": {"a": "\ud800"}},
+            "offsets[0].offset: field a: half of a surrogate pair is no text",
+        ),
+    ],
+)
+def test_a_wrong_entry_of_a_source_is_told_with_its_place(entry: Any, told: str) -> None:
+    assert of_source(json.dumps({"offsets": [entry]})) == [told]
+
+
+def test_a_number_too_great_for_a_float_is_told() -> None:
+    assert of_source('{"offsets": [{"partition": {}, "offset": {"a": 1e999}}]}') == [
+        "offsets[0].offset: field a: the number does not fit into a floating point number of 64 bits"
+    ]
+
+
+def test_a_partition_that_comes_twice_is_told_however_its_fields_are_ordered() -> None:
+    assert of_source(entries(({"a": 1, "b": 2}, None), ({"b": 2, "a": 1}, {"i": 1}))) == [
+        "offsets[1].partition: is that of offsets[0]: give each partition once"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pair", "told"),
+    [
+        (
+            (None, None),
+            ["The partition for a sink connector offset cannot be null or missing", "A single partition of"],
+        ),
+        (
+            ({"kafka_topic": "t"}, {"kafka_offset": 1}),
+            ["The partition for a sink connector offset must contain the keys 'kafka_topic' and 'kafka_partition'"],
+        ),
+        (
+            (SINK | {"kafka_topic": None}, {"kafka_offset": 1}),
+            ["Kafka topic names must be valid strings"],
+        ),
+        (
+            (SINK | {"kafka_partition": "x"}, {"kafka_offset": 1}),
+            ["Failed to parse the following Kafka partition value in the provided offsets: 'x'. Partition values for"],
+        ),
+        (
+            (SINK | {"kafka_partition": True}, {"kafka_offset": 1}),
+            ["Failed to parse the following Kafka partition"],
+        ),
+        (
+            (SINK | {"kafka_partition": -1}, {"kafka_offset": 1}),
+            ["Failed to parse the following Kafka partition"],
+        ),
+        (
+            (SINK | {"kafka_partition": 1 << 31}, {"kafka_offset": 1}),
+            ["Failed to parse the following Kafka partition"],
+        ),
+        ((SINK | {"epoch": 1}, {"kafka_offset": 1}), ["'kafka_topic' and 'kafka_partition', and no others: epoch"]),
+        (
+            (SINK, {"position": 1}),
+            ["The offset for a sink connector should either be null or contain the key 'kafka_offset'"],
+        ),
+        (
+            (SINK, {"kafka_offset": "7"}),
+            ["Failed to parse the following Kafka offset value in the provided offsets: '7'"],
+        ),
+        (
+            (SINK, {"kafka_offset": 7.0}),
+            ["Failed to parse the following Kafka offset value in the provided offsets: '7.0'"],
+        ),
+        (
+            (SINK, {"kafka_offset": None}),
+            ["Failed to parse the following Kafka offset value in the provided offsets: 'nu"],
+        ),
+        ((SINK, {"kafka_offset": 1 << 63}), ["Failed to parse the following Kafka offset value"]),
+        ((SINK, {"kafka_offset": -5}), ["Failed to modify offsets for sink connector shop.out: -5 is negative"]),
+    ],
+)
+def test_a_wrong_entry_of_a_sink_is_told_in_connects_words(pair: Any, told: list[str]) -> None:
+    problems = of_sink(pair)
+    assert len(problems) == len(told)
+    for problem, words in zip(problems, told, strict=True):
+        assert words in problem
+
+
+def test_all_errors_are_told_at_once_and_a_thousand_of_them_are_counted() -> None:
+    problems = of_sink((SINK, {"kafka_offset": "x"}), (None, {"kafka_offset": 1}))
+    assert [p.partition(":")[0] for p in problems] == ["offsets[0].offset", "offsets[1].partition"]
+    problems = of_sink(*((SINK | {"kafka_partition": f"{n}"}, {"kafka_offset": n}) for n in range(1000)))
+    assert len(problems) == 21
+    assert problems[-1] == "and 980 problems more"
+
+
+def test_a_problem_can_be_written_as_utf_8_whatever_it_names() -> None:
+    text = "".join(of_source('{"offsets": [{"partition": {"\\ud800": []}, "offset": null, "\\udfff": 1}]}'))
+    assert "\\ud800" in text
+    assert "\\udfff" in text
+    text.encode()
