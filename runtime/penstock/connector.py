@@ -38,13 +38,23 @@ class Connector(Plugin):
         return [properties]
 
     def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Check new offsets before they are written (KIP-875). An offset None removes its source partition.
+        """Check new offsets before they are written (KIP-875), or refuse them.
+
+        It may be called twice with the same offsets: a request whose outcome is unknown is made again. So a connector that
+        sets back a position of its own in the outside system does that in a way that can be repeated.
+
+        Args:
+            config: the parsed `Config`.
+            offsets: what is to change, each with its new offset; None removes it. When all offsets are reset, all of them,
+                each with None; there may be none. Of a sink a partition is `{"kafka_topic": "t", "kafka_partition": 0}` and
+                an offset `{"kafka_offset": 7}`: the partition exists, and the offset is not past its end.
 
         Returns:
             True if the connector understands them; False if it also keeps offsets elsewhere, or does not know.
 
         Raises:
             ConnectError: the offsets are refused; nothing is written and the message goes to the user.
+            NotImplementedError: likewise: its offsets cannot be modified from outside.
         """
         return False
 

@@ -5,6 +5,8 @@ from contextlib import suppress
 from typing import Any, ClassVar, NoReturn
 
 from penstock.batch import RecordBatch
+from penstock.errors import ConnectError
+from penstock.offsets import Offset, SourcePartition
 from penstock.record import Original, Record
 from penstock.schema import STRING
 from penstock.sink import FrameSink, SinkTaskContext, TopicPartition
@@ -94,6 +96,23 @@ class SinkSuite(ConnectorSuite):
             life.commit(len(self.records))
         found = self.stored(properties)
         assert found is None or len(found) == before + len(self.records)
+
+    def test_positions_that_are_set_or_removed_are_answered_alike_each_time(self, request: Any) -> None:
+        """`alter_offsets` is given positions of Kafka, or None for each. It may refuse; asked twice it says the same."""
+        connector = make(self.plugin)
+        config = parsed(self.plugin, self.example(request))
+        partition = SourcePartition({"kafka_topic": "t", "kafka_partition": 0})
+
+        def answer(offset: Offset | None) -> object:
+            try:
+                return connector.alter_offsets(config, {partition: offset})
+            except (ConnectError, NotImplementedError):
+                return "refused"
+
+        for offset in ({"kafka_offset": 0}, None):
+            first, second = answer(offset), answer(offset)
+            assert isinstance(first, bool) or first == "refused", f"{first!r} is neither True nor False"
+            assert first == second, f"once {first}, then {second}"
 
     def test_nothing_to_write_is_no_trouble(self, request: Any) -> None:
         """Batches may be empty, and `commit` may be called without a write."""

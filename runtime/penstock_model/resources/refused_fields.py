@@ -13,8 +13,8 @@ _RULES: Final = "topic.creation."
 
 UNSUPPORTED: Final[Mapping[str, str]] = {
     "rollout": "other plugin versions come to all tasks at once in this release; remove it",
-    "offsets": "offsets are not listed or altered by the operator in this release; remove it, and use Kafka's own tools "
-    "while spec.state is Stopped",
+    "offsets": "offsets are not listed or altered by a field in this release; remove it, and use the annotations "
+    "penstock.dev/list-offsets, penstock.dev/alter-offsets and penstock.dev/reset-offsets",
 }
 """What there is instead, by field of the spec."""
 

@@ -2,15 +2,12 @@
 
 | scenario | why it is not carried out yet |
 |---|---|
-| offsets-alter-malformed-source | offsets are altered by a later issue on KIP-875; lists and resets are tested |
-| offsets-sink-alter-unknown-partition | likewise |
 | active-topics-reset-and-come-back | active topics are reset by a later issue; tombstones after deletion are tested |
 | config-version-range | several versions of a plugin beside each other (KIP-891) have an issue of their own |
 | config-mixed-versions | likewise |
 
-Of scenarios with both, the part about tasks, lists and resets is tested, and the part about other requests is not: altering
-in offsets-field-order-of-partition, offsets-sink-list-and-alter, offsets-sink-overridden-group, offsets-alter-not-stopped,
-offsets-alter-default-connector-message and offsets-alter-refused-by-connector, resetting in active-topics-reset-not-allowed.
+Of scenarios with both, the part about tasks is tested, and the part about other requests is not: resetting in
+active-topics-reset-not-allowed.
 """
 
 import fnmatch

@@ -1,9 +1,10 @@
 """SparkSink: writes records with Spark's DataFrame writers (Parquet, ORC, JDBC, a table format on the class path)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from penstock import Config, ConnectError, FrameSink, Importance, Problem, SinkConnector, SinkTaskContext, prop
+from penstock.offsets import Offset, SourcePartition
 from penstock.rules import not_blank
 from penstock_plugins.connectors.spark.staging import StagingFolder, writes_files
 
@@ -48,6 +49,10 @@ class SparkSink(SinkConnector):
 
     def sink(self, config: SparkSinkConfig) -> "SparkWrite":
         return SparkWrite(config)
+
+    def alter_offsets(self, config: SparkSinkConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
+        """Accepts all: the sink itself stores no offsets."""
+        return True
 
 
 class SparkWrite(FrameSink):

@@ -81,6 +81,23 @@ class SparkDataSource(SourceConnector):
     def reader(self, config: SparkSourceConfig) -> "SparkSourceReader":
         return SparkSourceReader(config)
 
+    def alter_offsets(self, config: SparkSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
+        """Accepts offsets of this data source, and deletions. What an offset means only its reader knows."""
+        for partition, offset in offsets.items():
+            if offset is None:
+                continue
+            if dict(partition) != {"source": config.data_source}:
+                raise ConnectError(
+                    f'The partition of this connector is {{"source": "{config.data_source}"}}, and no other'
+                )
+            try:
+                is_object = isinstance(_decode(offset), dict)
+            except ValueError:
+                is_object = False
+            if not is_object:
+                raise ConnectError("The value for the 'json' key in the offset is expected to be the JSON of an object")
+        return False
+
 
 class SparkSource(Source):
     """The driver half: gets offsets and partitions from the reader."""
