@@ -1,4 +1,4 @@
-"""The engineer at night: see where it stands, stop it, run it again from the beginning (KIP-875). With kubectl alone."""
+"""The engineer at night: see where it stands, stop it, run it again from where you like (KIP-875). With kubectl alone."""
 
 import json
 import time
@@ -7,6 +7,7 @@ from typing import Any
 
 from .api import Object
 from .place import Connector, Place
+from .test_records import folder, written
 
 
 def outcome(connector: Connector, token: str) -> dict[str, Any]:
@@ -56,3 +57,72 @@ def test_a_source_that_runs_is_listed_and_once_it_is_stopped_and_reset_begins_an
     values = place.kafka.values(source.topic, least=len(before) + 50)
     assert values == [*before, *range(len(values) - len(before))]
     assert [e["token"] for e in source.status["offsetsActions"]] == ["r0", "l1", "r1"]
+
+
+def listed_by(connector: Connector, token: str) -> list[dict[str, Any]]:
+    """The entries of its list."""
+    connector.annotate(list_offsets=token)
+    assert outcome(connector, token)["result"] == "Succeeded"
+    text = connector.kubectl("get", "configmap", f"{connector.name}-offsets", "-o", r"jsonpath={.data.offsets\.json}")
+    return list(json.loads(text)["offsets"])
+
+
+def test_a_source_is_set_back_100_records_and_exactly_those_come_twice(
+    place: Place, measured: Callable[[str, float], None]
+) -> None:
+    source = place.datagen("orders", config={"rate": 200})
+    source.reaches("Running")
+    place.kafka.records(source.topic, least=200)
+    source.apply(state="Stopped")
+    source.reaches("Stopped")
+    before = place.kafka.values(source.topic)
+    (entry,) = listed_by(source, "l1")
+    assert entry["offset"]["count"] == len(before)
+
+    begun = time.monotonic()
+    back = {**entry, "offset": {"count": len(before) - 100}}
+    source.annotate(alter_offsets=f"a1 {json.dumps({'offsets': [back]})}")
+    done = outcome(source, "a1")
+    measured("kubectl annotate of alter-offsets has returned to its result in the status", time.monotonic() - begun)
+    assert (done["result"], done["message"]) == (
+        "Succeeded",
+        "The offsets for this connector have been altered successfully. 1 position was set.",
+    )
+    source.apply(state="Running")
+    source.reaches("Running")
+    values = place.kafka.values(source.topic, least=len(before) + 150)
+    assert values == [*before, *range(len(before) - 100, len(values) - 100)]
+
+
+def test_a_sink_is_set_back_to_an_offset_and_its_new_pods_file_begins_there(place: Place) -> None:
+    source = place.datagen("orders", config={"rate": 0, "count": 300, "delivery.guarantee": "at-least-once"})
+    config = {
+        "file": "/out/lines.txt",
+        "topics": source.topic,
+        "transforms": "where",
+        "transforms.where.type": "InsertField$Value",
+        "transforms.where.offset.field": "offset",
+    }
+    sink = place.connector("out", "FileStreamSink", config, template=folder("out", "/out", emptyDir={}))
+    sink.reaches("Running")
+    assert len(written(sink, place, "/out/lines.txt", 300)) == 300
+
+    # State and request in one apply, as Git brings them: the action waits for the last task to end.
+    position = {"partition": {"kafka_topic": source.topic, "kafka_partition": 0}, "offset": {"kafka_offset": 100}}
+    wrong = {"partition": {"kafka_topic": "nowhere", "kafka_partition": 0}, "offset": {"kafka_offset": 0}}
+    sink.annotate(alter_offsets=f"too-early {json.dumps({'offsets': [position]})}")
+    assert "must be in the STOPPED state" in outcome(sink, "too-early")["message"]
+    sink.apply(state="Stopped")
+    sink.annotate(alter_offsets=f"bad {json.dumps({'offsets': [position, wrong]})}")
+    refused = outcome(sink, "bad")
+    assert refused["result"] == "Refused"
+    assert "topic 'nowhere' does not exist" in refused["message"]
+    sink.annotate(alter_offsets=f"a1 {json.dumps({'offsets': [position]})}")
+    assert outcome(sink, "a1")["result"] == "Succeeded"
+    assert [(e["partition"], e["offset"]) for e in listed_by(sink, "l1")] == [
+        (position["partition"], position["offset"])
+    ]
+    sink.apply(state="Running")
+    sink.reaches("Running")
+    lines = written(sink, place, "/out/lines.txt", 200)
+    assert [json.loads(line)["offset"] for line in lines] == list(range(100, 300))
