@@ -1,4 +1,4 @@
-"""The command line: `penstock run`, `validate`, `transform`, `plugins`, `kafka`."""
+"""The command line: `penstock run`, `validate`, `transform`, `plugins`, `offsets`, `kafka`."""
 
 import argparse
 import json
@@ -128,6 +128,12 @@ def _parser() -> argparse.ArgumentParser:
     plugins.add_argument("name", metavar="NAME", nargs="?", help="an alias such as Cast, or a Java class name")
     plugins.add_argument("--json", action="store_true", help="print JSON, for programs")
     plugins.set_defaults(command=_plugins)
+
+    from penstock_runtime.local.offsets.options import add_offsets
+
+    for verb in add_offsets(commands):
+        _add_secrets(verb)
+        verb.set_defaults(command=_offsets)
 
     kafka = commands.add_parser(
         "kafka",
@@ -282,6 +288,15 @@ def _plugins(options: argparse.Namespace) -> ExitCode:
     text, found = listing(options.name, as_json=options.json)
     sys.stdout.write(text)
     return ExitCode.OK if found else ExitCode.CONFIG_INVALID
+
+
+def _offsets(options: argparse.Namespace) -> ExitCode:
+    from penstock_runtime.local.offsets.command import alter_offsets, list_offsets, reset_offsets
+    from penstock_runtime.local.offsets.options import OffsetsOptions
+
+    _check_secrets(options)
+    of_verb = {"list": list_offsets, "alter": alter_offsets, "reset": reset_offsets}
+    return of_verb[options.verb](OffsetsOptions.of(options))
 
 
 def _kafka(options: argparse.Namespace) -> ExitCode:

@@ -4,25 +4,23 @@ A position is what the request says, for each partition that it names; others st
 partition.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from penstock.errors import ConfigError, Problem
 from penstock.offsets import Offset, OffsetUpdates, SourcePartition
-from penstock.sink import TopicPartition
 from penstock_kafka.murmur2 import partition_of
 from penstock_model.contracts.job import JobRequest, OffsetsWork
 from penstock_runtime.job.offsets_change import Change, carry_out, fence_tasks, refuse_members, target_to_ask
 from penstock_runtime.job.offsets_document import read_sink_offsets, read_source_offsets
 from penstock_runtime.job.offsets_target import Target
 from penstock_runtime.job.preparing import ClientErrors
+from penstock_runtime.job.sink_positions import check_positions, positions_of
 from penstock_runtime.kafka.admin import Admin
-from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
 from penstock_runtime.kafka.offsets_transaction import PlacedRecord
 
-__all__ = ["alter", "altered_records"]
+__all__ = ["alter", "altered_records", "requested_offsets"]
 
 # The messages of Kafka Connect 4.3.1 (connect-semantics 6).
 _ALTERED: Final = "The offsets for this connector have been altered successfully"
@@ -30,9 +28,6 @@ _ALTERED_OURS: Final = (
     "The Connect framework-managed offsets for this connector have been altered successfully. However, if this connector "
     "manages offsets externally, they will need to be manually altered in the system that the connector uses."
 )
-_REFUSED: Final = "Failed to alter consumer group offsets for connector {connector}: {why}"
-_MOST_TOLD: Final = 20
-"""Problems that one message has; the rest are counted."""
 
 
 def alter(request: JobRequest, work: OffsetsWork) -> str:
@@ -45,14 +40,24 @@ def alter(request: JobRequest, work: OffsetsWork) -> str:
     """
     client_errors = ClientErrors()
     target = target_to_ask("alter", request, client_errors)
-    if "sink" in target.kinds:
-        positions = read_sink_offsets(work.document, target.place.connector)
-        prepared = _of_sink(request, work, target, positions)
-    else:
-        offsets = read_source_offsets(work.document)
-        prepared = _of_source(request, work, target, offsets)
-    change, understood = carry_out("alter", target, prepared, client_errors)
-    return _told(change.offsets, understood=understood)
+    offsets = requested_offsets(target, work.document)
+    prepare = _of_sink if "sink" in target.kinds else _of_source
+    _, understood = carry_out("alter", target, prepare(request, work, target, offsets), client_errors)
+    return _told(offsets, understood=understood)
+
+
+def requested_offsets(target: Target, document: str) -> dict[SourcePartition, Offset | None]:
+    """The new offset of each partition that the document names; of a sink as it is asked and listed.
+
+    Raises:
+        ConfigError: the document is wrong; every problem is told.
+    """
+    if "sink" not in target.kinds:
+        return read_source_offsets(document)
+    return {
+        SourcePartition({"kafka_topic": p.topic, "kafka_partition": p.partition}): {"kafka_offset": offset}
+        for p, offset in read_sink_offsets(document, target.place.connector).items()
+    }
 
 
 def _told(offsets: OffsetUpdates, *, understood: bool) -> str:
@@ -113,53 +118,14 @@ def _holds(stored: StoredOffsets, offsets: OffsetUpdates) -> bool:
     return all(p not in stored.places if o is None else stored.offsets.get(p) == o for p, o in offsets.items())
 
 
-def _of_sink(
-    request: JobRequest, work: OffsetsWork, target: Target, positions: Mapping[TopicPartition, int]
-) -> Callable[[], Change]:
+def _of_sink(request: JobRequest, work: OffsetsWork, target: Target, offsets: OffsetUpdates) -> Callable[[], Change]:
     """The change of a sink, whose positions must be in Kafka."""
-    offsets: dict[SourcePartition, Offset | None] = {
-        SourcePartition({"kafka_topic": p.topic, "kafka_partition": p.partition}): {"kafka_offset": offset}
-        for p, offset in positions.items()
-    }
+    positions = positions_of(offsets)
 
     def prepared() -> Change:
         refuse_members("alter", target, Groups(target.place.settings))
-        _check_positions(target, positions)
+        check_positions(target, positions)
         plan_fence = fence_tasks(target, request, work.generation)
         return Change(plan_fence, offsets, of_group=lambda groups: groups.set(target.group, positions))
 
     return prepared
-
-
-def _check_positions(target: Target, positions: Mapping[TopicPartition, int]) -> None:
-    """See that each partition exists, and that no position is past the end of its partition.
-
-    Raises:
-        ConfigError: some are not; each is named.
-        RetriableError, ConnectError: Kafka does not answer, or refuses.
-    """
-    consumer = RecordConsumer(target.place.settings, group=target.group, client_id="penstock-offsets")
-    try:
-        counts = consumer.partitions()
-        known = [p for p in positions if p.partition < counts.get(p.topic, 0)]
-        ends = consumer.ends(known)
-    finally:
-        consumer.close()
-    wrong = [w for p, o in positions.items() if (w := _why_not(p, o, counts, ends))]
-    if wrong:
-        more = len(wrong) - _MOST_TOLD
-        text = "; ".join(wrong[:_MOST_TOLD]) + (f"; and {more} more" if more > 0 else "")
-        raise ConfigError(Problem("offsets", _REFUSED.format(connector=target.place.connector, why=text)))
-
-
-def _why_not(
-    partition: TopicPartition, offset: int, counts: Mapping[str, int], ends: Mapping[TopicPartition, int]
-) -> str:
-    topic, number = partition
-    if topic not in counts:
-        return f"topic '{topic}' does not exist, or may not be described"
-    if partition not in ends:
-        return f"topic '{topic}' has no partition {number}, and {counts[topic]} in all"
-    if offset > ends[partition]:
-        return f"{offset} is past the end of {topic}-{number}, which is {ends[partition]}"
-    return ""

@@ -14,11 +14,11 @@ from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
 from penstock_runtime.kafka.settings import ClientSettings
 
-__all__ = ["list_offsets"]
+__all__ = ["entries_of", "list_offsets", "read_entries", "to_json"]
 
 _TOO_MUCH: Final = (
-    "The list has {size} KiB, and a ConfigMap holds {most}: nothing is listed. Read the {count} positions with Kafka's own "
-    "tools: {how}"
+    "The list has {size} KiB, and a ConfigMap holds {most}: nothing is listed. To see the {count} positions, run `penstock "
+    "offsets list` with the Connector's manifest, its spec.connectName set to {name}"
 )
 
 
@@ -35,29 +35,28 @@ def list_offsets(request: JobRequest) -> str:
         OffsetsRefused: the list is longer than `LIST_BYTES`.
         Unavailable: Kafka is away, or refuses.
     """
+    target, entries = read_entries(request)
+    text = to_json(entries)
+    if (size := len(text.encode())) > LIST_BYTES:
+        raise OffsetsRefused(
+            _TOO_MUCH.format(
+                size=-(-size // 1024), most=LIST_BYTES // 1024, count=len(entries), name=target.place.connector
+            )
+        )
+    return text
+
+
+def read_entries(request: JobRequest) -> tuple[Target, list[dict[str, Any]]]:
+    """Whose offsets they are, and the entries of the list.
+
+    Raises:
+        ConfigError, Unavailable: as `list_offsets`.
+    """
     client_errors = ClientErrors()
     kinds = frozenset(("source", "sink") if request.kind is None else (request.kind,))
     target = target_by_name(request, client_errors, kinds, strict=True)
     place = target.place
-    entries = with_kafka(lambda: _entries(target), place.shared, place.settings, client_errors=client_errors)
-    text = _json(entries)
-    if (size := len(text.encode())) > LIST_BYTES:
-        topics = " and ".join(f"'{topic}'" for _, topic in _topics(target))
-        how = " and ".join(
-            filter(
-                None,
-                [
-                    f'the records of topic {topics} whose key begins with ["{place.connector}",'
-                    if "source" in kinds
-                    else "",
-                    f"kafka-consumer-groups --describe --group {target.group}" if "sink" in kinds else "",
-                ],
-            )
-        )
-        raise OffsetsRefused(
-            _TOO_MUCH.format(size=-(-size // 1024), most=LIST_BYTES // 1024, count=len(entries), how=how)
-        )
-    return text
+    return target, with_kafka(lambda: entries_of(target), place.shared, place.settings, client_errors=client_errors)
 
 
 def _topics(target: Target) -> tuple[tuple[ClientSettings, str], ...]:
@@ -65,7 +64,12 @@ def _topics(target: Target) -> tuple[tuple[ClientSettings, str], ...]:
     return target.topics if target.own_counts else target.topics[:1]
 
 
-def _entries(target: Target) -> list[dict[str, Any]]:
+def entries_of(target: Target) -> list[dict[str, Any]]:
+    """The entries of the list, to be called where Kafka answers.
+
+    Raises:
+        RetriableError, ConnectError: Kafka does not answer, or refuses.
+    """
     entries: list[dict[str, Any]] = []
     if "source" in target.kinds:
         stored = StoredOffsets(target.place.connector)
@@ -90,7 +94,8 @@ def _of_sink(offsets: Mapping[TopicPartition, int]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _json(entries: Iterable[Mapping[str, Any]]) -> str:
+def to_json(entries: Iterable[Mapping[str, Any]]) -> str:
+    """The list in KIP-875's JSON, with a line for each entry."""
     lines = ",\n".join(map(_line, entries))
     return f'{{"offsets":[\n{lines}\n]}}' if lines else '{"offsets":[]}'
 

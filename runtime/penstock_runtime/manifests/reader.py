@@ -5,7 +5,7 @@ and says what is wrong with it when its connector is planned.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -17,7 +17,7 @@ from penstock_model.resources.connector import API_VERSION, UNNAMED, Connector, 
 from penstock_runtime.manifests import connect_forms
 from penstock_runtime.manifests.yaml_text import Document, documents
 
-__all__ = ["Manifest", "read_manifests"]
+__all__ = ["Manifest", "chosen", "read_manifests"]
 
 _LATER: Final = ("TopicCreationPolicy", "PluginVersion")
 
@@ -63,6 +63,41 @@ def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> 
     if not found:
         raise ConfigError("no Connector was found; give files that hold one")
     return tuple(_told_apart(found))
+
+
+def chosen(manifests: Sequence[Manifest], name: str | None) -> Manifest:
+    """The manifest of the connector of that name, or the only one.
+
+    Raises:
+        ConfigError: there is none, or there are several. The message names them.
+    """
+    readable = [(m, m.read) for m in manifests if not isinstance(m.read, ConfigError)]
+    if name is None:
+        if len(manifests) == 1:
+            return manifests[0]
+        if len(readable) == 1 and all(_is_of_another_kind(m) for m in manifests if m is not readable[0][0]):
+            return readable[0][0]
+        wrong = [Problem(f"{m.where}: {p.property}", p.message) for m in manifests for p in _problems(m)]
+        names = ", ".join(c.connect_name for _, c in readable)
+        raise ConfigError(
+            [Problem("--connector", f"is missing: there are several connectors: {names}; name one"), *wrong]
+        )
+    of_name = [m for m, c in readable if name in (c.connect_name, c.metadata.name)]
+    if len(of_name) == 1:
+        return of_name[0]
+    names = ", ".join(dict.fromkeys(c.connect_name for _, c in readable)) or "none that can be read"
+    wrong = [Problem(f"{m.where}: {p.property}", p.message) for m in manifests for p in _problems(m)]
+    what = "several are called" if of_name else "there is no connector"
+    raise ConfigError([Problem("--connector", f"{what} {name}; there are: {names}"), *wrong])
+
+
+def _is_of_another_kind(manifest: Manifest) -> bool:
+    """Whether the manifest is of another kind, such as TopicCreationPolicy."""
+    return bool(_problems(manifest)) and all(p.property == "kind" for p in _problems(manifest))
+
+
+def _problems(manifest: Manifest) -> tuple[Problem, ...]:
+    return manifest.read.problems if isinstance(manifest.read, ConfigError) else ()
 
 
 def _text(file: str | Path, stdin: TextIO) -> tuple[str, str]:

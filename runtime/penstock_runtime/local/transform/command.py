@@ -3,7 +3,6 @@
 import logging
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from penstock_runtime.local.transform.samples import Reader, Schemas
 from penstock_runtime.local.transform.trial import Outcome, Trial
 from penstock_runtime.local.transform.view import JsonLines, Text, View
 from penstock_runtime.logs import say
-from penstock_runtime.manifests.reader import Manifest, read_manifests
+from penstock_runtime.manifests.reader import chosen, read_manifests
 from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["TransformOptions", "transform"]
@@ -88,7 +87,7 @@ def transform(options: TransformOptions, stdin: TextIO | None = None, stdout: Te
 
 
 def _trial(options: TransformOptions, stdin: TextIO) -> tuple[str, Trial]:
-    manifest = _chosen(read_manifests([options.file], stdin), options.connector)
+    manifest = chosen(read_manifests([options.file], stdin), options.connector)
     try:
         return manifest.where, Trial.of(manifest.connector, Plugins.installed(), options.secrets)
     except ConfigError as e:
@@ -96,41 +95,6 @@ def _trial(options: TransformOptions, stdin: TextIO) -> tuple[str, Trial]:
             [Problem(f"{manifest.where}: {p.property}", p.message) for p in of] for of in (e.problems, e.warnings)
         ]
         raise ConfigError(*located) from None
-
-
-def _chosen(manifests: Sequence[Manifest], name: str | None) -> Manifest:
-    """The manifest of the connector of that name, or the only one.
-
-    Raises:
-        ConfigError: there is none, or there are several. The message names them.
-    """
-    readable = [(m, m.read) for m in manifests if not isinstance(m.read, ConfigError)]
-    if name is None:
-        if len(manifests) == 1:
-            return manifests[0]
-        if len(readable) == 1 and all(_is_of_another_kind(m) for m in manifests if m is not readable[0][0]):
-            return readable[0][0]
-        wrong = [Problem(f"{m.where}: {p.property}", p.message) for m in manifests for p in _problems(m)]
-        names = ", ".join(c.connect_name for _, c in readable)
-        raise ConfigError(
-            [Problem("--connector", f"is missing: there are several connectors: {names}; name one"), *wrong]
-        )
-    of_name = [m for m, c in readable if name in (c.connect_name, c.metadata.name)]
-    if len(of_name) == 1:
-        return of_name[0]
-    names = ", ".join(dict.fromkeys(c.connect_name for _, c in readable)) or "none that can be read"
-    wrong = [Problem(f"{m.where}: {p.property}", p.message) for m in manifests for p in _problems(m)]
-    what = "several are called" if of_name else "there is no connector"
-    raise ConfigError([Problem("--connector", f"{what} {name}; there are: {names}"), *wrong])
-
-
-def _is_of_another_kind(manifest: Manifest) -> bool:
-    """Whether the manifest is of another kind, such as TopicCreationPolicy."""
-    return bool(_problems(manifest)) and all(p.property == "kind" for p in _problems(manifest))
-
-
-def _problems(manifest: Manifest) -> tuple[Problem, ...]:
-    return manifest.read.problems if isinstance(manifest.read, ConfigError) else ()
 
 
 def _opened(file: str) -> TextIO:

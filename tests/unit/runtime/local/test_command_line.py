@@ -54,3 +54,28 @@ def test_a_log_level_that_there_is_not_is_refused(command: tuple[str, ...]) -> N
     done = penstock(*command, "--log-level", "loud")
     assert done.returncode == 2
     assert "error: argument --log-level: invalid choice: 'LOUD'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("list", "FILE"), "--bootstrap-servers: is missing: name the Kafka that has the offsets"),
+        (("reset", "FILE", "--secrets", "nowhere"), "--secrets: nowhere is not a folder"),
+        (("alter", "-", "--offsets", "-", "--bootstrap-servers", "k:1"), "--offsets: is missing: standard input holds"),
+        (
+            ("alter", "FILE", "--offsets", "gone.json", "--bootstrap-servers", "k:1"),
+            "gone.json: cannot be read: No such",
+        ),
+        (("alter", "FILE", "--bootstrap-servers", "k:1"), "the following arguments are required: --offsets"),
+        (("list", "gone.yaml", "--bootstrap-servers", "k:1"), "gone.yaml: cannot be read: No such file"),
+        (("list", "FILE", "--connector", "b", "--bootstrap-servers", "k:1"), "there is no connector b; there are: a"),
+    ],
+)
+def test_wrong_options_of_offsets_are_told_before_kafka_is_asked(
+    tmp_path: Path, command: tuple[str, ...], told: str
+) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(MANIFEST.replace("NAME", "a"))
+    done = penstock("offsets", *(str(file) if word == "FILE" else word for word in command))
+    assert done.returncode == 2
+    assert told in done.stderr

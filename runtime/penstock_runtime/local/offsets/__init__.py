@@ -1,0 +1,1 @@
+"""`penstock offsets`: lists, alters and resets a connector's offsets without Kubernetes (KIP-875)."""

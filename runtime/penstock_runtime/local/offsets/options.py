@@ -1,0 +1,110 @@
+"""The options of `penstock offsets`."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["OffsetsOptions", "add_offsets"]
+
+
+@dataclass(frozen=True)
+class OffsetsOptions:
+    """Options of the command line.
+
+    Attributes:
+        file: the manifest, or Kafka Connect's own file; `-` is standard input.
+        connector: its name, if the file holds several; None: the only one.
+        worker, bootstrap_servers, secrets: as for `penstock run`.
+        as_json: list: print KIP-875's JSON.
+        offsets: alter: the file of that JSON; `-` is standard input.
+        is_sure: do not ask.
+        is_dry: show what would change, and do nothing.
+        is_forced: also where somebody else may run the connector.
+    """
+
+    file: str
+    connector: str | None = None
+    worker: Path | None = None
+    bootstrap_servers: str | None = None
+    secrets: Path | None = None
+    as_json: bool = False
+    offsets: str = "-"
+    is_sure: bool = False
+    is_dry: bool = False
+    is_forced: bool = False
+
+    @classmethod
+    def of(cls, given: argparse.Namespace) -> "OffsetsOptions":
+        """The options of a command line that a parser of `add_offsets` has read."""
+        return cls(
+            file=given.file,
+            connector=given.connector,
+            worker=given.worker,
+            bootstrap_servers=given.bootstrap_servers,
+            secrets=given.secrets,
+            as_json=getattr(given, "output", "text") == "json",
+            offsets=getattr(given, "offsets", "-"),
+            is_sure=getattr(given, "yes", False),
+            is_dry=getattr(given, "dry_run", False),
+            is_forced=getattr(given, "force", False),
+        )
+
+
+def add_offsets(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+) -> Sequence[argparse.ArgumentParser]:
+    """Add `penstock offsets`; the parsers of its verbs, for what all commands share."""
+    offsets = commands.add_parser(
+        "offsets",
+        allow_abbrev=False,
+        help="list, alter or reset a connector's offsets, without Kubernetes",
+        description="Lists, alters or resets the offsets of a connector of a file (KIP-875). For a Connector on Kubernetes\n"
+        "use its annotations: penstock.dev/list-offsets, penstock.dev/alter-offsets, penstock.dev/reset-offsets.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="""\
+exit codes:
+    0 done
+    1 refused: by the plugin, by members of the consumer group, or by you
+    2 a file, an option or a configuration is wrong; all problems are printed, and nothing was done
+    3 the connector was started meanwhile
+    5 Kafka is away or refuses, or somebody else may run the connector""",
+    )
+    verbs = offsets.add_subparsers(required=True, metavar="VERB", title="verbs")
+    listing = verbs.add_parser(
+        "list",
+        allow_abbrev=False,
+        help="print the offsets; tasks may run",
+        description="Prints where the connector's next task begins; of a sink also the end of each partition. Tasks may "
+        "run.",
+    )
+    alter = verbs.add_parser(
+        "alter",
+        allow_abbrev=False,
+        help="set positions; others stay",
+        description="Sets the positions of a JSON document in the form of `list --output json`; others stay, and null "
+        "removes one of a source. The connector must not run.",
+    )
+    reset = verbs.add_parser(
+        "reset",
+        allow_abbrev=False,
+        help="forget all offsets",
+        description="Forgets all offsets, so that the connector begins anew. It must not run.",
+    )
+    for verb in (listing, alter, reset):
+        verb.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
+        verb.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
+        verb.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka that has the offsets")
+        verb.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
+        verb.set_defaults(verb=verb.prog.rpartition(" ")[2])
+    listing.add_argument("--output", choices=("text", "json"), default="text", help="json: as `alter` takes it")
+    alter.add_argument("--offsets", required=True, metavar="FILE", help="the JSON; - is standard input")
+    for verb in (alter, reset):
+        verb.add_argument("--yes", action="store_true", help="do not ask")
+        verb.add_argument("--dry-run", action="store_true", help="print what would change, and do nothing")
+        verb.add_argument(
+            "--force",
+            action="store_true",
+            help="also where the connector seems to run, since it was killed; what does run is fenced",
+        )
+    return listing, alter, reset

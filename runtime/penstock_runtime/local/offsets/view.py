@@ -1,0 +1,65 @@
+"""Tables of offsets, for people. Pure."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from penstock.offsets import Offset, OffsetUpdates, SourcePartition
+from penstock.sink import TopicPartition
+
+__all__ = ["change_table", "list_table", "partition_of_kafka"]
+
+_NONE = "none"
+
+
+def list_table(entries: Iterable[Mapping[str, Any]], ends: Mapping[TopicPartition, int]) -> str:
+    """The entries of a list: of a sink with the end of each partition and how much is left to read.
+
+    Args:
+        entries: in KIP-875's form, those of a source before those of a sink.
+        ends: of the partitions of Kafka that exist.
+    """
+    of_source: list[Sequence[str]] = [("SOURCE PARTITION", "OFFSET")]
+    of_sink: list[Sequence[str]] = [("TOPIC", "PARTITION", "OFFSET", "END", "LAG")]
+    for entry in entries:
+        place = partition_of_kafka(entry["partition"])
+        if place is None:
+            of_source.append((_json(entry["partition"]), _json(entry["offset"])))
+            continue
+        offset, end = entry["offset"]["kafka_offset"], ends.get(place)
+        rest = ("gone", "") if end is None else (str(end), str(max(0, end - offset)))
+        of_sink.append((place.topic, str(place.partition), str(offset), *rest))
+    return "".join(_table(rows) for rows in (of_source, of_sink) if len(rows) > 1)
+
+
+def change_table(before: Mapping[SourcePartition, Offset], changes: OffsetUpdates) -> str:
+    """The partitions that change, each with its offset before and after."""
+    rows = [("PARTITION", "BEFORE", "AFTER")]
+    for partition, after in changes.items():
+        place = partition_of_kafka(partition)
+        name = _json(partition) if place is None else f"{place.topic}-{place.partition}"
+        rows.append((name, _shown(before.get(partition)), _shown(after)))
+    return _table(rows) if len(rows) > 1 else ""
+
+
+def partition_of_kafka(partition: Mapping[str, Any]) -> TopicPartition | None:
+    """The partition of Kafka that a sink's entry names; None: the entry is a source's."""
+    if set(partition) != {"kafka_topic", "kafka_partition"}:
+        return None
+    return TopicPartition(partition["kafka_topic"], partition["kafka_partition"])
+
+
+def _shown(offset: Offset | None) -> str:
+    if offset is None:
+        return _NONE
+    return str(offset["kafka_offset"]) if set(offset) == {"kafka_offset"} else _json(offset)
+
+
+def _json(fields: Mapping[str, Any]) -> str:
+    return json.dumps(dict(fields), ensure_ascii=False, separators=(",", ":"))
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,53 @@
+"""Who may run a connector at this moment, by the records of the status topic."""
+
+import pytest
+
+from penstock_model.connect.status_records import State, connector_status, task_status
+from penstock_model.contracts.task_reports import Claim, claim_key
+from penstock_runtime.job.rivals import rival_in
+
+Entry = tuple[bytes, bytes | None]
+
+
+def task(connector: str, number: int, state: State) -> Entry:
+    return task_status(connector, number, state, worker_id="w:8083", generation=1, version=None)
+
+
+def of_connector(state: State) -> Entry:
+    return connector_status("in", state, worker_id="w:8083", generation=1, version=None)
+
+
+@pytest.mark.parametrize("state", [State.RUNNING, State.PAUSED, State.RESTARTING])
+def test_a_task_or_a_connector_of_a_worker_that_may_go_on_is_one(state: State) -> None:
+    assert f"in is {state} at w:8083: end `penstock run`, or stop the connector" in rival_in(
+        [task("in", 12, state)], "in"
+    )
+    assert rival_in([of_connector(state)], "in")
+
+
+def test_what_is_stopped_unassigned_or_failed_or_was_removed_is_none() -> None:
+    states = [task("in", n, s) for n, s in enumerate((State.UNASSIGNED, State.FAILED, State.STOPPED))]
+    before = task("in", 3, State.RUNNING)
+    assert rival_in([*states, before, (before[0], None), of_connector(State.STOPPED)], "in") == ""
+    assert rival_in([], "in") == ""
+
+
+def test_the_last_record_of_a_key_counts() -> None:
+    assert rival_in([task("in", 0, State.RUNNING), task("in", 0, State.UNASSIGNED)], "in") == ""
+
+
+@pytest.mark.parametrize("other", ["in-0", "i", "xin", "in-"])
+def test_a_task_of_a_connector_whose_name_begins_alike_is_none(other: str) -> None:
+    assert rival_in([task(other, 0, State.RUNNING)], "in") == ""
+
+
+def test_what_is_no_state_is_passed_over() -> None:
+    assert rival_in([(b"status-task-in-0", b"{"), (b"status-connector-in", b"[]")], "in") == ""
+
+
+def test_an_operator_that_has_the_name_is_one_until_it_gives_it_up() -> None:
+    claim = Claim(connector_uid="u", namespace="shop", name="a", created="2026-01-01T00:00:00Z", operator="p/p")
+    entry = (claim_key("in"), claim.to_value())
+    assert "Connector shop/a of operator p/p has the name in in Kafka" in rival_in([entry], "in")
+    assert rival_in([entry], "other") == ""
+    assert rival_in([entry, (claim_key("in"), None)], "in") == ""
