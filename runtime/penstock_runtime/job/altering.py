@@ -7,6 +7,7 @@ partition.
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from penstock.errors import RetriableError
 from penstock.offsets import Offset, OffsetUpdates, SourcePartition
 from penstock_kafka.murmur2 import partition_of
 from penstock_model.contracts.job import JobRequest, OffsetsWork
@@ -42,8 +43,8 @@ def alter(request: JobRequest, work: OffsetsWork) -> str:
     target = target_to_ask("alter", request, client_errors)
     offsets = requested_offsets(target, work.document)
     prepare = _of_sink if "sink" in target.kinds else _of_source
-    _, understood = carry_out("alter", target, prepare(request, work, target, offsets), client_errors)
-    return _told(offsets, understood=understood)
+    change, understood = carry_out("alter", target, prepare(request, work, target, offsets), client_errors)
+    return _told(change, understood=understood)
 
 
 def requested_offsets(target: Target, document: str) -> dict[SourcePartition, Offset | None]:
@@ -60,11 +61,13 @@ def requested_offsets(target: Target, document: str) -> dict[SourcePartition, Of
     }
 
 
-def _told(offsets: OffsetUpdates, *, understood: bool) -> str:
-    removed = sum(o is None for o in offsets.values())
-    parts = [_count(len(offsets) - removed, "set"), _count(removed, "removed")]
+def _told(change: Change, *, understood: bool) -> str:
+    removed = sum(o is None for o in change.offsets.values()) - len(change.absent)
+    parts = [_count(len(change.offsets) - removed - len(change.absent), "set"), _count(removed, "removed")]
+    if change.absent:
+        parts.append(f"{_count(len(change.absent), 'null')} and had not been there")
     message = _ALTERED if understood else _ALTERED_OURS
-    return f"{message.removesuffix('.')}. {' and '.join(filter(None, parts))}."
+    return f"{message.removesuffix('.')}. {', '.join(filter(None, parts))}."
 
 
 def _count(number: int, what: str) -> str:
@@ -79,14 +82,18 @@ def _of_source(request: JobRequest, work: OffsetsWork, target: Target, offsets: 
         plan_fence = fence_tasks(target, request, work.generation)
         records: dict[int, Sequence[PlacedRecord]] = {}
         keys: dict[SourcePartition, bytes] = {}
+        absent = {p for p, offset in offsets.items() if offset is None}
         for number, (settings, topic) in enumerate(target.topics):
             partitions = Admin(settings, servers=settings.bootstrap).topics().get(topic)
-            if partitions is None:  # no task reads it
-                continue
+            if partitions is None:  # it has just been made, and the brokers hear of it one after the other
+                raise RetriableError(
+                    f"Topic '{topic}' is not known to the brokers at {settings.bootstrap} yet; try again."
+                )
             stored = load_if_present(settings, target.place.connector, topic=topic)
             stored.keys = keys = {**keys, **stored.keys}  # a position has one key in both topics, if it can
+            absent -= stored.places.keys()
             records[number] = altered_records(stored, offsets, partitions)
-        return Change(plan_fence, offsets, records, lambda stored: _holds(stored, offsets))
+        return Change(plan_fence, offsets, records, lambda stored: _holds(stored, offsets), absent=frozenset(absent))
 
     return prepared
 
@@ -126,6 +133,6 @@ def _of_sink(request: JobRequest, work: OffsetsWork, target: Target, offsets: Of
         refuse_members("alter", target, Groups(target.place.settings))
         check_positions(target, positions)
         plan_fence = fence_tasks(target, request, work.generation)
-        return Change(plan_fence, offsets, of_group=lambda groups: groups.set(target.group, positions))
+        return Change(plan_fence, offsets, of_group=lambda groups, check: groups.set(target.group, positions, check))
 
     return prepared

@@ -12,7 +12,6 @@ from penstock_runtime.job.offsets_target import Target, target_by_name
 from penstock_runtime.job.preparing import ClientErrors, OffsetsRefused, with_kafka
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
-from penstock_runtime.kafka.settings import ClientSettings
 
 __all__ = ["entries_of", "list_offsets", "read_entries", "to_json"]
 
@@ -59,11 +58,6 @@ def read_entries(request: JobRequest) -> tuple[Target, list[dict[str, Any]]]:
     return target, with_kafka(lambda: entries_of(target), place.shared, place.settings, client_errors=client_errors)
 
 
-def _topics(target: Target) -> tuple[tuple[ClientSettings, str], ...]:
-    """Those that a task reads; its own comes last: where both have a position, it holds."""
-    return target.topics if target.own_counts else target.topics[:1]
-
-
 def entries_of(target: Target) -> list[dict[str, Any]]:
     """The entries of the list, to be called where Kafka answers.
 
@@ -73,7 +67,7 @@ def entries_of(target: Target) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     if "source" in target.kinds:
         stored = StoredOffsets(target.place.connector)
-        for settings, topic in _topics(target):
+        for settings, topic in target.topics:
             stored.prefer(load_if_present(settings, target.place.connector, topic=topic))
         entries += _of_source(stored.offsets)
     if "sink" in target.kinds:

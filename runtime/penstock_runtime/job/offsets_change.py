@@ -51,14 +51,17 @@ class Change:
             removes it.
         records: by place in `Target.topics`, what is written there.
         is_done: whether the offsets that are read back from a topic are those of the change.
-        of_group: what is done with a sink's consumer group, once the plugin has agreed.
+        of_group: what is done with a sink's consumer group, once the plugin has agreed. It is given a check to make before
+            each request, which raises if the connector was started since.
+        absent: source partitions that are to be removed, and have no offset.
     """
 
     fence: PlanFence
     offsets: Mapping[SourcePartition, Offset | None]
     records: Mapping[int, Sequence[PlacedRecord]] = field(default_factory=dict)
     is_done: Callable[[StoredOffsets], bool] = lambda stored: True
-    of_group: Callable[[Groups], None] | None = None
+    of_group: Callable[[Groups, Callable[[], None]], None] | None = None
+    absent: frozenset[SourcePartition] = frozenset()
 
 
 def target_to_ask(verb: str, request: JobRequest, client_errors: ClientErrors) -> Target:
@@ -104,7 +107,10 @@ def carry_out(
         raise Unavailable(f"{e} Nothing was {_DONE[verb]}.") from e
     # Not within the time limits of Kafka, which is not to blame for a plugin that hangs.
     ask = target.ask
-    understood = ask is not None and ask_plugin(lambda: ask(dict(change.offsets)), target.place.connector)
+    copies = {
+        p: None if o is None else dict(o) for p, o in change.offsets.items()
+    }  # a plugin may change what it is given
+    understood = ask is not None and ask_plugin(lambda: ask(copies), target.place.connector)
     try:
         with_kafka(lambda: _write(verb, target, change, understood=understood), *clients, client_errors=client_errors)
     except Unavailable as e:
@@ -150,7 +156,7 @@ def _write(verb: str, target: Target, change: Change, *, understood: bool) -> No
         OffsetsRefused: the consumer group has members by now, and nothing was done.
         Unavailable: as these, but something may have been done.
     """
-    may_be_done = understood
+    was_done = may_be_done = understood
 
     def check() -> None:
         nonlocal may_be_done
@@ -161,15 +167,15 @@ def _write(verb: str, target: Target, change: Change, *, understood: bool) -> No
         for number, records in change.records.items():
             if records:
                 _write_to_topic(target.place, *target.topics[number], records, check, change.is_done)
+        was_done = may_be_done
         if change.of_group is not None:
-            change.fence.check()
-            change.of_group(Groups(target.place.settings))
+            change.of_group(Groups(target.place.settings), check)
     except Superseded as e:
         if may_be_done:
             raise Unavailable(f"{e}.") from e
         raise
-    except GroupHasMembers as e:
-        if may_be_done:
+    except GroupHasMembers as e:  # to the first request, which has changed nothing
+        if was_done:
             raise Unavailable(str(e)) from e
         raise OffsetsRefused(_members(verb, target)) from e
 

@@ -2,13 +2,14 @@
 
 Every entry is checked before anything is asked or written, and all errors are told at once, in the words of Kafka Connect
 4.3.1 where it has them (connect-semantics 6). Beyond it these are refused, since each is likelier an oversight than a wish:
-an entry without `offset` (where null is what removes a position), two entries for one partition, a number as text for a
-sink, and a number that does not survive Kafka.
+an entry without `offset` (where null is what removes a position), two entries for one partition, a field that stands twice,
+a number as text for a sink, and a number that does not survive Kafka.
 """
 
 import json
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
 from penstock.errors import ConfigError, ConnectError, Problem
@@ -78,7 +79,7 @@ def read_sink_offsets(document: str, connector: str) -> dict[TopicPartition, int
             raise ConnectError(_NO_PARTITION)
         fields = _fields(value, ("kafka_topic", "kafka_partition"), _PARTITION_KEYS)
         topic, number = fields["kafka_topic"], fields["kafka_partition"]
-        if not isinstance(topic, str) or not topic:
+        if not isinstance(topic, str) or not topic or not _is_text(topic):
             raise ConnectError(_TOPIC)
         if not _is_integer(number) or number < 0 or number >= 1 << 31:
             raise ConnectError(_NUMBER.format(what="partition", What="Partition", value=_shown(number)))
@@ -130,19 +131,30 @@ def _read(document: str, partition: Callable[[object], P], offset: Callable[[obj
             problems.append(Problem(f"{at}.partition", f"is that of {earlier}: give each partition once"))
         elif its_offset is not problems:
             found[its_partition] = its_offset
-    if problems:
-        left = len(problems) - _MOST_TOLD
-        more = [Problem("", f"and {left} problems more")] if left > 0 else []
-        raise ConfigError([*problems[:_MOST_TOLD], *more])
+    _raise_if(problems)
     return found
+
+
+def _raise_if(problems: Sequence[Problem]) -> None:
+    """Raise ConfigError with the first of these problems, and the count of the rest, if there are any."""
+    left = len(problems) - _MOST_TOLD
+    if problems:
+        raise ConfigError([*problems[:_MOST_TOLD], *([Problem("", f"and {left} problems more")] if left > 0 else [])])
 
 
 def _entries(document: str) -> list[object]:
     def constant(name: str) -> NoReturn:
         raise ValueError(f"{name} is no number in JSON")
 
+    def fields(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) < len(pairs):  # Kafka Connect takes the last
+            ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+            raise ConfigError(_problem("offsets", f"The field {name} stands twice in one object"))
+        return found
+
     try:
-        whole = json.loads(document, parse_constant=constant)
+        whole = json.loads(document, parse_constant=constant, object_pairs_hook=fields)
     except RecursionError:
         raise ConfigError(Problem("offsets", "The JSON is nested too deeply")) from None
     except ValueError as e:
@@ -150,10 +162,8 @@ def _entries(document: str) -> list[object]:
     if not isinstance(whole, dict):
         text = f'{{"offsets": [{{"partition": {{...}}, "offset": {{...}}}}]}} is expected, and this is {_kind(whole)}'
         raise ConfigError(Problem("offsets", text))
-    if unknown := sorted(whole.keys() - {"offsets"}):
-        raise ConfigError(
-            _problem(name, "is not a field of a request to alter offsets: it has offsets") for name in unknown
-        )
+    unknown = sorted(whole.keys() - {"offsets"})
+    _raise_if([_problem(name, "is not a field of a request to alter offsets: it has offsets") for name in unknown])
     entries = whole.get("offsets")
     if entries is None or entries == []:
         raise ConfigError(Problem("offsets", _NOTHING))

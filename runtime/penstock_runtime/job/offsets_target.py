@@ -51,8 +51,6 @@ class Target:
         group: consumer group of a sink.
         ask: the plugin's `alter_offsets`.
         make_topics: makes the topics of the status and of the offsets where they are missing.
-        own_counts: whether a task takes positions from the second of `topics`. From the worker's topic on another cluster it
-            does only where it delivers exactly once.
     """
 
     kinds: frozenset[str]
@@ -62,7 +60,6 @@ class Target:
     group: str
     ask: Callable[[Mapping[SourcePartition, Offset | None]], bool] | None = None
     make_topics: Callable[[], None] = lambda: None
-    own_counts: bool = True
 
 
 def target_of_valid(request: JobRequest, client_errors: ClientErrors) -> Target:
@@ -95,11 +92,13 @@ def target_of_valid(request: JobRequest, client_errors: ClientErrors) -> Target:
 
 
 def _may_have_own_topic(context: SourceContext) -> bool:
-    """Whether the connector's offsets may be in another topic than the worker's. To read one topic twice does no harm."""
-    return (
-        context.offsets_topic != context.worker.offset_storage_topic
-        or context.settings.bootstrap != context.shared.bootstrap
-    )
+    """Whether the connector's offsets may be in another topic than the worker's. To read one topic twice does no harm.
+
+    A topic on another cluster that has the name of the worker's is another worker's, unless the connector delivers exactly
+    once.
+    """
+    elsewhere = context.exactly_once and context.settings.bootstrap != context.shared.bootstrap
+    return elsewhere or context.offsets_topic != context.worker.offset_storage_topic
 
 
 def target_by_name(
@@ -140,12 +139,12 @@ def target_by_name(
     shared, settings = replace(shared, on_error=client_errors), replace(settings, on_error=client_errors)
     topics = [(shared, worker.offset_storage_topic)]
     own = config.get(_OWN_TOPIC, "").strip() or worker.offset_storage_topic
-    if (settings.bootstrap, own) != (shared.bootstrap, worker.offset_storage_topic):
+    is_exact = exactly_once(config.get("delivery.guarantee"), worker)
+    if own != worker.offset_storage_topic or (is_exact and settings.bootstrap != shared.bootstrap):
         topics.append((settings, own))
     group = str(settings.consumer.get("group.id", f"connect-{name}"))
     place = Place(name, worker.group_id, settings, shared, worker.status_storage_topic, request.owner)
-    own_counts = own != worker.offset_storage_topic or exactly_once(config.get("delivery.guarantee"), worker)
-    return Target(kinds, place, False, tuple(topics), group, own_counts=own_counts)
+    return Target(kinds, place, False, tuple(topics), group)
 
 
 def _allowed(

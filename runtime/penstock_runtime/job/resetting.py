@@ -6,7 +6,7 @@ asked.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from penstock.errors import ConfigError, Problem
@@ -91,8 +91,8 @@ def _prepared(target: Target, request: JobRequest, newest: int | None) -> Change
     for p in groups.committed(target.group):
         partitions[SourcePartition({"kafka_topic": p.topic, "kafka_partition": p.partition})] = None
 
-    def delete(groups: Groups) -> None:
-        was = groups.delete(target.group)
+    def delete(groups: Groups, check: Callable[[], None]) -> None:
+        was = groups.delete(target.group, check)
         log.info("Consumer group '%s' %s", target.group, "is deleted" if was else "did not exist")
 
     return Change(plan_fence, partitions, records, lambda stored: not stored.live, delete)

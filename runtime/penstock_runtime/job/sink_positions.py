@@ -1,6 +1,7 @@
 """The positions of a sink, in the form of KIP-875's JSON and as partitions of Kafka; whether Kafka has them."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final, cast
 
 from penstock.errors import ConfigError, Problem
@@ -9,7 +10,7 @@ from penstock.sink import TopicPartition
 from penstock_runtime.job.offsets_target import Target
 from penstock_runtime.kafka.consumers import RecordConsumer
 
-__all__ = ["check_positions", "counts_and_ends", "positions_of"]
+__all__ = ["Seen", "check_positions", "positions_of", "seen_by", "why_not"]
 
 _REFUSED: Final = "Failed to alter consumer group offsets for connector {connector}: {why}"
 _MOST_TOLD: Final = 20
@@ -25,10 +26,23 @@ def positions_of(offsets: OffsetUpdates) -> dict[TopicPartition, int]:
     }
 
 
-def counts_and_ends(
-    target: Target, partitions: Iterable[TopicPartition]
-) -> tuple[Mapping[str, int], Mapping[TopicPartition, int]]:
-    """The number of partitions of every topic that the sink may see, and the ends of those of these that exist.
+@dataclass(frozen=True)
+class Seen:
+    """What a sink sees of topics.
+
+    Attributes:
+        counts: the number of partitions of every topic that it may see.
+        bounds: of the partitions that were asked for and exist, the first offset and the end.
+        is_from_beginning: whether it reads on from the first offset where its own is gone (`auto.offset.reset=earliest`).
+    """
+
+    counts: Mapping[str, int]
+    bounds: Mapping[TopicPartition, tuple[int, int]]
+    is_from_beginning: bool
+
+
+def seen_by(target: Target, partitions: Iterable[TopicPartition]) -> Seen:
+    """What the sink sees of these partitions.
 
     Raises:
         RetriableError, ConnectError: Kafka does not answer, or refuses.
@@ -36,34 +50,41 @@ def counts_and_ends(
     consumer = RecordConsumer(target.place.settings, group=target.group, client_id="penstock-offsets")
     try:
         counts = consumer.partitions()
-        return counts, consumer.ends(p for p in partitions if p.partition < counts.get(p.topic, 0))
+        bounds = consumer.bounds(p for p in partitions if p.partition < counts.get(p.topic, 0))
+        return Seen(counts, bounds, consumer.from_beginning)
     finally:
         consumer.close()
 
 
 def check_positions(target: Target, positions: Mapping[TopicPartition, int]) -> None:
-    """See that each partition exists, and that no position is past the end of its partition.
+    """See that each partition exists, and that its task would begin at the position.
 
     Raises:
-        ConfigError: some are not; each is named.
+        ConfigError: some do not, or would not; each is named.
         RetriableError, ConnectError: Kafka does not answer, or refuses.
     """
-    counts, ends = counts_and_ends(target, positions)
-    wrong = [w for p, o in positions.items() if (w := _why_not(p, o, counts, ends))]
+    seen = seen_by(target, positions)
+    wrong = [w for p, o in positions.items() if (w := why_not(p, o, seen))]
     if wrong:
         more = len(wrong) - _MOST_TOLD
         text = "; ".join(wrong[:_MOST_TOLD]) + (f"; and {more} more" if more > 0 else "")
         raise ConfigError(Problem("offsets", _REFUSED.format(connector=target.place.connector, why=text)))
 
 
-def _why_not(
-    partition: TopicPartition, offset: int, counts: Mapping[str, int], ends: Mapping[TopicPartition, int]
-) -> str:
+def why_not(partition: TopicPartition, offset: int, seen: Seen) -> str:
+    """Why a position is refused; empty: it is not. Pure.
+
+    One before the first offset is what `earliest` makes of it: the first. With another `auto.offset.reset` the task would
+    pass over what is there.
+    """
     topic, number = partition
-    if topic not in counts:
+    if topic not in seen.counts:
         return f"topic '{topic}' does not exist, or may not be described"
-    if partition not in ends:
-        return f"topic '{topic}' has no partition {number}, and {counts[topic]} in all"
-    if offset > ends[partition]:
-        return f"{offset} is past the end of {topic}-{number}, which is {ends[partition]}"
+    if partition not in seen.bounds:
+        return f"topic '{topic}' has no partition {number}, and {seen.counts[topic]} in all"
+    first, end = seen.bounds[partition]
+    if offset > end:
+        return f"{offset} is past the end of {topic}-{number}, which is {end}"
+    if offset < first and not seen.is_from_beginning:
+        return f"{offset} is before the first offset of {topic}-{number}, which is {first}"
     return ""

@@ -77,8 +77,8 @@ class Groups:
         no_members: list[str] | None = []
         return self._retried(f"Asking for the members of consumer group '{group}'", _request, no_members)
 
-    def delete(self, group: str) -> bool:
-        """Delete a group and its offsets; return whether there was one.
+    def delete(self, group: str, check: Callable[[], None]) -> bool:
+        """Delete a group and its offsets; return whether there was one. `check` is called before each request.
 
         Raises:
             RetriableError: Kafka did not answer in time.
@@ -90,10 +90,15 @@ class Groups:
             self._client.delete_consumer_groups([group], request_timeout=_SECONDS)[group].result()
             return True
 
-        return self._retried(f"Deleting consumer group '{group}'", _request, False)
+        return self._retried(f"Deleting consumer group '{group}'", _request, False, check)
 
-    def set(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+    def set(self, group: str, offsets: Mapping[TopicPartition, int], check: Callable[[], None]) -> None:
         """Commit offsets for a group without members, which need not exist, and read them back.
+
+        Args:
+            group: its id.
+            offsets: the others stay.
+            check: called before each request.
 
         Raises:
             RetriableError: Kafka did not answer in time; some offsets may be set.
@@ -110,7 +115,7 @@ class Groups:
                 if p.error is not None:
                     raise KafkaException(p.error)
 
-        self._retried(doing, _request, None)
+        self._retried(doing, _request, None, check)
         found = self.committed(group)
         if other := [f"{p.topic}-{p.partition}" for p, offset in offsets.items() if found.get(p) != offset]:
             raise ConnectError(
@@ -118,9 +123,11 @@ class Groups:
                 f"commits to this group."
             )
 
-    def _retried(self, doing: str, ask: Callable[[], T], none: T) -> T:
+    def _retried(self, doing: str, ask: Callable[[], T], none: T, check: Callable[[], None] = lambda: None) -> T:
         deadline = time.monotonic() + _SECONDS
+        refusal: type[ConnectError] = GroupHasMembers
         while True:
+            check()
             try:
                 return ask()
             except KafkaException as e:
@@ -128,11 +135,12 @@ class Groups:
                 if error.code() == KafkaError.GROUP_ID_NOT_FOUND:
                     return none
                 if error.code() in _OF_MEMBERS:
-                    raise GroupHasMembers(
+                    raise refusal(
                         f"{doing}: it has members. Another consumer reads with this group, or a task of Kafka Connect "
                         f"still runs; stop it, then ask again."
                     ) from e
                 ours = translated(error, doing)
                 if not isinstance(ours, RetriableError) or time.monotonic() > deadline:
                     raise ours from e
+                refusal = ConnectError  # what was asked before may have been done
                 time.sleep(_PAUSE)  # the coordinator is just being elected

@@ -39,6 +39,13 @@ class Understanding(ScriptedSource):
         return True
 
 
+class Consuming(ScriptedSource):
+    """Takes what it is given apart."""
+
+    def alter_offsets(self, config: Any, offsets: Mapping[Any, Any]) -> bool:
+        return all(offset.pop("i") >= 0 for offset in offsets.values())
+
+
 class Hanging(ScriptedSource):
     def alter_offsets(self, config: Any, offsets: Mapping[Any, Any]) -> bool:
         Teller(config.journal)("asked")

@@ -11,8 +11,9 @@ import pytest
 from penstock.errors import ConnectError
 from penstock_kafka.murmur2 import partition_of
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest, OffsetsVerb, OffsetsWork, Outcome
-from penstock_runtime.job import offsets_change
+from penstock_runtime.job import offsets_change, offsets_target
 from penstock_runtime.job.altering import alter
+from penstock_runtime.kafka.admin import Admin
 from penstock_runtime.kafka.offsets_topic import load
 from penstock_runtime.kafka.offsets_transaction import PlacedRecord, write_in_transaction
 from penstock_runtime.kafka.settings import ClientSettings
@@ -120,7 +121,7 @@ def test_the_topic_of_its_own_is_set_beside_the_workers(pods: Pods) -> None:
     resource, name, own = own_topic(pods)
     write(pods.lab.servers, OFFSETS, f'["{name}",{{"y":1,"p":"z"}}]'.encode(), b'{"i":1}')
     answer = altered(pods, resource, ({"p": "a0"}, None), ({"p": "z", "y": 1}, {"i": 5}))
-    assert answer.message == f"{OURS} 1 position was set and 1 position was removed."
+    assert answer.message == f"{OURS} 1 position was set, 1 position was removed."
     expected = {f'["{name}",{{"y":1,"p":"z"}}]'.encode(): b'{"i":5}'}
     assert (live(pods, name), live(pods, name, own)) == (expected, expected)
 
@@ -236,6 +237,36 @@ def test_a_plugin_that_refuses_or_raises_keeps_the_offsets(pods: Pods, plugin: s
     answer = altered(pods, resource, ({"p": "a0"}, {"i": 0}))
     assert (answer.outcome, answer.message) == (Outcome.REFUSED, told.replace("{}", name))
     assert live(pods, name) == {f'["{name}",{{"p":"a0"}}]'.encode(): b'{"i":1}'}
+
+
+def test_a_plugin_that_takes_apart_what_it_is_given_changes_nothing_of_it(pods: Pods) -> None:
+    resource = source(pods, pods.lab.topic(), **{"class": "altering_source:Consuming"})
+    answer = altered(pods, resource, ({"p": "a0"}, {"i": 3}))
+    assert answer.outcome is Outcome.DONE, answer
+    assert list(live(pods, f"shop.{resource['metadata']['name']}").values()) == [b'{"i":3}']
+
+
+def test_a_null_for_what_is_not_there_is_told_apart_from_what_was_removed(pods: Pods) -> None:
+    resource = source(pods, pods.lab.topic())
+    name = run_source(pods, resource)
+    answer = altered(pods, resource, ({"p": "A0"}, None), ({"p": "b"}, {"i": 1}))
+    assert answer.message == f"{OURS} 1 position was set, 1 position was null and had not been there."
+    answer = altered(pods, resource, ({"p": "a0"}, None), ({"p": "b"}, None))
+    assert answer.message == f"{OURS} 2 positions were removed."
+    assert live(pods, name) == {}
+
+
+def test_a_topic_that_the_brokers_do_not_know_yet_is_no_success(pods: Pods, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "plugins"))
+    resource = source(pods, pods.lab.topic())
+    monkeypatch.setattr(Admin, "topics", lambda self: {})
+    monkeypatch.setattr(offsets_target, "make_internal_topics", lambda context: None)
+    request = JobRequest(
+        action=Action.OFFSETS, id="x", connector=resource, worker={"bootstrap.servers": pods.lab.servers}
+    )
+    work = OffsetsWork(verb=OffsetsVerb.ALTER, generation=HUGE, document=document(({"p": "a0"}, {"i": 3})))
+    with pytest.raises(ConnectError, match=r"is not known to the brokers .* Nothing was altered\."):
+        alter(request, work)
 
 
 @pytest.mark.slow

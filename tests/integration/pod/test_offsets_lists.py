@@ -223,7 +223,7 @@ def test_a_list_that_no_config_map_holds_is_refused_with_what_to_do(pods: Pods) 
         "a ConfigMap holds 900: nothing is listed. To see the 922 positions, run `penstock offsets list`"
         in answer.message
     )
-    assert f"topic '{OFFSETS}' whose key begins with [\"{name}\"," in answer.message
+    assert f"its spec.connectName set to {name}" in answer.message
     store(pods, name, json.dumps({"file": f"{0:01000}"}).encode(), None)  # the others are few enough by then
     reset(pods, resource)
 

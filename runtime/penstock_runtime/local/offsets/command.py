@@ -21,7 +21,7 @@ from penstock_runtime.job.offsets_change import refuse_members, target_to_ask
 from penstock_runtime.job.offsets_target import Target
 from penstock_runtime.job.preparing import ClientErrors, with_kafka
 from penstock_runtime.job.rivals import rival_of
-from penstock_runtime.job.sink_positions import check_positions, counts_and_ends, positions_of
+from penstock_runtime.job.sink_positions import check_positions, positions_of, seen_by
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.local.offsets.options import OffsetsOptions
 from penstock_runtime.local.offsets.view import change_table, list_table, partition_of_kafka
@@ -58,8 +58,8 @@ def list_offsets(options: OffsetsOptions) -> ExitCode:
         sys.stdout.write(f"{to_json(entries)}\n")
         return ExitCode.OK
     places = [p for e in entries if (p := partition_of_kafka(e["partition"])) is not None]
-    ends = counts_and_ends(target, places)[1] if places else {}
-    sys.stdout.write(list_table(entries, ends))
+    bounds = seen_by(target, places).bounds if places else {}
+    sys.stdout.write(list_table(entries, {p: end for p, (_, end) in bounds.items()}))
     say(f"{target.place.connector}: {_count(len(entries))}{_hint(target, entries)}")
     return ExitCode.OK
 

@@ -55,6 +55,11 @@ def test_positions_of_a_sink_are_numbers_by_topic_and_partition() -> None:
         ('{"offsets": null}', "Partitions / offsets need to be provided for an alter offsets request"),
         ('{"offsets": {"partition": {}}}', "must be a list of partitions and offsets, and is an object"),
         ('{"offset": []}', "is not a field of a request to alter offsets: it has offsets"),
+        ('{"offsets": [1], "offsets": [2]}', "The field offsets stands twice in one object"),
+        (
+            '{"offsets": [{"partition": {"a": 1}, "offset": {}, "offset": null}]}',
+            "The field offset stands twice in one",
+        ),
     ],
 )
 def test_what_is_no_request_is_told(document: str, told: str) -> None:
@@ -123,6 +128,7 @@ def test_a_partition_that_comes_twice_is_told_however_its_fields_are_ordered() -
             (SINK | {"kafka_topic": None}, {"kafka_offset": 1}),
             ["Kafka topic names must be valid strings"],
         ),
+        ((SINK | {"kafka_topic": "\ud800"}, {"kafka_offset": 1}), ["Kafka topic names must be valid strings"]),
         (
             (SINK | {"kafka_partition": "x"}, {"kafka_offset": 1}),
             ["Failed to parse the following Kafka partition value in the provided offsets: 'x'. Partition values for"],
@@ -172,6 +178,7 @@ def test_all_errors_are_told_at_once_and_a_thousand_of_them_are_counted() -> Non
     assert [p.partition(":")[0] for p in problems] == ["offsets[0].offset", "offsets[1].partition"]
     problems = of_sink(*((SINK | {"kafka_partition": f"{n}"}, {"kafka_offset": n}) for n in range(1000)))
     assert len(problems) == 21
+    assert len(of_source(json.dumps({f"f{n}": n for n in range(1000)}))) == 21
     assert problems[-1] == "and 980 problems more"
 
 

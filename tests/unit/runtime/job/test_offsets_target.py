@@ -1,27 +1,27 @@
-"""Which of two offsets topics holds where both have a position of a connector that is found by name."""
+"""Which offsets topics are those of a connector that is found by name."""
 
 import pytest
 
 from penstock_model.contracts.job import Action, JobRequest
-from penstock_runtime.job.offsets_target import target_by_name
+from penstock_runtime.job.offsets_target import target_by_name, target_of_valid
 from penstock_runtime.job.preparing import ClientErrors
 
 ELSEWHERE = {"producer.override.bootstrap.servers": "elsewhere:9092"}
 
 
 @pytest.mark.parametrize(
-    ("config", "worker", "topics", "counts"),
+    ("config", "worker", "topics"),
     [
-        ({}, {}, ["connect-offsets"], True),
-        ({"offsets.storage.topic": "own"}, {}, ["connect-offsets", "own"], True),
-        ({"offsets.storage.topic": "own", "delivery.guarantee": "at-least-once"}, {}, ["connect-offsets", "own"], True),
-        (ELSEWHERE, {}, ["connect-offsets"] * 2, True),
-        ({**ELSEWHERE, "delivery.guarantee": "at-least-once"}, {}, ["connect-offsets"] * 2, False),
-        (ELSEWHERE, {"exactly.once.source.support": "disabled"}, ["connect-offsets"] * 2, False),
+        ({}, {}, ["connect-offsets"]),
+        ({"offsets.storage.topic": "own"}, {}, ["connect-offsets", "own"]),
+        ({"offsets.storage.topic": "own", "delivery.guarantee": "at-least-once"}, {}, ["connect-offsets", "own"]),
+        (ELSEWHERE, {}, ["connect-offsets"] * 2),
+        ({**ELSEWHERE, "delivery.guarantee": "at-least-once"}, {}, ["connect-offsets"]),
+        (ELSEWHERE, {"exactly.once.source.support": "disabled"}, ["connect-offsets"]),
     ],
 )
-def test_on_another_cluster_the_workers_topic_holds_only_where_delivery_is_exactly_once(
-    config: dict[str, str], worker: dict[str, str], topics: list[str], counts: bool
+def test_a_topic_of_the_workers_name_on_another_cluster_is_its_own_only_where_delivery_is_exactly_once(
+    config: dict[str, str], worker: dict[str, str], topics: list[str]
 ) -> None:
     request = JobRequest(
         action=Action.LIST_OFFSETS,
@@ -31,7 +31,19 @@ def test_on_another_cluster_the_workers_topic_holds_only_where_delivery_is_exact
     )
     target = target_by_name(request, ClientErrors())
     assert [topic for _, topic in target.topics] == topics
-    assert len(target.topics) == 1 or target.own_counts is counts
+
+
+@pytest.mark.parametrize(("guarantee", "count"), [("exactly-once", 2), ("at-least-once", 1)])
+def test_so_it_is_for_a_connector_whose_plugin_is_asked(guarantee: str, count: int) -> None:
+    config = {**ELSEWHERE, "topic": "t", "delivery.guarantee": guarantee}
+    request = JobRequest(
+        action=Action.OFFSETS,
+        id="",
+        worker={"bootstrap.servers": "kafka:9092"},
+        connector={"metadata": {"name": "orders", "namespace": "shop"}, "spec": {"class": "Datagen", "config": config}},
+    )
+    target = target_of_valid(request, ClientErrors())
+    assert [topic for _, topic in target.topics] == ["connect-offsets"] * count
 
 
 @pytest.mark.parametrize("policy", ["None", "Allowlist"])
