@@ -18,7 +18,7 @@ from penstock_runtime.kafka.compacted_topic import StatusWriter, read_since
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation, incarnated_tasks, named_ids
 
-__all__ = ["Place", "PlanFence", "Recorded", "fence", "supersede"]
+__all__ = ["Place", "PlanFence", "Recorded", "fence", "recorded_generation", "supersede"]
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ def supersede(
     news, position = read_since(place.shared, place.status_topic, TopicPosition.of(known))
     entries += news
     before = incarnated_tasks(entries, name)
-    greatest = max(_generation(entries, name), 0 if known is None else known.generation)
+    greatest = max(recorded_generation(entries, name), 0 if known is None else known.generation)
     if newest is not None and greatest > newest:
         raise Superseded(
             f"Connector {name} was started since this was asked for: plan generation {greatest} is recorded, and at most "
@@ -189,7 +189,7 @@ def supersede(
     return Recorded(standing, ids, position)
 
 
-def _generation(entries: Iterable[Entry], connector: str) -> int:
+def recorded_generation(entries: Iterable[Entry], connector: str) -> int:
     """The greatest generation in the incarnation records and reports of this connector; 0: there is none."""
     entries = list(entries)
     found = [i.generation for i in incarnated_tasks(entries, connector).values()]

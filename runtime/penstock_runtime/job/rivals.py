@@ -5,50 +5,69 @@ a process that was killed from one that runs.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from penstock_kafka.records import Entry
 from penstock_kafka.topic_consumer import NoSuchTopic
 from penstock_model.connect.status_records import Status, connector_key
 from penstock_model.contracts.task_reports import Claim, claim_key
-from penstock_runtime.fencing.plan_fence import Place
+from penstock_runtime.fencing.plan_fence import Place, recorded_generation
 from penstock_runtime.kafka.compacted_topic import read_to_end
 
-__all__ = ["rival_in", "rival_of"]
+__all__ = ["Known", "known_in", "known_of"]
 
 _LIVE: Final = ("RUNNING", "PAUSED", "RESTARTING")
 
 
-def rival_of(place: Place) -> str:
-    """Who may run the connector, and what to do about it, in a sentence; empty: nobody.
+@dataclass(frozen=True)
+class Known:
+    """What the status topic tells of a connector.
+
+    Attributes:
+        rival: who may run it, and what to do about that, in a sentence; empty: nobody.
+        generation: the greatest plan generation that is recorded.
+        is_unknown: the topic, if it exists, has nothing of the connector.
+    """
+
+    rival: str = ""
+    generation: int = 0
+    is_unknown: bool = True
+
+
+def known_of(place: Place) -> Known:
+    """What is known of the connector of a place.
 
     Raises:
         RetriableError, ConnectError: Kafka does not answer, or refuses.
     """
     try:
-        return rival_in(read_to_end(place.shared, place.status_topic), place.connector)
+        return known_in(read_to_end(place.shared, place.status_topic), place.connector)
     except NoSuchTopic:
-        return ""
+        return Known()
 
 
-def rival_in(entries: Iterable[Entry], connector: str) -> str:
+def known_in(entries: Iterable[Entry], connector: str) -> Known:
     """The same, of the records of a status topic. Pure."""
-    last = {entry[0]: entry[1] for entry in entries}
+    entries = list(entries)
+    last = dict(entries)
+    tasks = re.compile(re.escape(f"status-task-{connector}-").encode() + rb"[0-9]+")
+    keys = [key for key in last if tasks.fullmatch(key) or key == connector_key(connector)]
+    states = [s for key in keys if (s := Status.of(last[key])) is not None]
     claim = Claim.of(last.get(claim_key(connector)))
+    generation = recorded_generation(entries, connector)
+    return Known(_rival(connector, claim, states), generation, not states and claim is None and generation == 0)
+
+
+def _rival(connector: str, claim: Claim | None, states: Sequence[Status]) -> str:
     if claim is not None:
         return (
             f"Connector {claim.namespace}/{claim.name} of operator {claim.operator or 'unknown'} has the name {connector} "
             f"in Kafka: set its spec.state: Stopped, and annotate it with penstock.dev/alter-offsets or "
             f"penstock.dev/reset-offsets"
         )
-    tasks = re.compile(re.escape(f"status-task-{connector}-").encode() + rb"[0-9]+")
-    states = [
-        (key, Status.of(value))
-        for key, value in last.items()
-        if tasks.fullmatch(key) or key == connector_key(connector)
-    ]
-    live = sorted({f"{s.state} at {s.worker_id}" for _, s in states if s is not None and s.state in _LIVE})
+    live = sorted({f"{s.state} at {s.worker_id}" for s in states if s.state in _LIVE})
     if not live:
         return ""
     return (

@@ -104,7 +104,7 @@ def worker_config(options: RunOptions) -> WorkerConfig:
     Raises:
         ConfigError: the file is wrong.
     """
-    given = read_worker(options.worker) if options.worker is not None else worker_from({})
+    given = read_worker(options.worker, options.secrets) if options.worker is not None else worker_from({})
     for warning in given.warnings:
         log.warning("%s: %s", options.worker, warning)
     texts = dict(given.config.raw)

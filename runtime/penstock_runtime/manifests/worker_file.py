@@ -23,8 +23,12 @@ class Worker(NamedTuple):
     warnings: tuple[Problem, ...]
 
 
-def read_worker(path: Path) -> Worker:
+def read_worker(path: Path, secrets_dir: Path | None = None) -> Worker:
     """The worker configuration of a file; `.yaml` and `.yml` are YAML, everything else is Java properties.
+
+    Args:
+        path: the file.
+        secrets_dir: where `${secret:<name>:<key>}` is found.
 
     Raises:
         ConfigError: every problem at once, each naming file and property.
@@ -35,7 +39,7 @@ def read_worker(path: Path) -> Worker:
         reason = e.strerror if isinstance(e, OSError) else "it is not UTF-8 text"
         raise ConfigError(Problem(str(path), f"cannot be read: {reason}")) from e
     try:
-        return worker_from(_texts(path, text))
+        return worker_from(_texts(path, text), secrets_dir)
     except ConfigError as e:
         named = ((f"{path}: {p.property}" if p.property else str(path), p.message) for p in e.problems)
         raise ConfigError(Problem(*n) for n in named) from e

@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from penstock_model.connect.status_records import State, task_status
+from penstock_model.contracts.job import Action
 from penstock_model.contracts.task_reports import Claim, claim_key
 
 from ..pod.test_jobs import sink, source, started
@@ -67,6 +70,7 @@ def test_what_is_listed_as_json_can_be_given_back_and_what_is_edited_holds(pods:
     assert penstock(pods, "list", resource, "--output", "json").stdout == '{"offsets":[]}\n'
 
 
+@pytest.mark.slow
 def test_a_sink_is_listed_with_the_end_of_each_partition_and_its_lag(pods: Pods) -> None:
     topic = pods.lab.topic(partitions=2)
     pods.lab.produce(topic, "a", "b", "c")
@@ -160,6 +164,122 @@ def test_every_error_of_the_document_is_told_before_anything_is_done(pods: Pods)
     assert "offsets[1].partition: Offsets may only contain primitive types" in wrong.stderr
 
 
+def test_members_of_a_sinks_group_refuse_it_as_documented(pods: Pods) -> None:
+    topic = pods.lab.topic()
+    resource = sink(pods, topic)
+    with pods.lab.member(f"connect-shop.{resource['metadata']['name']}", topic):
+        refused = penstock(pods, "reset", resource, "--dry-run")
+    assert refused.returncode == 1
+    assert "has members, somebody-else at 127.0.0.1" in refused.stderr
+
+
+@pytest.mark.slow
+def test_what_kafkas_client_says_of_a_secret_is_hidden(pods: Pods, tmp_path: Path) -> None:
+    (tmp_path / "secrets" / "db").mkdir(parents=True)
+    (tmp_path / "secrets" / "db" / "host").write_text("hunter22.invalid")
+    resource = sink(pods, "t", **{"consumer.override.bootstrap.servers": "${secret:db:host}:9"})
+    failed = penstock(pods, "list", resource, "--secrets", str(tmp_path / "secrets"))
+    assert failed.returncode == 5
+    assert "${secret:db:host}" in failed.stderr
+    assert "hunter22" not in failed.stderr
+
+
+def test_a_document_with_the_mark_that_windows_begins_a_file_with_is_read(pods: Pods) -> None:
+    resource = source(pods, pods.lab.topic())
+    offsets = document(({"p": "Zürich"}, {"i": 0}))
+    dry = penstock(pods, "alter", resource, "--offsets", "-", "--dry-run", stdin=f"\ufeff{offsets}")
+    assert dry.returncode == 0, dry.stderr
+    assert '{"p":"Zürich"}' in dry.stdout
+    assert "has nothing of" in dry.stderr
+    assert "give it by --worker" in dry.stderr
+
+
+def asked(pods: Pods, resource: dict[str, Any]) -> tuple["subprocess.Popen[bytes]", int]:
+    """A reset on a terminal, at its question; what is typed there."""
+    file = pods.folder / "connector.yaml"
+    file.write_text(json.dumps(resource))
+    terminal, its = pty.openpty()
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "penstock_runtime.cli",
+            "offsets",
+            "reset",
+            file,
+            "--bootstrap-servers",
+            pods.lab.servers,
+        ],
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")])},
+    )
+    os.close(its)
+    shown = b""
+    while b"[y/N] " not in shown:
+        shown += os.read(terminal, 1000)
+    assert shown.index(b"BEFORE") < shown.index(b"1 position to reset (topic") < shown.index(b"Reset these offsets?")
+    return process, terminal
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", [b"n\n", b"\x04", None], ids=["no", "end", "interrupt"])
+def test_it_asks_on_a_terminal_and_without_a_yes_does_nothing(pods: Pods, answer: bytes | None) -> None:
+    resource = source(pods, pods.lab.topic())
+    name = run_source(pods, resource)
+    process, terminal = asked(pods, resource)
+    if answer is None:
+        process.send_signal(signal.SIGINT)
+    else:
+        os.write(terminal, answer)
+    said = os.read(terminal, 1000)
+    while b"Nothing was done." not in said:
+        said += os.read(terminal, 1000)
+    assert b"Traceback" not in said
+    assert process.wait(30) == 1
+    os.close(terminal)
+    assert live(pods, name)
+
+
+@pytest.mark.slow
+def test_a_start_while_it_asks_makes_a_yes_void(pods: Pods) -> None:
+    resource = source(pods, pods.lab.topic())
+    name = run_source(pods, resource)
+    process, terminal = asked(pods, resource)
+    assert pods.answer(Action.PLAN, resource, prepare=True).standing is not None
+    os.write(terminal, b"y\n")
+    said = os.read(terminal, 1000)
+    while b"was started since this was asked for" not in said:
+        said += os.read(terminal, 1000)
+    assert process.wait(30) == 3
+    os.close(terminal)
+    assert live(pods, name)
+
+
+@pytest.mark.slow
+def test_a_reader_of_the_table_that_leaves_keeps_nothing_from_being_done(pods: Pods) -> None:
+    resource = source(pods, pods.lab.topic())
+    name = run_source(pods, resource)
+    file = pods.folder / "connector.yaml"
+    file.write_text(json.dumps(resource))
+    reader, writer = os.pipe()
+    os.close(reader)
+    options = [str(file), "--bootstrap-servers", pods.lab.servers, "--yes"]
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock_runtime.cli", "offsets", "reset", *options],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")])},
+    )
+    os.close(writer)
+    assert done.returncode == 0, done.stderr
+    assert "Exception" not in done.stderr
+    assert live(pods, name) == {}
+
+
 @pytest.mark.slow
 def test_beside_a_run_it_is_refused_and_after_its_end_or_its_kill_and_force_it_goes_on_from_there(pods: Pods) -> None:
     topic = pods.lab.topic()
@@ -187,6 +307,7 @@ def test_beside_a_run_it_is_refused_and_after_its_end_or_its_kill_and_force_it_g
     run.stop()
 
 
+@pytest.mark.slow
 def test_a_task_of_before_is_fenced_by_a_forced_change(pods: Pods) -> None:
     resource = source(pods, pods.lab.topic())
     task = started(pods, resource)

@@ -150,6 +150,7 @@ def killed_between_topics(
     assert written == [OFFSETS]
 
 
+@pytest.mark.slow
 def test_what_ends_between_the_two_topics_has_changed_nothing_for_the_task_and_may_be_repeated(
     pods: Pods, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +165,7 @@ def test_what_ends_between_the_two_topics_has_changed_nothing_for_the_task_and_m
     assert [json.loads(v) for t in (OFFSETS, own) for v in live(pods, name, t).values()] == [{"i": 0}] * 2
 
 
+@pytest.mark.slow
 def test_in_a_topic_that_grew_the_position_holds_wherever_its_key_lies(pods: Pods) -> None:
     offsets = new_name("offsets")
     worker = {"offset.storage.topic": offsets, "offset.storage.partitions": "1"}
@@ -219,6 +221,7 @@ def test_a_malformed_request_for_a_source_writes_nothing_and_tells_every_error_a
     assert pods.lab.offset_records(name) == []
 
 
+@pytest.mark.slow
 @pytest.mark.scenario("offsets-alter-refused-by-connector")
 @pytest.mark.parametrize(
     ("plugin", "told"),
@@ -239,6 +242,7 @@ def test_a_plugin_that_refuses_or_raises_keeps_the_offsets(pods: Pods, plugin: s
     assert live(pods, name) == {f'["{name}",{{"p":"a0"}}]'.encode(): b'{"i":1}'}
 
 
+@pytest.mark.slow
 def test_a_plugin_that_takes_apart_what_it_is_given_changes_nothing_of_it(pods: Pods) -> None:
     resource = source(pods, pods.lab.topic(), **{"class": "altering_source:Consuming"})
     answer = altered(pods, resource, ({"p": "a0"}, {"i": 3}))
@@ -246,6 +250,7 @@ def test_a_plugin_that_takes_apart_what_it_is_given_changes_nothing_of_it(pods: 
     assert list(live(pods, f"shop.{resource['metadata']['name']}").values()) == [b'{"i":3}']
 
 
+@pytest.mark.slow
 def test_a_null_for_what_is_not_there_is_told_apart_from_what_was_removed(pods: Pods) -> None:
     resource = source(pods, pods.lab.topic())
     name = run_source(pods, resource)
@@ -256,6 +261,7 @@ def test_a_null_for_what_is_not_there_is_told_apart_from_what_was_removed(pods: 
     assert live(pods, name) == {}
 
 
+@pytest.mark.slow
 def test_a_topic_that_the_brokers_do_not_know_yet_is_no_success(pods: Pods, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "plugins"))
     resource = source(pods, pods.lab.topic())
@@ -393,6 +399,7 @@ def test_members_of_a_sinks_group_refuse_it_and_are_named(pods: Pods) -> None:
     assert pods.lab.committed(name, topic) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_member_that_joins_after_the_check_refuses_it_and_nothing_is_set(pods: Pods, protocol: str) -> None:
     topic = pods.lab.topic(partitions=2)

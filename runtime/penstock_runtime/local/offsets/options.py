@@ -68,7 +68,8 @@ exit codes:
     1 refused: by the plugin, by members of the consumer group, or by you
     2 a file, an option or a configuration is wrong; all problems are printed, and nothing was done
     3 the connector was started meanwhile
-    5 Kafka is away or refuses, or somebody else may run the connector""",
+    5 Kafka is away or refuses, or somebody else may run the connector
+  130 interrupted; list the offsets""",
     )
     verbs = offsets.add_subparsers(required=True, metavar="VERB", title="verbs")
     listing = verbs.add_parser(
@@ -105,6 +106,6 @@ exit codes:
         verb.add_argument(
             "--force",
             action="store_true",
-            help="also where the connector seems to run, since it was killed; what does run is fenced",
+            help="also where the connector seems to run, since it was killed; what does run is fenced and set back",
         )
     return listing, alter, reset

@@ -12,17 +12,20 @@ __all__ = ["change_table", "list_table", "partition_of_kafka"]
 _NONE = "none"
 
 
-def list_table(entries: Iterable[Mapping[str, Any]], ends: Mapping[TopicPartition, int]) -> str:
+def list_table(
+    entries: Iterable[Mapping[str, Any]], ends: Mapping[TopicPartition, int], *, has_sink: bool = True
+) -> str:
     """The entries of a list: of a sink with the end of each partition and how much is left to read.
 
     Args:
         entries: in KIP-875's form, those of a source before those of a sink.
         ends: of the partitions of Kafka that exist.
+        has_sink: whether a sink's can be among them.
     """
     of_source: list[Sequence[str]] = [("SOURCE PARTITION", "OFFSET")]
     of_sink: list[Sequence[str]] = [("TOPIC", "PARTITION", "OFFSET", "END", "LAG")]
     for entry in entries:
-        place = partition_of_kafka(entry["partition"])
+        place = partition_of_kafka(entry) if has_sink else None
         if place is None:
             of_source.append((_json(entry["partition"]), _json(entry["offset"])))
             continue
@@ -32,27 +35,30 @@ def list_table(entries: Iterable[Mapping[str, Any]], ends: Mapping[TopicPartitio
     return "".join(_table(rows) for rows in (of_source, of_sink) if len(rows) > 1)
 
 
-def change_table(before: Mapping[SourcePartition, Offset], changes: OffsetUpdates) -> str:
+def change_table(before: Mapping[SourcePartition, Offset], changes: OffsetUpdates, *, is_sink: bool) -> str:
     """The partitions that change, each with its offset before and after."""
     rows = [("PARTITION", "BEFORE", "AFTER")]
     for partition, after in changes.items():
-        place = partition_of_kafka(partition)
-        name = _json(partition) if place is None else f"{place.topic}-{place.partition}"
-        rows.append((name, _shown(before.get(partition)), _shown(after)))
+        name = f"{partition['kafka_topic']}-{partition['kafka_partition']}" if is_sink else _json(partition)
+        rows.append((name, _shown(before.get(partition), is_sink=is_sink), _shown(after, is_sink=is_sink)))
     return _table(rows) if len(rows) > 1 else ""
 
 
-def partition_of_kafka(partition: Mapping[str, Any]) -> TopicPartition | None:
+def partition_of_kafka(entry: Mapping[str, Any]) -> TopicPartition | None:
     """The partition of Kafka that a sink's entry names; None: the entry is a source's."""
-    if set(partition) != {"kafka_topic", "kafka_partition"}:
+    partition, offset = entry["partition"], entry["offset"]
+    if set(partition) != {"kafka_topic", "kafka_partition"} or set(offset) != {"kafka_offset"}:
         return None
-    return TopicPartition(partition["kafka_topic"], partition["kafka_partition"])
+    topic, number = partition["kafka_topic"], partition["kafka_partition"]
+    if not isinstance(topic, str) or not isinstance(number, int) or not isinstance(offset["kafka_offset"], int):
+        return None
+    return TopicPartition(topic, number)
 
 
-def _shown(offset: Offset | None) -> str:
+def _shown(offset: Offset | None, *, is_sink: bool) -> str:
     if offset is None:
         return _NONE
-    return str(offset["kafka_offset"]) if set(offset) == {"kafka_offset"} else _json(offset)
+    return str(offset["kafka_offset"]) if is_sink else _json(offset)
 
 
 def _json(fields: Mapping[str, Any]) -> str:

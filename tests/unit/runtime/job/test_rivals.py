@@ -1,12 +1,19 @@
 """Who may run a connector at this moment, by the records of the status topic."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from penstock_model.connect.status_records import State, connector_status, task_status
+from penstock_model.contracts.incarnation import Incarnation
 from penstock_model.contracts.task_reports import Claim, claim_key
-from penstock_runtime.job.rivals import rival_in
+from penstock_runtime.job.rivals import Known, known_in
 
 Entry = tuple[bytes, bytes | None]
+
+
+def rival_in(entries: Sequence[Entry], connector: str) -> str:
+    return known_in(entries, connector).rival
 
 
 def task(connector: str, number: int, state: State) -> Entry:
@@ -51,3 +58,11 @@ def test_an_operator_that_has_the_name_is_one_until_it_gives_it_up() -> None:
     assert "Connector shop/a of operator p/p has the name in in Kafka" in rival_in([entry], "in")
     assert rival_in([entry], "other") == ""
     assert rival_in([entry, (claim_key("in"), None)], "in") == ""
+
+
+def test_the_greatest_generation_and_whether_anything_is_known_are_told() -> None:
+    assert known_in([], "in") == Known("", 0, is_unknown=True)
+    assert known_in([task("other", 0, State.RUNNING)], "in").is_unknown
+    incarnations = [Incarnation(1, 0, "t", 0, generation, "p").entry("in", 0) for generation in (7, 3)]
+    assert known_in(incarnations, "in") == Known("", 7, is_unknown=False)
+    assert not known_in([task("in", 0, State.UNASSIGNED)], "in").is_unknown
