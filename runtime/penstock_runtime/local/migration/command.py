@@ -84,7 +84,9 @@ def _found(options: ImportOptions) -> Iterator[Found]:
 
 def _documents(options: ImportOptions, problems: list[Problem]) -> Iterator[tuple[str, Any]]:
     if options.connect_url is not None:
-        yield connectors_of(options.connect_url)
+        where, answer = connectors_of(options.connect_url)
+        if answer != {}:  # a worker without connectors
+            yield where, answer
         return
     for file in options.files:
         try:
