@@ -93,7 +93,7 @@ def test_what_is_missing_or_wrong_here_is_told_and_the_manifest_is_made_neverthe
 
 @pytest.mark.parametrize("config", [{"topic": "t"}, {"connector.class": " "}])
 def test_without_a_class_there_is_no_manifest(config: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match="spec.class"):
+    with pytest.raises(ConfigError, match=r"spec\.class"):
         made(config)
 
 
