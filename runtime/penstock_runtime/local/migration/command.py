@@ -15,7 +15,7 @@ from penstock_runtime.fencing.foreign_ids import record_ids
 from penstock_runtime.fencing.plan_fence import Place
 from penstock_runtime.job.prepare import make_status_topic
 from penstock_runtime.job.preparing import ClientErrors, with_kafka
-from penstock_runtime.job.rivals import rival_of
+from penstock_runtime.job.rivals import known_of
 from penstock_runtime.local.migration.found import Found, found_in
 from penstock_runtime.local.migration.manifest import Imported, imported
 from penstock_runtime.local.migration.options import ImportOptions
@@ -125,7 +125,7 @@ def _recorded(one: Imported, worker: WorkerConfig, group: str) -> str:
     def record() -> str:
         place = Place(one.name, worker.group_id, settings, settings, worker.status_storage_topic)
         make_status_topic(settings, worker)
-        if rival := rival_of(place):
+        if rival := known_of(place).rival:
             return f"no transactional ids were recorded: {rival}; then import it again"
         ids = record_ids(place, group, one.tasks)
         last = f" to {ids[-1]}" if len(ids) > 1 else ""
