@@ -87,7 +87,7 @@ def test_a_source_and_a_sink_that_are_stopped_in_kafka_connect_go_on_here_and_ba
             ("moves-in", "Stopped"),
             ("moves-out", "Stopped"),
         ]
-        assert "connect-cluster-moves-in-0 to connect-cluster-moves-in-2 are recorded" in report
+        assert "connect-cluster-moves-in-0 to connect-cluster-moves-in-2 are recorded in topic connect-status" in report
         for manifest in manifests:
             manifest["spec"]["state"] = "Running"
             assert manifest["spec"]["config"]["value.converter"].endswith("StringConverter")

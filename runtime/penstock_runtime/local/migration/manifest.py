@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import quote
 
 from penstock.errors import ConfigError, Problem
 from penstock_model.connect.redaction import Redactor
@@ -10,7 +11,7 @@ from penstock_model.connect.variables import Secret
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.resources.connector import API_VERSION, Connector, State
 from penstock_runtime.local.migration.found import Found
-from penstock_runtime.local.migration.secret_texts import key_of, secret_properties, with_references
+from penstock_runtime.local.migration.secret_texts import keys_of, parts_of, secret_properties, with_references
 from penstock_runtime.manifests import connect_forms
 from penstock_runtime.plan import plan
 from penstock_runtime.plugins.discovery import Plugins
@@ -60,8 +61,11 @@ def imported(found: Found, worker: WorkerConfig, of_worker: Mapping[str, str], n
     unread = [p for p in draft.reading.problems if p.property in ("metadata.name", "spec.class")]
     if unread:
         raise ConfigError(Problem(f"{found.where}: {p.property}", p.message) for p in unread)
-    own = {**{n: t for n, t in of_worker.items() if n.startswith(_CONVERTERS)}, **draft.spec.config}
+    if not all(map(_is_text, [name, *draft.spec.config, *draft.spec.config.values()])):
+        raise ConfigError(Problem(found.where, "holds half of a surrogate pair, which is no text"))
+    own, dropped = _with_converters(draft.spec.config, of_worker)
     secrets = secret_properties(draft.spec.class_name, own)
+    keys = keys_of(secrets)
     secret_name = f"{draft.metadata.name}-imported"
     spec: dict[str, Any] = {"class": draft.spec.class_name}
     if draft.spec.version is not None:
@@ -69,24 +73,50 @@ def imported(found: Found, worker: WorkerConfig, of_worker: Mapping[str, str], n
     spec |= {"connectName": name, "tasksMax": draft.spec.tasks_max, "state": draft.spec.state.value}
     if found.restart:
         spec["restart"] = dict(found.restart)
-    spec["config"] = with_references(own, secrets, secret_name)
+    spec["config"] = with_references(own, keys, secret_name)
     metadata = {"name": draft.metadata.name}
     if place := namespace or found.namespace:
         metadata["namespace"] = place
     manifest = {"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec}
     kind, problems = _checked({**manifest, "spec": {**spec, "config": own}}, worker)
     problems = [p for p in problems if not _is_settled(p, own, secrets)]
-    redactor = Redactor(Secret(f"${{secret:{secret_name}:{key_of(n)}}}", text) for n, text in secrets.items())
-    told = [*_told(found, draft, own, place), *draft.reading.problems, *problems, *_of_secrets(secrets, secret_name)]
+    redactor = Redactor(Secret(f"${{secret:{secret_name}:{keys[n]}}}", text) for n, text in parts_of(secrets))
+    left_out = [Problem(p.property, f"{p.message}; it is left out of the manifest") for p in draft.reading.problems]
+    checked = map(redactor.problem, [*left_out, *(p for p in problems if p not in draft.reading.problems)])
+    told = [*_told(found, draft, own, place), *dropped, *checked, *_of_secrets(keys, secret_name)]
     return Imported(
         name,
         manifest,
-        kind,
+        found.kind or kind,
         max(found.tasks, draft.spec.tasks_max),
         found.is_live,
-        tuple(dict.fromkeys(map(redactor.problem, told))),
-        {secret_name: {key_of(n): text for n, text in secrets.items()}} if secrets else {},
+        tuple(dict.fromkeys(told)),
+        {secret_name: {keys[n]: text for n, text in secrets.items()}} if secrets else {},
     )
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _with_converters(config: Mapping[str, str], of_worker: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
+    """The configuration with the converters of the worker that it has none of its own for; what has no effect there.
+
+    Kafka Connect takes a converter's class and properties from one place, and never mixes them.
+    """
+    found, dropped = dict(config), []
+    for place in _CONVERTERS:
+        if place in config or place not in of_worker:
+            continue
+        for name in [n for n in config if n.startswith(f"{place}.")]:
+            del found[name]
+            dropped.append(Problem(name, f"has no effect without {place} beside it, and is left out of the manifest"))
+        found |= {n: t for n, t in of_worker.items() if n == place or n.startswith(f"{place}.")}
+    return found, dropped
 
 
 def _told(found: Found, draft: Connector, config: Mapping[str, str], namespace: str | None) -> list[Problem]:
@@ -96,7 +126,8 @@ def _told(found: Found, draft: Connector, config: Mapping[str, str], namespace: 
         state = "is paused" if draft.spec.state is State.PAUSED else "runs"
         notes.append(
             Problem(
-                "", f"it {state} in Kafka Connect: stop it there (PUT /connectors/{name}/stop) before it starts here"
+                "",
+                f"it {state} in Kafka Connect: stop it there (PUT /connectors/{quote(name)}/stop) before it starts here",
             )
         )
     unset = [c for c in _CONVERTERS[:2] if c not in config]
@@ -134,13 +165,14 @@ def _is_settled(problem: Problem, config: Mapping[str, str], secrets: Mapping[st
     """Whether the manifest has settled a problem: a secret was taken out, or is one of a Secret that only pods have."""
     if problem.property in secrets:
         return problem.message.startswith("holds a password")
-    return "${secret:" in config.get(problem.property, "") and "cannot be resolved" in problem.message
+    return "${secret:" in config.get(problem.property, "") and "no directory of secrets was given" in problem.message
 
 
-def _of_secrets(secrets: Mapping[str, str], secret_name: str) -> list[Problem]:
+def _of_secrets(keys: Mapping[str, str], secret_name: str) -> list[Problem]:
     return [
         Problem(
-            name, f"is a secret, and was taken out: it is expected under key {key_of(name)} of Secret {secret_name}"
+            name,
+            f"may be a secret, and was taken out: it is expected under key {key} of Secret {secret_name}",
         )
-        for name in secrets
+        for name, key in keys.items()
     ]

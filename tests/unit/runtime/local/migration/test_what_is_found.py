@@ -28,9 +28,40 @@ def strimzi(**spec: Any) -> dict[str, Any]:
 
 
 def test_the_answer_for_one_connector_and_lists_of_them_and_plain_configurations_are_read() -> None:
-    assert only(INFO).form == {"name": "in", "config": CONFIG}
+    assert only({**INFO, "initial_state": "PAUSED"}).form == {"name": "in", "config": CONFIG, "initial_state": "PAUSED"}
     assert [f.form["name"] for f in found_in("f", [INFO, {**INFO, "name": "b"}]) if isinstance(f, Found)] == ["in", "b"]
-    assert only({"name": "in", **CONFIG}).form == {"name": "in", **CONFIG}
+    assert only({"name": "in", **CONFIG}).form["config"] == {"name": "in", **CONFIG}
+
+
+def test_where_the_state_is_not_told_the_manifest_says_stopped_so_that_nothing_starts_at_an_apply() -> None:
+    for value in (INFO, {"name": "in", **CONFIG}):
+        found = only(value)
+        assert found.form["initial_state"] == "STOPPED"
+        assert [str(n) for n in found.notes] == ["state: it is not in what was read; the manifest says Stopped"]
+
+
+def test_the_kind_is_that_which_kafka_connect_tells() -> None:
+    assert only({**INFO, "type": "sink"}).kind == "sink"
+    assert only(INFO).kind == ""
+
+
+def test_connectors_whose_names_are_fields_of_the_form_are_read() -> None:
+    both = {
+        name: {"info": {**INFO, "name": name}, "status": status("STOPPED")} for name in ("config", "connector.class")
+    }
+    assert [f.name for f in found_in("f", both) if isinstance(f, Found)] == ["config", "connector.class"]
+
+
+def test_of_a_list_of_strimzi_what_is_no_connector_is_passed_over() -> None:
+    topic = {"apiVersion": "kafka.strimzi.io/v1beta2", "kind": "KafkaTopic", "metadata": {}, "spec": {}}
+    for kind in ("List", "KafkaConnectorList"):
+        assert only({"kind": kind, "apiVersion": "v1", "items": [topic, strimzi()]}).name == "in"
+
+
+def test_a_strimzi_secret_of_its_own_namespace_is_another_ones_where_the_connector_moves_to_one() -> None:
+    (found,) = found_in("f", strimzi(config={"pw": "${secrets:shop/db:pw}"}), "elsewhere")
+    assert isinstance(found, Found)
+    assert [n.property for n in found.notes] == ["pw"]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +76,7 @@ def test_the_expanded_answer_has_the_state_and_how_many_tasks_there_were(
     assert bool(found.notes) is (initial is None)
 
 
-@pytest.mark.parametrize("value", [7, "x", {}, {"kind": "Pod"}, {"a": {"status": {}}}, None])
+@pytest.mark.parametrize("value", [7, "x", {}, {"kind": "Pod"}, {"a": {"status": {}}}, None, {"tasks": 7}])
 def test_what_is_no_connector_is_told(value: Any) -> None:
     (problem,) = found_in("f", value)
     assert isinstance(problem, Problem)
@@ -81,6 +112,8 @@ def test_a_strimzi_secret_of_another_namespace_stays_and_is_told() -> None:
         ({"enabled": False, "maxRestarts": 3}, {"onFailure": False}),
         ({"enabled": True}, {}),
         ({"enabled": True, "maxRestarts": 3}, {"maxRestarts": 3}),
+        ({"enabled": True, "maxRestarts": -1}, {}),
+        ({"enabled": "false"}, {"onFailure": False}),
     ],
 )
 def test_restarts_of_strimzi_are_off_unless_they_are_enabled(auto: Any, restart: Any) -> None:
