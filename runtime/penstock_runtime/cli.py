@@ -1,4 +1,4 @@
-"""The command line: `penstock run`, `validate`, `transform`, `plugins`, `offsets`, `kafka`."""
+"""The command line: `penstock run`, `validate`, `transform`, `plugins`, `offsets`, `import`, `kafka`."""
 
 import argparse
 import json
@@ -129,11 +129,13 @@ def _parser() -> argparse.ArgumentParser:
     plugins.add_argument("--json", action="store_true", help="print JSON, for programs")
     plugins.set_defaults(command=_plugins)
 
+    from penstock_runtime.local.migration.options import add_import
     from penstock_runtime.local.offsets.options import add_offsets
 
     for verb in add_offsets(commands):
         _add_secrets(verb)
         verb.set_defaults(command=_offsets)
+    add_import(commands).set_defaults(command=_import)
 
     kafka = commands.add_parser(
         "kafka",
@@ -297,6 +299,13 @@ def _offsets(options: argparse.Namespace) -> ExitCode:
     _check_secrets(options)
     of_verb = {"list": list_offsets, "alter": alter_offsets, "reset": reset_offsets}
     return of_verb[options.verb](OffsetsOptions.of(options))
+
+
+def _import(options: argparse.Namespace) -> ExitCode:
+    from penstock_runtime.local.migration.command import import_connectors
+    from penstock_runtime.local.migration.options import ImportOptions
+
+    return import_connectors(ImportOptions.of(options))
 
 
 def _kafka(options: argparse.Namespace) -> ExitCode:

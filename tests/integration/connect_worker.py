@@ -37,16 +37,23 @@ plugin.discovery=service_load
 
 
 class ConnectWorker:
-    """Started at once; use it in a `with`."""
+    """Started at once; use it in a `with`.
 
-    def __init__(self, servers: str, folder: Path) -> None:
+    Attributes:
+        url: of its REST API.
+        file: its worker configuration.
+    """
+
+    def __init__(self, servers: str, folder: Path, **more: str) -> None:
         java = find_java()
         libs = connect_jars(java)
         port = free_port()
         folder.mkdir(exist_ok=True)
-        self._at = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{port}"
         self._log = folder / "connect.log"
-        (folder / "worker.properties").write_text(_WORKER.format(servers=servers, port=port, plugins=libs))
+        self.file = folder / "worker.properties"
+        lines = "".join(f"{name.replace('_', '.')}={text}\n" for name, text in more.items())
+        self.file.write_text(_WORKER.format(servers=servers, port=port, plugins=libs) + lines)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [
@@ -78,7 +85,7 @@ class ConnectWorker:
         """What the REST API answers; None where it does not take the request (yet)."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(self._at + path, data, headers, method=method)
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=30) as answer:
                 text = answer.read()

@@ -8,6 +8,7 @@ from typing import Final
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.topic_consumer import NoSuchTopic
+from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
@@ -19,7 +20,7 @@ from penstock_runtime.kafka.status_topic import State, connector_status
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.source.context import SourceContext
 
-__all__ = ["announce", "make_internal_topics", "place_of", "prepare"]
+__all__ = ["announce", "make_internal_topics", "make_status_topic", "place_of", "prepare"]
 
 log = logging.getLogger(__name__)
 _APPEARS: Final = 10.0  # seconds
@@ -65,19 +66,14 @@ def make_internal_topics(context: TaskContext) -> None:
         ConnectError: a topic cannot be created, or is not compacted.
     """
     worker = context.worker
+    make_status_topic(context.shared, worker)
     admin = Admin(context.shared)
-    status = (
-        worker.status_storage_partitions,
-        worker.status_storage_replication_factor,
-        worker.topic_settings("status.storage."),
-    )
     offsets = (
         worker.offset_storage_partitions,
         worker.offset_storage_replication_factor,
         worker.topic_settings("offset.storage."),
     )
     topics = [
-        (admin, context.shared, worker.status_storage_topic, "status.storage.topic", status),
         (admin, context.shared, worker.offset_storage_topic, "offset.storage.topic", offsets),
     ]
     if isinstance(context, SourceContext) and context.own_offsets:
@@ -89,6 +85,18 @@ def make_internal_topics(context: TaskContext) -> None:
             topic, partitions=partitions, replication_factor=factor, settings=more, named_by=named_by
         ):
             _appear(settings, topic)
+
+
+def make_status_topic(shared: ClientSettings, worker: WorkerConfig) -> None:
+    """Create the status topic where it is missing, and wait until it can be read. Raises as `make_internal_topics`."""
+    if Admin(shared).ensure_compacted(
+        worker.status_storage_topic,
+        partitions=worker.status_storage_partitions,
+        replication_factor=worker.status_storage_replication_factor,
+        settings=worker.topic_settings("status.storage."),
+        named_by="status.storage.topic",
+    ):
+        _appear(shared, worker.status_storage_topic)
 
 
 def _target_admin(context: TaskContext) -> Admin:

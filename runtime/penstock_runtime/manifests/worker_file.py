@@ -13,7 +13,7 @@ from penstock_model.connect.worker_warnings import warnings
 from penstock_model.kafka_properties.client_kinds import CLIENT_KINDS
 from penstock_model.kafka_properties.translation import translate_layers
 
-__all__ = ["Worker", "read_worker", "worker_from"]
+__all__ = ["Worker", "read_texts", "read_worker", "worker_from"]
 
 
 class Worker(NamedTuple):
@@ -33,16 +33,33 @@ def read_worker(path: Path, secrets_dir: Path | None = None) -> Worker:
     Raises:
         ConfigError: every problem at once, each naming file and property.
     """
+    texts = read_texts(path)
+    try:
+        return worker_from(texts, secrets_dir)
+    except ConfigError as e:
+        raise _named(path, e) from e
+
+
+def read_texts(path: Path) -> Mapping[str, str]:
+    """The properties of a file, unchecked.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as e:
         reason = e.strerror if isinstance(e, OSError) else "it is not UTF-8 text"
         raise ConfigError(Problem(str(path), f"cannot be read: {reason}")) from e
     try:
-        return worker_from(_texts(path, text), secrets_dir)
+        return _texts(path, text)
     except ConfigError as e:
-        named = ((f"{path}: {p.property}" if p.property else str(path), p.message) for p in e.problems)
-        raise ConfigError(Problem(*n) for n in named) from e
+        raise _named(path, e) from e
+
+
+def _named(path: Path, error: ConfigError) -> ConfigError:
+    """The same error; each problem names the file."""
+    return ConfigError(Problem(f"{path}: {p.property}" if p.property else str(path), p.message) for p in error.problems)
 
 
 def worker_from(texts: Mapping[str, str], secrets_dir: Path | None = None) -> Worker:

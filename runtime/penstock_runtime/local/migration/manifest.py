@@ -1,0 +1,178 @@
+"""Makes a Connector's manifest of a connector that was found, and says what does not carry over. Pure, but for plugins."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote
+
+from penstock.errors import ConfigError, Problem
+from penstock_model.connect.redaction import Redactor
+from penstock_model.connect.variables import Secret
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.resources.connector import API_VERSION, Connector, State
+from penstock_runtime.local.migration.found import Found
+from penstock_runtime.local.migration.secret_texts import keys_of, parts_of, secret_properties, with_references
+from penstock_runtime.manifests import connect_forms
+from penstock_runtime.plan import plan
+from penstock_runtime.plugins.discovery import Plugins
+
+__all__ = ["Imported", "imported"]
+
+_CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A connector with its manifest.
+
+    Attributes:
+        name: the Connect name.
+        manifest: what `kubectl` takes.
+        kind: `source` or `sink`; empty: its class is not here.
+        tasks: as many as Kafka Connect may have had.
+        is_live: it runs in Kafka Connect, or is paused there.
+        notes: what does not carry over, and what is to be done; without secrets.
+        secrets: texts that were taken out, by Secret and key.
+    """
+
+    name: str
+    manifest: Mapping[str, Any]
+    kind: str
+    tasks: int
+    is_live: bool
+    notes: tuple[Problem, ...] = ()
+    secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def imported(found: Found, worker: WorkerConfig, of_worker: Mapping[str, str], namespace: str | None) -> Imported:
+    """The connector with its manifest.
+
+    Args:
+        found: what was found.
+        worker: the worker configuration that checks it.
+        of_worker: properties that Kafka Connect's worker sets for all its connectors: the default converters.
+        namespace: for `metadata.namespace`; None: as found.
+
+    Raises:
+        ConfigError: it has no name or no class, so that there is no manifest.
+    """
+    draft = connect_forms.connector(found.form)
+    name = draft.connect_name
+    unread = [p for p in draft.reading.problems if p.property in ("metadata.name", "spec.class")]
+    if unread:
+        raise ConfigError(Problem(f"{found.where}: {p.property}", p.message) for p in unread)
+    if not all(map(_is_text, [name, *draft.spec.config, *draft.spec.config.values()])):
+        raise ConfigError(Problem(found.where, "holds half of a surrogate pair, which is no text"))
+    own, dropped = _with_converters(draft.spec.config, of_worker)
+    secrets = secret_properties(draft.spec.class_name, own)
+    keys = keys_of(secrets)
+    secret_name = f"{draft.metadata.name}-imported"
+    spec: dict[str, Any] = {"class": draft.spec.class_name}
+    if draft.spec.version is not None:
+        spec["version"] = draft.spec.version
+    spec |= {"connectName": name, "tasksMax": draft.spec.tasks_max, "state": draft.spec.state.value}
+    if found.restart:
+        spec["restart"] = dict(found.restart)
+    spec["config"] = with_references(own, keys, secret_name)
+    metadata = {"name": draft.metadata.name}
+    if place := namespace or found.namespace:
+        metadata["namespace"] = place
+    manifest = {"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec}
+    kind, problems = _checked({**manifest, "spec": {**spec, "config": own}}, worker)
+    problems = [p for p in problems if not _is_settled(p, own, secrets)]
+    redactor = Redactor(Secret(f"${{secret:{secret_name}:{keys[n]}}}", text) for n, text in parts_of(secrets))
+    left_out = [Problem(p.property, f"{p.message}; it is left out of the manifest") for p in draft.reading.problems]
+    checked = map(redactor.problem, [*left_out, *(p for p in problems if p not in draft.reading.problems)])
+    told = [*_told(found, draft, own, place), *dropped, *checked, *_of_secrets(keys, secret_name)]
+    return Imported(
+        name,
+        manifest,
+        found.kind or kind,
+        max(found.tasks, draft.spec.tasks_max),
+        found.is_live,
+        tuple(dict.fromkeys(told)),
+        {secret_name: {keys[n]: text for n, text in secrets.items()}} if secrets else {},
+    )
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _with_converters(config: Mapping[str, str], of_worker: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
+    """The configuration with the converters of the worker that it has none of its own for; what has no effect there.
+
+    Kafka Connect takes a converter's class and properties from one place, and never mixes them.
+    """
+    found, dropped = dict(config), []
+    for place in _CONVERTERS:
+        if place in config or place not in of_worker:
+            continue
+        for name in [n for n in config if n.startswith(f"{place}.")]:
+            del found[name]
+            dropped.append(Problem(name, f"has no effect without {place} beside it, and is left out of the manifest"))
+        found |= {n: t for n, t in of_worker.items() if n == place or n.startswith(f"{place}.")}
+    return found, dropped
+
+
+def _told(found: Found, draft: Connector, config: Mapping[str, str], namespace: str | None) -> list[Problem]:
+    name = draft.connect_name
+    notes = [*found.notes]
+    if found.is_live:
+        state = "is paused" if draft.spec.state is State.PAUSED else "runs"
+        notes.append(
+            Problem(
+                "",
+                f"it {state} in Kafka Connect: stop it there (PUT /connectors/{quote(name)}/stop) before it starts here",
+            )
+        )
+    unset = [c for c in _CONVERTERS[:2] if c not in config]
+    if unset:
+        what = "are those" if len(unset) == 2 else "is that"
+        notes.append(
+            Problem(
+                " and ".join(unset),
+                f"{what} of Kafka Connect's worker, which its REST API does not show: give its file by --connect-worker, or "
+                f"see that the release has the same",
+            )
+        )
+    prefix = name.partition(".")[0] if "." in name else ""
+    if prefix and prefix != namespace:
+        notes.append(
+            Problem(
+                "spec.connectName",
+                f"{name} is a name of namespace {prefix}, where there may be one: create the Connector in that namespace, "
+                f"or have it added to allowedConnectNames of the release",
+            )
+        )
+    return notes
+
+
+def _checked(manifest: Mapping[str, Any], worker: WorkerConfig) -> tuple[str, list[Problem]]:
+    """The kind, and what `penstock validate` says to the configuration with its secrets."""
+    try:
+        found = plan(Connector.draft(manifest), worker, Plugins.installed(), None)
+    except ConfigError as e:
+        return "", [*e.problems, *e.warnings]
+    return found.kind, [*found.warnings]
+
+
+def _is_settled(problem: Problem, config: Mapping[str, str], secrets: Mapping[str, str]) -> bool:
+    """Whether the manifest has settled a problem: a secret was taken out, or is one of a Secret that only pods have."""
+    if problem.property in secrets:
+        return problem.message.startswith("holds a password")
+    return "${secret:" in config.get(problem.property, "") and "no directory of secrets was given" in problem.message
+
+
+def _of_secrets(keys: Mapping[str, str], secret_name: str) -> list[Problem]:
+    return [
+        Problem(
+            name,
+            f"may be a secret, and was taken out: it is expected under key {key} of Secret {secret_name}",
+        )
+        for name, key in keys.items()
+    ]

@@ -1,0 +1,102 @@
+"""The options of `penstock import`."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["ImportOptions", "add_import"]
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """Options of the command line.
+
+    Attributes:
+        files: exported JSON, or KafkaConnector resources; `-` is standard input.
+        connect_url: of a worker of Kafka Connect.
+        connectors: only these; empty: all.
+        namespace: for `metadata.namespace`.
+        connect_worker: Kafka Connect's worker configuration.
+        connect_group_id: of that worker, where its file is not given.
+        worker, bootstrap_servers: Penstock's, where transactional ids are to be recorded.
+        secrets: folder for the secrets that were taken out; None: they are not kept.
+    """
+
+    files: Sequence[str]
+    connect_url: str | None = None
+    connectors: Sequence[str] = ()
+    namespace: str | None = None
+    connect_worker: Path | None = None
+    connect_group_id: str | None = None
+    worker: Path | None = None
+    bootstrap_servers: str | None = None
+    secrets: Path | None = None
+
+    @classmethod
+    def of(cls, given: argparse.Namespace) -> "ImportOptions":
+        """The options of a command line that the parser of `add_import` has read."""
+        return cls(
+            files=given.files,
+            connect_url=given.connect_url,
+            connectors=given.connector or (),
+            namespace=given.namespace,
+            connect_worker=given.connect_worker,
+            connect_group_id=given.connect_group_id,
+            worker=given.worker,
+            bootstrap_servers=given.bootstrap_servers,
+            secrets=given.secrets_to,
+        )
+
+    @property
+    def records_ids(self) -> bool:
+        """Whether Kafka is named, so that transactional ids are recorded there."""
+        return self.worker is not None or self.bootstrap_servers is not None
+
+
+def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
+    """Add `penstock import`; its parser."""
+    parser = commands.add_parser(
+        "import",
+        allow_abbrev=False,
+        help="make Connector manifests of connectors of Kafka Connect or Strimzi",
+        description="Prints Connector manifests for the connectors of Kafka Connect (its REST API, or exported JSON) or of\n"
+        "Strimzi (KafkaConnector), and on standard error what does not carry over. Changes nothing in Kafka Connect.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="""\
+With --bootstrap-servers or --worker the transactional ids of Kafka Connect's tasks are recorded in Kafka, so that a task
+that froze there is fenced when its connector starts here. Without them only manifests are made.
+
+exit codes: 0 all connectors were imported, as far as the report says, 2 a file or an option is wrong, or a connector has
+            no manifest, 5 Kafka Connect or Kafka is away""",
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="JSON or YAML; - is standard input")
+    parser.add_argument("--connect-url", metavar="URL", help="a worker of Kafka Connect: http://HOST:8083")
+    parser.add_argument(
+        "--connector", metavar="NAME", action="append", help="only this one; may be given several times"
+    )
+    parser.add_argument("--namespace", metavar="NAME", help="the namespace for the manifests")
+    parser.add_argument(
+        "--connect-worker",
+        type=Path,
+        metavar="FILE",
+        help="Kafka Connect's worker configuration, for the default converters and group.id",
+    )
+    parser.add_argument(
+        "--connect-group-id",
+        metavar="ID",
+        help="group.id of Kafka Connect; default: of --connect-worker, or connect-cluster",
+    )
+    parser.add_argument(
+        "--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka that the connectors will use here"
+    )
+    parser.add_argument(
+        "--worker", type=Path, metavar="FILE", help="Penstock's worker configuration: properties or YAML"
+    )
+    parser.add_argument(
+        "--secrets-to",
+        type=Path,
+        metavar="DIR",
+        help="keep secrets that were taken out: DIR/<Secret>/<key>; without it they are left in Kafka Connect alone",
+    )
+    return parser

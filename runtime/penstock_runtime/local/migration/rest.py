@@ -1,0 +1,82 @@
+"""Asks Kafka Connect's REST API for its connectors, with their configurations and states."""
+
+import base64
+import json
+import time
+import urllib.error
+import urllib.request
+from http.client import HTTPException
+from typing import Any, Final, Protocol
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from penstock.errors import ConfigError, ConnectError, Problem
+
+__all__ = ["connectors_of"]
+
+_SECONDS: Final = 30.0
+_LONGEST: Final = 120.0
+"""Seconds for a whole answer."""
+_MOST: Final = 256 << 20
+"""Bytes of an answer."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """User and password are for the worker that was named."""
+
+    def redirect_request(self, *args: Any, **more: Any) -> None:
+        """Follow no redirect: it is an error of HTTP then."""
+
+
+_opener: Final = urllib.request.build_opener(_NoRedirect)
+
+
+def connectors_of(url: str) -> tuple[str, Any]:
+    """Where the answer is from, and the answer of `GET /connectors?expand=info&expand=status`.
+
+    Args:
+        url: of a worker. User and password in it are sent by basic authentication, and told in no message.
+
+    Raises:
+        ConfigError: it is no URL of HTTP.
+        ConnectError: the worker does not answer, or refuses.
+    """
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url or "@" in parts.path + parts.query + parts.fragment or not url.isprintable() or " " in url:
+        raise ConfigError(
+            Problem(
+                "--connect-url",
+                "is no URL: write http://HOST:8083, or https://...; / # ? @ : in a password as %2F %23 %3F %40 %3A",
+            )
+        )
+    where = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
+    headers = {"Accept": "application/json"}
+    if parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    request = urllib.request.Request(f"{where}/connectors?expand=info&expand=status", headers=headers)  # noqa: S310 (HTTP)
+    try:
+        with _opener.open(request, timeout=_SECONDS) as answer:
+            return where, json.loads(_read(answer))
+    except urllib.error.HTTPError as e:
+        with e:
+            raise ConnectError(f"Kafka Connect at {where} refuses with {e.code} {e.reason}") from None
+    except (OSError, ValueError, HTTPException, RecursionError) as e:
+        reason = getattr(e, "reason", None) or e
+        raise ConnectError(f"Kafka Connect at {where} does not answer as it should: {reason}") from None
+
+
+class _Answer(Protocol):
+    def read1(self, size: int = ...) -> bytes: ...
+
+
+def _read(answer: _Answer) -> bytes:
+    end, data = time.monotonic() + _LONGEST, bytearray()
+    while part := answer.read1(1 << 16):
+        data += part
+        if time.monotonic() > end or len(data) > _MOST:
+            raise TimeoutError(f"its answer has not ended after {len(data)} bytes")
+    return bytes(data)

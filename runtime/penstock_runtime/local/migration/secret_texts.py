@@ -1,0 +1,88 @@
+"""Which texts of a configuration are secrets, and references in their place. Pure, but for loading plugins.
+
+Passwords of installed plugins and of Kafka clients are known. Of plugins that are not here only names and the texts
+themselves tell: too many are better than one that ends in Git.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from penstock_model.connect.redaction import client_secrets
+from penstock_runtime.plan.literals import plugin_secrets
+from penstock_runtime.plugins.discovery import Plugins
+
+__all__ = ["keys_of", "parts_of", "secret_properties", "with_references"]
+
+_NAMED: Final = re.compile(
+    r"passw|passphrase|secret|credential|token|jaas|bearer|authorization|user[._-]?info|keyfile|"
+    r"(api|access|private|account|shared|encryption|signing|master|hmac|auth|sas|primary|subscription|consumer)[._-]?key|"
+    r"connection[._-]?string|pass$|(^|[._-])(pass|pwd|pw|sas)($|[._-])|auth[._-]basic|ssl[._-]key$",
+    re.IGNORECASE,
+)
+_TEXTS: Final = re.compile(
+    r"://[^/\s@]*:(?P<url>[^\s@]+)@|thin:[^/\s@]+/(?P<thin>[^\s@]+)@|PRIVATE KEY|private_key|^\s*(bearer|basic)\s+\S|"
+    r"(password|passwd|pwd|secret|[?&;](sig|sas|key|token)|api_?key|access_?token|sharedaccesskey)\s*=\s*(?P<value>[^;&\s]+)|"
+    r"hooks\.slack\.com/services/",
+    re.IGNORECASE,
+)
+_VARIABLE: Final = re.compile(r"\$\{[^}:\s]+:[^}]*\}")
+_NO_SECRET: Final = ("", "true", "false")
+_OF_AN_ALIAS: Final = re.compile(r"(transforms|predicates)\.[^.]+\.(?P<own>.+)")
+_OF_THE_CHAIN: Final = frozenset(("type", "predicate", "negate", "plugin.version"))
+_NAMES: Final = (
+    "transforms",
+    "predicates",
+    "key.converter",
+    "value.converter",
+    "header.converter",
+    "topics",
+    "topics.regex",
+)
+"""Properties whose texts are names."""
+_NO_KEY: Final = re.compile(r"[^-._a-zA-Z0-9]")
+_KEY_LENGTH: Final = 200
+
+
+def secret_properties(class_name: str, config: Mapping[str, str]) -> dict[str, str]:
+    """The properties that hold a secret as it is, with their texts."""
+    known = {s.value for s in plugin_secrets(class_name, config, Plugins.installed())}
+    return {name: text for name, text in config.items() if _is_secret(name, text, known)}
+
+
+def _is_secret(name: str, text: str, known: set[str]) -> bool:
+    literal = _VARIABLE.sub("", text).strip()
+    alias = _OF_AN_ALIAS.fullmatch(name)
+    own = name if alias is None else alias["own"]
+    if literal.lower() in _NO_SECRET or name in _NAMES or (alias is not None and own in _OF_THE_CHAIN):
+        return False
+    if text.strip() in known or any(client_secrets({name: literal})):
+        return True
+    return bool(_TEXTS.search(literal)) or (bool(_NAMED.search(own)) and bool(re.search(r"\w", literal)))
+
+
+def parts_of(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Each secret text by its property, and the passwords in it: of a URL, of JAAS."""
+    for name, text in secrets.items():
+        yield name, text
+        yield name, text.strip()
+        yield from ((name, s.value) for s in client_secrets({name: text}))
+        for match in _TEXTS.finditer(text):
+            yield from ((name, part) for part in (match["url"], match["thin"], match["value"]) if part)
+
+
+def keys_of(names: Mapping[str, str]) -> dict[str, str]:
+    """The key of a Secret for each of these properties; no two are the same."""
+    keys: dict[str, str] = {}
+    for name in names:
+        plain = _NO_KEY.sub("_", name)[:_KEY_LENGTH]
+        key = plain if plain.strip(".") else f"property{plain}"
+        while key in keys.values():
+            key += "_"
+        keys[name] = key
+    return keys
+
+
+def with_references(config: Mapping[str, str], keys: Mapping[str, str], secret_name: str) -> dict[str, str]:
+    """The configuration with `${secret:<name>:<key>}` in place of each property that has a key."""
+    return {n: f"${{secret:{secret_name}:{keys[n]}}}" if n in keys else text for n, text in config.items()}

@@ -1,0 +1,190 @@
+"""The manifest of a connector that was found, and the report beside it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from penstock.errors import ConfigError
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_runtime.local.migration.found import Found
+from penstock_runtime.local.migration.manifest import Imported, imported
+
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+SOURCE = {
+    "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
+    "file": "/data/in",
+    "topic": "t",
+    "key.converter": STRING,
+    "value.converter": STRING,
+}
+
+
+def made(config: Mapping[str, Any], name: str = "in", namespace: str | None = None, **more: Any) -> Imported:
+    worker = WorkerConfig.parse({"bootstrap.servers": "k:1"})
+    of_worker = more.pop("of_worker", {})
+    return imported(
+        Found("f", {"name": name, "config": config, "initial_state": "STOPPED"}, **more), worker, of_worker, namespace
+    )
+
+
+def report(one: Imported) -> str:
+    return "\n".join(map(str, one.notes))
+
+
+def test_a_connector_keeps_its_name_in_kafka_its_state_its_version_and_its_properties() -> None:
+    one = made({**SOURCE, "connector.plugin.version": "[1,2)", "tasks.max": "1", "name": "in"}, namespace="shop")
+    assert one.manifest == {
+        "apiVersion": "penstock.dev/v1alpha1",
+        "kind": "Connector",
+        "metadata": {"name": "in", "namespace": "shop"},
+        "spec": {
+            "class": SOURCE["connector.class"],
+            "version": "[1,2)",
+            "connectName": "in",
+            "tasksMax": 1,
+            "state": "Stopped",
+            "config": {n: t for n, t in SOURCE.items() if n != "connector.class"},
+        },
+    }
+
+
+def test_what_is_as_it_was_has_nothing_to_report() -> None:
+    one = made(SOURCE)
+    assert (one.notes, one.kind, one.tasks) == ((), "source", 1)
+
+
+def test_a_name_that_kubernetes_does_not_take_stays_the_name_in_kafka() -> None:
+    one = made(SOURCE, name="Orders_In")
+    assert (one.manifest["metadata"]["name"], one.manifest["spec"]["connectName"]) == ("orders-in", "Orders_In")
+
+
+@pytest.mark.parametrize(("namespace", "is_told"), [("shop", False), ("other", True), (None, True)])
+def test_a_name_that_is_for_another_namespace_is_told(namespace: str | None, is_told: bool) -> None:
+    assert ("allowedConnectNames" in report(made(SOURCE, name="shop.in", namespace=namespace))) is is_told
+
+
+PLAIN = {n: t for n, t in SOURCE.items() if "converter" not in n}
+OF_WORKER = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false", "x": "y"}
+
+
+def test_the_default_converters_of_the_worker_come_into_the_manifest_or_are_asked_for() -> None:
+    assert "key.converter and value.converter: are those of Kafka Connect's worker" in report(made(PLAIN))
+    config = made({**PLAIN, "key.converter": STRING}, of_worker=OF_WORKER).manifest["spec"]["config"]
+    assert {n: t for n, t in config.items() if "converter" in n} == {
+        "key.converter": STRING,
+        "value.converter": "JsonConverter",
+        "value.converter.schemas.enable": "false",
+    }
+
+
+def test_a_converter_has_class_and_properties_of_one_place_as_in_kafka_connect() -> None:
+    """Mixed, they would write other bytes to the same topic."""
+    config = made({**PLAIN, "value.converter": "JsonConverter"}, of_worker=OF_WORKER).manifest["spec"]["config"]
+    assert "value.converter.schemas.enable" not in config
+    one = made({**PLAIN, "value.converter.schemas.enable": "true"}, of_worker=OF_WORKER)
+    assert one.manifest["spec"]["config"]["value.converter.schemas.enable"] == "false"
+    assert "value.converter.schemas.enable: has no effect without value.converter beside it" in report(one)
+
+
+def test_one_that_runs_there_is_told_to_be_stopped_first() -> None:
+    assert "stop it there (PUT /connectors/in/stop)" in report(made(SOURCE, is_live=True))
+
+
+def test_what_is_missing_or_wrong_here_is_told_and_the_manifest_is_made_nevertheless() -> None:
+    one = made({"connector.class": "io.debezium.X", "transforms": "a", "transforms.a.type": "io.debezium.Y"})
+    assert "io.debezium.X could not be found" in report(one)
+    assert "io.debezium.Y could not be found" in report(one)
+    assert one.manifest["spec"]["class"] == "io.debezium.X"
+
+
+@pytest.mark.parametrize("config", [{"topic": "t"}, {"connector.class": " "}])
+def test_without_a_class_there_is_no_manifest(config: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"spec\.class"):
+        made(config)
+
+
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{}" password="hunter22";'
+SECRETS = [
+    ("database.password", "hunter22"),
+    ("aws.secret.access.key", "hunter22"),
+    ("api.key", "hunter22"),
+    ("oauth.token", "hunter22"),
+    ("db.pwd", "hunter22"),
+    ("db.pw", "hunter22"),
+    ("dbpass", "hunter22"),
+    ("signing.key", "hunter22"),
+    ("sasKey", "hunter22"),
+    ("primaryKey", "hunter22"),
+    ("salesforce.consumer.key", "hunter22"),
+    ("value.converter.basic.auth.user.info", "bob:hunter22"),
+    ("producer.override.ssl.key.password", "hunter22"),
+    ("consumer.override.sasl.jaas.config", JAAS.format("u")),
+    ("consumer.override.sasl.jaas.config", JAAS.format("${env:U}")),
+    ("database.password", "hunter22-${env:X}"),
+    ("connection.url", "jdbc:postgresql://bob:hunter22@db/shop"),
+    ("connection.url", "jdbc:postgresql://bob:hunter22@${env:HOST}/shop"),
+    ("connection.url", "jdbc:postgresql://db/shop?user=bob&password=hunter22"),
+    ("connection.url", "jdbc:sqlserver://db;user=bob;password=hunter22"),
+    ("connection.url", "jdbc:oracle:thin:bob/hunter22@db:1521/x"),
+    ("url", "redis://:hunter22@cache"),
+    ("url", "https://x/y?sv=1&sig=hunter22"),
+    ("url", "https://x/y?access_token=hunter22"),
+    ("connection", "Endpoint=sb://x;SharedAccessKey=hunter22"),
+    ("headers", "Bearer hunter22"),
+    ("keyfile", '{"private_key": "hunter22"}'),
+    ("database.ssl.key", "-----BEGIN PRIVATE KEY-----hunter22"),
+    ("transforms.mask.token.value", "hunter22"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), SECRETS)
+def test_a_secret_is_taken_out_and_stands_in_no_manifest_and_no_report(name: str, text: str) -> None:
+    one = made({"connector.class": "io.debezium.X", name: text, "batch.size": "hunter22"})
+    assert one.manifest["spec"]["config"][name] == f"${{secret:in-imported:{name}}}"
+    assert one.secrets["in-imported"][name] == text
+    assert f"{name}: may be a secret, and was taken out" in report(one)
+    assert "hunter22" not in report(one)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("database.password", "${file:/etc/pw:pw}"),
+        ("database.password", "${secret:db:pw}"),
+        ("connection.url", "jdbc:postgresql://${env:U}:${env:P}@db/shop"),
+        ("connection.url", "jdbc:postgresql://db:5432/shop?user=bob"),
+        ("include.token", "true"),
+        ("passthrough.headers", "a"),
+        ("compass.direction", "n"),
+        ("key.converter", STRING),
+        ("topics", "secrets,tokens"),
+        ("transforms", "maskPassword"),
+        ("transforms.maskPassword.type", "org.apache.kafka.connect.transforms.MaskField$Value"),
+        ("transforms.maskPassword.fields", "pin"),
+        ("predicates.isToken.pattern", "t.*"),
+    ],
+)
+def test_what_is_no_secret_stays(name: str, text: str) -> None:
+    one = made({"connector.class": "io.debezium.X", name: text})
+    assert one.manifest["spec"]["config"][name] == text
+    assert one.secrets == {}
+
+
+def test_two_properties_never_share_a_key_of_the_secret() -> None:
+    one = made({"connector.class": "io.debezium.X", "db$a.password": "hunter1", "db_a.password": "hunter2"})
+    assert one.secrets == {"in-imported": {"db_a.password": "hunter1", "db_a.password_": "hunter2"}}
+    references = [t for n, t in one.manifest["spec"]["config"].items() if "password" in n]
+    assert references == ["${secret:in-imported:db_a.password}", "${secret:in-imported:db_a.password_}"]
+
+
+def test_a_text_that_yaml_cannot_hold_is_told() -> None:
+    with pytest.raises(ConfigError, match="half of a surrogate pair"):
+        made({**SOURCE, "x": "\ud83d"})
+
+
+def test_a_variable_of_a_secret_that_only_pods_have_is_no_problem() -> None:
+    one = made({**SOURCE, "producer.override.ssl.key.password": "${secret:kafka:pw}"})
+    assert "cannot be resolved" not in report(one)
+    one = made({**SOURCE, "producer.override.ssl.key.password": "${secret:kafka:pw}${vault:x:y}"})
+    assert "there is no provider vault" in report(one)
