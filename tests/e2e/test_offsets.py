@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from .api import Object
 from .place import Connector, Place
 from .test_records import folder, written
@@ -67,6 +69,7 @@ def listed_by(connector: Connector, token: str) -> list[dict[str, Any]]:
     return list(json.loads(text)["offsets"])
 
 
+@pytest.mark.slow
 def test_a_source_is_set_back_100_records_and_exactly_those_come_twice(
     place: Place, measured: Callable[[str, float], None]
 ) -> None:
