@@ -135,7 +135,9 @@ def _parser() -> argparse.ArgumentParser:
     for verb in add_offsets(commands):
         _add_secrets(verb)
         verb.set_defaults(command=_offsets)
-    add_import(commands).set_defaults(command=_import)
+    importing = add_import(commands)
+    _add_secrets(importing)
+    importing.set_defaults(command=_import)
 
     kafka = commands.add_parser(
         "kafka",
@@ -305,6 +307,7 @@ def _import(options: argparse.Namespace) -> ExitCode:
     from penstock_runtime.local.migration.command import import_connectors
     from penstock_runtime.local.migration.options import ImportOptions
 
+    _check_secrets(options)
     return import_connectors(ImportOptions.of(options))
 
 

@@ -88,8 +88,8 @@ def carry_out(
     Args:
         verb: `reset` or `alter`, for messages.
         target: whose offsets.
-        prepare: checks that the change can be made, fences the tasks and says what is to be written. Nothing is written in
-            it but fences.
+        prepare: checks that the change can be made, fences the tasks and says what is to be written. It writes no offsets:
+            fences only, and internal topics where they are missing.
         client_errors: of the target's clients.
 
     Raises:

@@ -1,9 +1,9 @@
 """Reads the JSON of a request to alter offsets (KIP-875): `{"offsets": [{"partition": {...}, "offset": {...}}, ...]}`. Pure.
 
-Every entry is checked before anything is asked or written, and all errors are told at once, in the words of Kafka Connect
-4.3.1 where it has them (connect-semantics 6). Beyond it these are refused, since each is likelier an oversight than a wish:
-an entry without `offset` (where null is what removes a position), two entries for one partition, a field that stands twice,
-a number as text for a sink, and a number that does not survive Kafka.
+Every entry is checked before anything is asked or written, and the errors of all are told at once, in the words of Kafka
+Connect 4.3.1 where it has them (connect-semantics 6). Beyond it these are refused, since each is likelier an oversight than a
+wish: an entry without `offset` (where null is what removes a position), two entries for one partition, a field that stands
+twice, a number as text for a sink, and a number that does not survive Kafka.
 """
 
 import json
@@ -45,7 +45,7 @@ def read_source_offsets(document: str) -> dict[SourcePartition, Offset | None]:
     """The positions that a source is to have, by source partition; None removes a position.
 
     Raises:
-        ConfigError: the document is wrong; every problem names its entry (`offsets[3].offset`).
+        ConfigError: the document is wrong; every problem of an entry names it (`offsets[3].offset`).
     """
 
     def partition(value: object) -> SourcePartition:

@@ -46,8 +46,7 @@ class Target:
         kinds: `source`, `sink`, or both if the kind is not known.
         place: of the incarnation records.
         transactional: earlier incarnations may have had transactional ids that no record names.
-        topics: offsets topics and their clients. The worker's is reset first: its records count where the other has none, so
-            that after a reset that was cut off an old value there would count again.
+        topics: offsets topics and their clients, in the order in which they are written (`offsets_change`).
         group: consumer group of a sink.
         ask: the plugin's `alter_offsets`.
         make_topics: makes the topics of the status and of the offsets where they are missing.

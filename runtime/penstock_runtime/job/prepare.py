@@ -67,22 +67,16 @@ def make_internal_topics(context: TaskContext) -> None:
     """
     worker = context.worker
     make_status_topic(context.shared, worker)
-    admin = Admin(context.shared)
-    offsets = (
-        worker.offset_storage_partitions,
-        worker.offset_storage_replication_factor,
-        worker.topic_settings("offset.storage."),
-    )
-    topics = [
-        (admin, context.shared, worker.offset_storage_topic, "offset.storage.topic", offsets),
-    ]
+    topics = [(Admin(context.shared), context.shared, worker.offset_storage_topic, "offset.storage.topic")]
     if isinstance(context, SourceContext) and context.own_offsets:
-        topics.append(
-            (_target_admin(context), context.settings, context.offsets_topic, "offsets.storage.topic", offsets)
-        )
-    for at, settings, topic, named_by, (partitions, factor, more) in topics:
+        topics.append((_target_admin(context), context.settings, context.offsets_topic, "offsets.storage.topic"))
+    for at, settings, topic, named_by in topics:
         if at.ensure_compacted(
-            topic, partitions=partitions, replication_factor=factor, settings=more, named_by=named_by
+            topic,
+            partitions=worker.offset_storage_partitions,
+            replication_factor=worker.offset_storage_replication_factor,
+            settings=worker.topic_settings("offset.storage."),
+            named_by=named_by,
         ):
             _appear(settings, topic)
 

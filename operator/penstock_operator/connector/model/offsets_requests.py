@@ -56,7 +56,7 @@ class OffsetsRequest:
         instead: what there is instead; empty: this release does it.
         is_token: whether what ought to be a token is one.
         document: alter: the JSON after the token.
-        content: alter: a hash of that.
+        content: alter: a hash of that; of the whole value where there is no token.
     """
 
     action: str

@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from penstock.errors import ConfigError, Problem
+from penstock_model.connect.variables import resolve
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.fencing.foreign_ids import record_ids
@@ -35,15 +37,14 @@ def import_connectors(options: ImportOptions) -> ExitCode:
         ConnectError: Kafka Connect or Kafka does not answer, or refuses.
     """
     of_connect = {} if options.connect_worker is None else read_texts(options.connect_worker)
-    worker = worker_config(RunOptions([], options.bootstrap_servers, Path(), options.worker, None, "INFO"))
+    worker = worker_config(RunOptions([], options.bootstrap_servers, Path(), options.worker, options.secrets, "INFO"))
     group = options.connect_group_id or of_connect.get("group.id", "")
-    if options.records_ids:
-        _check_kafka(worker, group)
+    kafka = _kafka(worker, group, options.secrets) if options.records_ids else None
     made: list[Imported] = []
     problems: list[Problem] = []
-    for found in _found(options):
+    for found in _found(options, problems):
         try:
-            made.append(imported(found, worker, of_connect, options.namespace))
+            made.append(imported(found, worker, of_connect, options.namespace, options.secrets))
         except ConfigError as e:
             problems += e.problems
     missing = [n for n in options.connectors if n not in {m.name for m in made}]
@@ -53,19 +54,25 @@ def import_connectors(options: ImportOptions) -> ExitCode:
         raise ConfigError(problems)
     if not made:
         say("There are no connectors.")
-    if options.secrets is not None:
-        keep_secrets(options.secrets, made)
+    if options.secrets_to is not None:
+        keep_secrets(options.secrets_to, made)
     for one in made:
-        _report(one, options.secrets)
-        if options.records_ids and one.kind != "sink":
-            say(f"  - {_recorded(one, worker, group)}")
+        _report(one, options.secrets_to)
+        if kafka is not None and one.kind != "sink":
+            say(f"  - {_recorded(one, kafka, group)}")
     _report_worker(of_connect)
     sys.stdout.write(to_yaml(m.manifest for m in made))
     return ExitCode.OK
 
 
-def _check_kafka(worker: WorkerConfig, group: str) -> None:
-    problems = []
+def _kafka(worker: WorkerConfig, group: str, secrets: Path | None) -> WorkerConfig:
+    """The worker configuration with the values of its variables, as clients need it.
+
+    Raises:
+        ConfigError: it has no brokers, there is no group.id, or a variable cannot be resolved.
+    """
+    resolved = resolve(worker.raw, secrets)
+    problems = [Problem(f"--worker: {p.property}", p.message) for p in resolved.problems]
     if worker.bootstrap_servers is None:
         problems.append(Problem("--bootstrap-servers", "is missing, and --worker names no brokers either"))
     if not group:
@@ -75,20 +82,19 @@ def _check_kafka(worker: WorkerConfig, group: str) -> None:
         problems.append(Problem("--connect-group-id", text))
     if problems:
         raise ConfigError(problems)
+    return WorkerConfig.parse(resolved.values)
 
 
-def _found(options: ImportOptions) -> Iterator[Found]:
+def _found(options: ImportOptions, problems: list[Problem]) -> Iterator[Found]:
+    """What was found of the connectors that are asked for; what is wrong is added to the problems."""
     if bool(options.files) == (options.connect_url is not None):
         raise ConfigError(Problem("FILE", "give files, or --connect-url URL, and not both"))
-    problems: list[Problem] = []
     for where, value in _documents(options, problems):
         for found in found_in(where, value, options.namespace):
             if isinstance(found, Problem):
                 problems.append(found)
             elif not options.connectors or found.name in options.connectors:
                 yield found
-    if problems:
-        raise ConfigError(problems)
 
 
 def _documents(options: ImportOptions, problems: list[Problem]) -> Iterator[tuple[str, Any]]:
@@ -100,8 +106,11 @@ def _documents(options: ImportOptions, problems: list[Problem]) -> Iterator[tupl
     for file in options.files:
         try:
             text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as e:
-            reason = e.strerror if isinstance(e, OSError) else "it is not UTF-8 text"
+        except UnicodeDecodeError:
+            problems.append(Problem(file, "is not UTF-8 text; save it as UTF-8"))
+            continue
+        except (OSError, AttributeError) as e:  # standard input is None where it was closed
+            reason = getattr(e, "strerror", None) or "it is closed"
             problems.append(Problem(file, f"cannot be read: {reason}"))
             continue
         name = "standard input" if file == "-" else file
@@ -128,7 +137,7 @@ def _twice(made: Sequence[Imported]) -> Iterator[Problem]:
 def _recorded(one: Imported, worker: WorkerConfig, group: str) -> str:
     """Record the transactional ids of Kafka Connect's tasks; what was done, in a sentence."""
     client_errors = ClientErrors()
-    settings, _ = client_settings("source", one.name, {}, worker)
+    settings = replace(client_settings("source", one.name, {}, worker)[0], on_error=client_errors)
     topic = worker.status_storage_topic
 
     def record() -> str:

@@ -16,7 +16,7 @@ from penstock_runtime.manifests.connect_forms import is_connect_form
 __all__ = ["Found", "found_in"]
 
 _STRIMZI: Final = "kafka.strimzi.io/"
-_STATES: Final = {"RUNNING": "RUNNING", "PAUSED": "PAUSED", "STOPPED": "STOPPED"}
+_STATES: Final = frozenset(("RUNNING", "PAUSED", "STOPPED"))
 _STRIMZI_SECRET: Final = re.compile(r"\$\{secrets:(?:([^/}:]+)/)?([^:}]+):([^}]+)\}")
 _KNOWN_OF_STRIMZI: Final = ("class", "config", "tasksMax", "state", "pause", "autoRestart", "version")
 _INSTEAD_OF: Final = {

@@ -12,7 +12,7 @@ __all__ = ["keep_secrets"]
 
 
 def keep_secrets(folder: Path, made: Sequence[Imported]) -> None:
-    """Write all secrets, or none: a file that is there and holds something else is not overwritten.
+    """Write all secrets; none, if a file that is there holds something else, which is not overwritten.
 
     Raises:
         ConfigError: a file holds something else, or is no plain file; two connectors have one Secret; or it cannot be

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -28,9 +29,8 @@ class Imported:
     Attributes:
         name: the Connect name.
         manifest: what `kubectl` takes.
-        kind: `source` or `sink`; empty: its class is not here.
+        kind: `source` or `sink`, as Kafka Connect or the class here tells; empty: neither does.
         tasks: as many as Kafka Connect may have had.
-        is_live: it runs in Kafka Connect, or is paused there.
         notes: what does not carry over, and what is to be done; without secrets.
         secrets: texts that were taken out, by Secret and key.
     """
@@ -39,12 +39,17 @@ class Imported:
     manifest: Mapping[str, Any]
     kind: str
     tasks: int
-    is_live: bool
     notes: tuple[Problem, ...] = ()
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-def imported(found: Found, worker: WorkerConfig, of_worker: Mapping[str, str], namespace: str | None) -> Imported:
+def imported(
+    found: Found,
+    worker: WorkerConfig,
+    of_worker: Mapping[str, str],
+    namespace: str | None,
+    secrets_dir: Path | None = None,
+) -> Imported:
     """The connector with its manifest.
 
     Args:
@@ -52,6 +57,7 @@ def imported(found: Found, worker: WorkerConfig, of_worker: Mapping[str, str], n
         worker: the worker configuration that checks it.
         of_worker: properties that Kafka Connect's worker sets for all its connectors: the default converters.
         namespace: for `metadata.namespace`; None: as found.
+        secrets_dir: where `${secret:<name>:<key>}` is found; None: in pods only.
 
     Raises:
         ConfigError: it has no name or no class, so that there is no manifest.
@@ -78,7 +84,7 @@ def imported(found: Found, worker: WorkerConfig, of_worker: Mapping[str, str], n
     if place := namespace or found.namespace:
         metadata["namespace"] = place
     manifest = {"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec}
-    kind, problems = _checked({**manifest, "spec": {**spec, "config": own}}, worker)
+    kind, problems = _checked({**manifest, "spec": {**spec, "config": own}}, worker, secrets_dir)
     problems = [p for p in problems if not _is_settled(p, own, secrets)]
     redactor = Redactor(Secret(f"${{secret:{secret_name}:{keys[n]}}}", text) for n, text in parts_of(secrets))
     left_out = [Problem(p.property, f"{p.message}; it is left out of the manifest") for p in draft.reading.problems]
@@ -89,7 +95,6 @@ def imported(found: Found, worker: WorkerConfig, of_worker: Mapping[str, str], n
         manifest,
         found.kind or kind,
         max(found.tasks, draft.spec.tasks_max),
-        found.is_live,
         tuple(dict.fromkeys(told)),
         {secret_name: {keys[n]: text for n, text in secrets.items()}} if secrets else {},
     )
@@ -152,10 +157,10 @@ def _told(found: Found, draft: Connector, config: Mapping[str, str], namespace: 
     return notes
 
 
-def _checked(manifest: Mapping[str, Any], worker: WorkerConfig) -> tuple[str, list[Problem]]:
+def _checked(manifest: Mapping[str, Any], worker: WorkerConfig, secrets_dir: Path | None) -> tuple[str, list[Problem]]:
     """The kind, and what `penstock validate` says to the configuration with its secrets."""
     try:
-        found = plan(Connector.draft(manifest), worker, Plugins.installed(), None)
+        found = plan(Connector.draft(manifest), worker, Plugins.installed(), secrets_dir)
     except ConfigError as e:
         return "", [*e.problems, *e.warnings]
     return found.kind, [*found.warnings]

@@ -20,7 +20,8 @@ class ImportOptions:
         connect_worker: Kafka Connect's worker configuration.
         connect_group_id: of that worker, where its file is not given.
         worker, bootstrap_servers: Penstock's, where transactional ids are to be recorded.
-        secrets: folder for the secrets that were taken out; None: they are not kept.
+        secrets: where `${secret:...}` is found.
+        secrets_to: folder for the secrets that were taken out; None: they are not kept.
     """
 
     files: Sequence[str]
@@ -32,6 +33,7 @@ class ImportOptions:
     worker: Path | None = None
     bootstrap_servers: str | None = None
     secrets: Path | None = None
+    secrets_to: Path | None = None
 
     @classmethod
     def of(cls, given: argparse.Namespace) -> "ImportOptions":
@@ -45,7 +47,8 @@ class ImportOptions:
             connect_group_id=given.connect_group_id,
             worker=given.worker,
             bootstrap_servers=given.bootstrap_servers,
-            secrets=given.secrets_to,
+            secrets=given.secrets,
+            secrets_to=given.secrets_to,
         )
 
     @property

@@ -118,8 +118,11 @@ def _change(verb: str, options: OffsetsOptions, request: JobRequest, work: Offse
     if options.is_dry:
         say("Nothing was written, and the plugin was not asked (--dry-run).")
         return ExitCode.OK
+    if not is_shown and not options.is_sure:
+        say("Nothing was done: the table could not be printed, so that nobody can confirm it (--yes).")
+        return ExitCode.FAILED
     try:
-        is_confirmed = options.is_sure or (_confirmed(verb) and is_shown)
+        is_confirmed = options.is_sure or _confirmed(verb)
     except KeyboardInterrupt:
         is_confirmed = False
     if not is_confirmed:
@@ -178,7 +181,8 @@ def _look(verb: str, request: JobRequest, work: OffsetsWork, *, is_forced: bool)
             )
         if "sink" in target.kinds:
             refuse_members(verb, target, Groups(place.settings))
-            check_positions(target, positions_of(requested or {}))
+            if requested is not None:
+                check_positions(target, positions_of(requested))
         before = {SourcePartition(e["partition"]): e["offset"] for e in entries_of(target)}
         changes = dict.fromkeys(before) if requested is None else requested
         return _Looked(target, before, changes, known.generation)
