@@ -1,8 +1,8 @@
 """Reads the JSON of a request to alter offsets (KIP-875): `{"offsets": [{"partition": {...}, "offset": {...}}, ...]}`. Pure.
 
 Every entry is checked before anything is asked or written, and the errors of all are told at once, in the words of Kafka
-Connect 4.3.1 where it has them (connect-semantics 6). Beyond it these are refused, since each is likelier an oversight than a
-wish: an entry without `offset` (where null is what removes a position), two entries for one partition, a field that stands
+Connect 4.3.1 where it has them (connect-semantics 6). Beyond it these are refused, since each is likelier an oversight than
+a wish: an entry without `offset` (where null is what removes a position), two entries for one partition, a field that stands
 twice, a number as text for a sink, and a number that does not survive Kafka.
 """
 
