@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from penstock.errors import ConfigError
 from penstock_model.resources.effective_policy import effective_policy
-from penstock_model.resources.plugin_resolution import offer_of
+from penstock_model.resources.plugin_offers import offer_of
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.connector.render.conditions import undecided_conditions
 from penstock_operator.kubernetes import kinds

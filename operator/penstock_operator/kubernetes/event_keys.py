@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from penstock_model.resources.plugin_resolution import class_names
+from penstock_model.resources.plugin_offers import class_names
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
 from penstock_operator.names import CONNECTOR_LABEL
@@ -42,17 +42,17 @@ class EventKeys:
         """Add the key of a Connector, unless only its status changed."""
         body = event["object"]
         key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
-        before, ran = self._index.policy_of(key), self._index.plugin_version_of(key)
+        before, ran = self._index.policy_of(key), self._index.plugin_versions_of(key)
         if event["type"] == "DELETED":
             self._index.gone(key)
             self._hurry(key)
         elif self._index.seen(key, body):
             self._hurry(key)
-        now, runs = self._index.policy_of(key), self._index.plugin_version_of(key)
+        now, runs = self._index.policy_of(key), self._index.plugin_versions_of(key)
         for policy in {before, now} - {None} if before != now else ():
             self._status(POLICY, Key(key.namespace, str(policy)))
-        for version in {ran, runs} - {None} if ran != runs else ():
-            self._status(PLUGIN_VERSION, Key(key.namespace, str(version)))
+        for version in ran ^ runs:
+            self._status(PLUGIN_VERSION, Key(key.namespace, version))
 
     def pod(self, event: Event) -> None:
         """Add the key of the Connector of a pod."""

@@ -8,7 +8,8 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock_java.property_text import trimmed
+from penstock_model.connect.plugin_chain import asked_plugins
+from penstock_model.connect.plugin_names import is_built_in
 from penstock_model.connect.variables import SECRET_REFERENCE
 from penstock_model.resources.connector import default_connect_name
 from penstock_operator.key import Key
@@ -24,8 +25,8 @@ class _Known:
     connect_name: str
     secrets: frozenset[str]
     policy: str | None
-    class_name: str
-    plugin_version: str | None
+    class_names: frozenset[str]
+    plugin_versions: frozenset[str]
 
 
 class ConnectorIndex:
@@ -36,6 +37,7 @@ class ConnectorIndex:
     """
 
     def __init__(self, worker: Mapping[str, str]) -> None:
+        self._worker = worker
         self._of_all = frozenset(_secrets(worker.values()))
         self._known: dict[Key, _Known] = {}
         self._found_by: defaultdict[Hashable, set[Key]] = defaultdict(set)
@@ -43,7 +45,7 @@ class ConnectorIndex:
 
     def seen(self, key: Key, body: Mapping[str, Any]) -> bool:
         """Add or update a Connector; whether it differs in more than its status from before."""
-        known = _known(key, body)
+        known = _known(key, body, self._worker)
         before = self._known.get(key)
         if before != known:
             self._drop(key)
@@ -106,17 +108,17 @@ class ConnectorIndex:
         return None if known is None else known.policy
 
     def of_class(self, namespace: str, names: Collection[str]) -> Collection[Key]:
-        """Those of a namespace whose `spec.class` is one of these names."""
-        return [key for name in names for key in self._by("class", namespace, name)]
+        """Those of a namespace that ask for a plugin of one of these names, or whose worker does."""
+        return list({key: None for name in names for key in self._by("class", namespace, name)})
 
     def running(self, namespace: str, plugin_version: str) -> Collection[Key]:
         """Those of a namespace that run the PluginVersion, as their status says."""
         return self._by("plugin", namespace, plugin_version)
 
-    def plugin_version_of(self, key: Key) -> str | None:
-        """The PluginVersion that a Connector runs."""
+    def plugin_versions_of(self, key: Key) -> frozenset[str]:
+        """The PluginVersions that a Connector runs."""
         known = self._known.get(key)
-        return None if known is None else known.plugin_version
+        return frozenset() if known is None else known.plugin_versions
 
     def _by(self, *mark: str) -> Collection[Key]:
         return list(self._found_by.get(mark, ()))
@@ -140,16 +142,15 @@ def _marks(key: Key, known: _Known) -> Iterator[Hashable]:
     yield from (("secret", key.namespace, secret) for secret in known.secrets)
     if known.policy is not None:
         yield "policy", key.namespace, known.policy
-    yield "class", key.namespace, known.class_name
-    if known.plugin_version is not None:
-        yield "plugin", key.namespace, known.plugin_version
+    yield from (("class", key.namespace, name) for name in known.class_names)
+    yield from (("plugin", key.namespace, name) for name in known.plugin_versions)
 
 
-def _known(key: Key, body: Mapping[str, Any]) -> _Known:
+def _known(key: Key, body: Mapping[str, Any], worker: Mapping[str, str]) -> _Known:
     metadata, spec = body.get("metadata") or {}, body.get("spec") or {}
     config = spec.get("config") or {}
     reference = spec.get("topicCreationPolicy") or {}
-    plugin = (body.get("status") or {}).get("connector") or {}
+    versions = (body.get("status") or {}).get("pluginVersions")
     # All that a write of the status alone does not change. The generation stands for the spec.
     mark = (
         metadata.get("uid"),
@@ -165,9 +166,17 @@ def _known(key: Key, body: Mapping[str, Any]) -> _Known:
         connect_name=str(spec.get("connectName") or default_connect_name(key.namespace, key.name)),
         secrets=frozenset(_secrets(config.values())) if isinstance(config, Mapping) else frozenset(),
         policy=reference.get("name") if isinstance(reference, Mapping) else None,
-        class_name=trimmed(str(spec.get("class") or "")),
-        plugin_version=plugin.get("pluginVersion") if isinstance(plugin, Mapping) else None,
+        class_names=_class_names(spec, worker),
+        plugin_versions=frozenset(map(str, versions)) if isinstance(versions, list) else frozenset(),
     )
+
+
+def _class_names(spec: Mapping[str, Any], worker: Mapping[str, str]) -> frozenset[str]:
+    """Of the plugins that it asks for and Penstock does not bring."""
+    config = spec.get("config")
+    texts = {str(k): str(v) for k, v in config.items()} if isinstance(config, Mapping) else {}
+    asked = asked_plugins(str(spec.get("class") or ""), None, texts, worker)
+    return frozenset(a.name for a in asked if not is_built_in(a.kind, a.name))
 
 
 def _secrets(values: Iterable[object]) -> Iterator[str]:

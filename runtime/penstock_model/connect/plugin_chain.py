@@ -7,21 +7,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from penstock_java.property_text import items
+from penstock_java.property_text import items, trimmed
+from penstock_model.connect.plugin_names import PluginKind
 
 __all__ = [
+    "CONNECTOR",
     "CONVERTERS",
     "PLUGIN_VERSION",
+    "AskedPlugin",
     "Place",
     "TransformPlace",
     "aliases",
+    "asked_plugins",
     "converter",
     "predicates",
     "transforms",
+    "type_property",
 ]
 
 CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
 PLUGIN_VERSION: Final = "plugin.version"
+_CONVERTER_KINDS: Final[Mapping[str, PluginKind]] = {
+    "key.converter": "converter",
+    "value.converter": "converter",
+    "header.converter": "headerConverter",
+}
+CONNECTOR: Final = "connector"
+"""The place of the connector itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,60 @@ class TransformPlace(Place):
     @property
     def negated(self) -> bool:
         return (self.negate or "").lower() == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPlugin:
+    """The plugin that a place asks for, by class and version.
+
+    Attributes:
+        place: the key in `TaskSpec.plugins`.
+        kind: of plugin.
+        name: of the class, without blanks around it and without `$Key` or `$Value`.
+        version: the range as written; None if there is none.
+        type_property, version_property: what the author wrote them in, for messages.
+        from_worker: whether it is a converter that the worker configuration names.
+    """
+
+    place: str
+    kind: PluginKind
+    name: str
+    version: str | None
+    type_property: str
+    version_property: str
+    from_worker: bool = False
+
+
+def asked_plugins(
+    class_name: str, version: str | None, config: Mapping[str, str], worker: Mapping[str, str]
+) -> tuple[AskedPlugin, ...]:
+    """All plugins that a connector asks for, itself first. Places that name no class are left out.
+
+    Args:
+        class_name: `spec.class`.
+        version: `spec.version`.
+        config: `spec.config`.
+        worker: properties of the worker.
+    """
+
+    def asked(place: Place, kind: PluginKind) -> AskedPlugin:
+        of = "worker configuration, " if place.from_worker else ""
+        name = trimmed(place.type or "").partition("$")[0]
+        properties = f"{of}{place.type_property}", f"{of}{place.name}.{PLUGIN_VERSION}"
+        return AskedPlugin(place.name, kind, name, place.version, *properties, from_worker=place.from_worker)
+
+    found = [AskedPlugin(CONNECTOR, "connector", trimmed(class_name), version, "spec.class", "spec.version")]
+    found += (asked(converter(name, config, worker), _CONVERTER_KINDS[name]) for name in CONVERTERS)
+    found += (asked(place, "transform") for place in transforms(config))
+    found += (asked(place, "predicate") for place in predicates(config))
+    return tuple(a for a in found if a.name)
+
+
+def type_property(place: str) -> str:
+    """What names the class of a place in a Connector."""
+    if place == CONNECTOR:
+        return "spec.class"
+    return place if place in CONVERTERS else f"{place}.type"
 
 
 def converter(name: str, config: Mapping[str, str], worker: Mapping[str, str]) -> Place:

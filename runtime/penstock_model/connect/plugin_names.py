@@ -4,19 +4,68 @@ Kafka Connect lets users leave out the end of a class's name: `FileStreamSource`
 """
 
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-__all__ = ["BUILT_IN_CONNECTORS", "CONNECTOR_ENDING", "aliases", "is_built_in_connector"]
+__all__ = ["BUILT_INS", "CONNECTOR_ENDING", "ENDINGS", "PluginKind", "aliases", "is_built_in", "is_built_in_connector"]
+
+PluginKind: TypeAlias = Literal["connector", "converter", "headerConverter", "transform", "predicate"]
 
 CONNECTOR_ENDING: Final = "Connector"
-BUILT_IN_CONNECTORS: Final[Mapping[str, Collection[str]]] = {
-    "Datagen": (),
-    "FileStreamSink": ("org.apache.kafka.connect.file.FileStreamSinkConnector",),
-    "FileStreamSource": ("org.apache.kafka.connect.file.FileStreamSourceConnector",),
-    "SparkDataSource": (),
-    "SparkSink": (),
+ENDINGS: Final[Mapping[PluginKind, tuple[str, ...]]] = {
+    "connector": (CONNECTOR_ENDING,),
+    "converter": ("Converter",),
+    "headerConverter": ("HeaderConverter", "Converter"),
+    "transform": ("Transformation",),
+    "predicate": ("Predicate",),
 }
-"""Their Java names, by alias. They have the release's version, and no image may offer classes of these names."""
+"""What may be left out at the end of a class's name, in the order of precedence."""
+
+_KAFKA: Final = "org.apache.kafka.connect"
+_NUMBERS: Final = ("Boolean", "Double", "Float", "Integer", "Long", "Short")
+_TRANSFORMS: Final = (
+    "Cast",
+    "DropHeaders",
+    "ExtractField",
+    "Filter",
+    "Flatten",
+    "HeaderFrom",
+    "HoistField",
+    "InsertField",
+    "InsertHeader",
+    "MaskField",
+    "RegexRouter",
+    "ReplaceField",
+    "SetSchemaMetadata",
+    "TimestampConverter",
+    "TimestampRouter",
+    "ValueToKey",
+)
+_CONVERTERS: Final = {
+    "ByteArray": f"{_KAFKA}.converters.ByteArrayConverter",
+    "Json": f"{_KAFKA}.json.JsonConverter",
+    "String": f"{_KAFKA}.storage.StringConverter",
+    **{n: f"{_KAFKA}.converters.{n}Converter" for n in _NUMBERS},
+}
+BUILT_INS: Final[Mapping[PluginKind, Mapping[str, Collection[str]]]] = {
+    "connector": {
+        "Datagen": (),
+        "FileStreamSink": (f"{_KAFKA}.file.FileStreamSinkConnector",),
+        "FileStreamSource": (f"{_KAFKA}.file.FileStreamSourceConnector",),
+        "SparkDataSource": (),
+        "SparkSink": (),
+    },
+    "converter": {f"{n}Converter": (java,) for n, java in _CONVERTERS.items()},
+    "headerConverter": {
+        "SimpleHeaderConverter": (f"{_KAFKA}.storage.SimpleHeaderConverter",),
+        **{f"{n}Headers": (java,) for n, java in _CONVERTERS.items()},
+    },
+    "transform": {n: (f"{_KAFKA}.transforms.{n}",) for n in _TRANSFORMS},
+    "predicate": {
+        n: (f"{_KAFKA}.transforms.predicates.{n}",) for n in ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
+    },
+}
+"""The Java names of what Penstock brings, by kind and alias. They have the release's version, and no image may offer classes
+of these names."""
 
 
 def aliases(name: str, endings: Collection[str], *, of_connector: bool = False) -> frozenset[str]:
@@ -35,7 +84,19 @@ def aliases(name: str, endings: Collection[str], *, of_connector: bool = False) 
     return frozenset(found)
 
 
+def is_built_in(kind: PluginKind, name: str) -> bool:
+    """Whether a plugin that Penstock brings goes by that name in a place of this kind.
+
+    A header converter may bear the name of its converter, as in Kafka Connect, where one class is both.
+    """
+    kinds: tuple[PluginKind, ...] = ("headerConverter", "converter") if kind == "headerConverter" else (kind,)
+    return any(
+        name in java or alias in aliases(name, ENDINGS[k], of_connector=k == "connector")
+        for k in kinds
+        for alias, java in BUILT_INS[k].items()
+    )
+
+
 def is_built_in_connector(name: str) -> bool:
     """Whether a built-in connector goes by that name."""
-    possible = aliases(name, (CONNECTOR_ENDING,), of_connector=True)
-    return any(alias in possible or name in java for alias, java in BUILT_IN_CONNECTORS.items())
+    return is_built_in("connector", name)

@@ -4,11 +4,14 @@ The operator resolves it and keeps it in the plan, so that a lost pod comes back
 it.
 """
 
-from typing import Literal
+from collections.abc import Sequence
+from posixpath import normpath
+from typing import Literal, Self
 
 from pydantic import Field
 
 from penstock_model.contracts.base import Part
+from penstock_model.contracts.pod_layout import PLUGINS_DIR
 
 __all__ = ["DeclaredClass", "PluginMount"]
 
@@ -36,6 +39,7 @@ class PluginMount(Part):
         image: by digest.
         folder: in the pod, with the distributions.
         classes: what it is declared to hold, for the pod that plans. Tasks do not get it.
+        places: whose plugins come from it (`connector`, `value.converter`, `transforms.hoist`), likewise.
     """
 
     name: str
@@ -44,3 +48,10 @@ class PluginMount(Part):
     image: str
     folder: str
     classes: tuple[DeclaredClass, ...] = Field(default=(), exclude_if=lambda v: not v)
+    places: tuple[str, ...] = Field(default=(), exclude_if=lambda v: not v)
+
+    def numbered(self, number: int, places: Sequence[str]) -> Self:
+        """The same image as the pod's mount of this number, for these places."""
+        within = self.folder.removeprefix(f"{PLUGINS_DIR}/").partition("/")[2]
+        folder = normpath(f"{PLUGINS_DIR}/{number}/{within}")
+        return self.model_copy(update={"folder": folder, "places": tuple(places)})

@@ -123,7 +123,7 @@ class TaskSpec(Document):
 
     def with_mounts(self, mounts: Sequence[PluginMount]) -> Self:
         """The same task in pods with these mounts and no others."""
-        alone = tuple(m.model_copy(update={"classes": ()}) for m in mounts)
+        alone = tuple(m.model_copy(update={"classes": (), "places": ()}) for m in mounts)
         return self.model_copy(update={"mounts": alone, "api_version": WITH_MOUNTS if alone else API_VERSION})
 
     def to_json(self) -> str:

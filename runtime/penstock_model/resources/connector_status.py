@@ -200,6 +200,11 @@ class ConnectorStatus(StatusPart):
     connector: ResolvedConnector | None = Field(
         None, description="The plugin that spec.class and spec.version resolve to."
     )
+    plugin_versions: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
+        None,
+        description="The PluginVersions that the plugins come from: the connector, converters, transforms, predicates. What "
+        "is not of one is of the runtime image.",
+    )
     tasks: Annotated[list[TaskStatus], Mark(**list_of("map", "id"))] | None = Field(
         None, description="The tasks, by number."
     )

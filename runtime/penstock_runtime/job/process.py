@@ -24,7 +24,7 @@ from penstock_model.resources.connector import Connector
 from penstock_runtime import logs
 from penstock_runtime.job.answer import answer_request
 from penstock_runtime.plan.literals import plugin_secrets
-from penstock_runtime.plan.mounted_images import check_image
+from penstock_runtime.plan.mounted_images import check_images
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.mounted import append_folders
 from penstock_runtime.process import termination_message
@@ -63,7 +63,7 @@ def run(arguments: list[str]) -> ExitCode:
     append_folders(m.folder for m in request.mounts)
     # A list of offsets asks no plugin, whose import may hang, and tells no property. Nor is a plugin asked that is not the
     # one that its PluginVersion declares; the answer says why.
-    if request.action is not Action.LIST_OFFSETS and not any(p for m in request.mounts for p in check_image(m)):
+    if request.action is not Action.LIST_OFFSETS and not check_images(request.mounts):
         plugins = Plugins.installed(request.mounts)
         redactor[0] = redactor[0].with_secrets(plugin_secrets(class_name, texts, plugins))
     try:

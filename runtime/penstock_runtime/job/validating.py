@@ -14,7 +14,7 @@ from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import Connector, State
 from penstock_runtime.manifests.worker_file import Worker, worker_from
 from penstock_runtime.plan import Plan, plan
-from penstock_runtime.plan.mounted_images import check_classes, check_image, ignored_copies
+from penstock_runtime.plan.mounted_images import check_classes, check_images, ignored_copies
 from penstock_runtime.plan.unresolve import put_back
 from penstock_runtime.plugins.discovery import Plugins
 
@@ -74,19 +74,19 @@ def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
         update={"spec": resource.spec.model_copy(update={"state": State.RUNNING})}
     ).with_reading(resource.reading)
     worker, problems = _worker(request.worker, secrets)
-    if of_images := [p for mount in request.mounts for p in check_image(mount)]:  # no class of theirs is imported
+    if of_images := check_images(request.mounts):  # no class of theirs is imported
         raise ConfigError([*problems, *resource.reading.problems, *of_images])
     try:
         found = plan(resource, worker.config, Plugins.installed(request.mounts), secrets)
     except ConfigError as e:
         more = [p for p in problems if p not in e.problems]
         raise ConfigError([*more, *e.problems], e.warnings) from e
-    if request.mounts:  # the first is the connector's
-        problems += check_classes(request.mounts[0], found.plugins)
+    problems += (p for mount in request.mounts for p in check_classes(mount, found.plugins))
     if problems:
         raise ConfigError(problems, found.warnings)
     of_worker = (Problem(_of_worker(w.property), w.message) for w in worker.warnings)
-    return found, (*of_worker, *(w for mount in request.mounts for w in ignored_copies(mount)))
+    folders = [m.folder for m in request.mounts]
+    return found, (*of_worker, *(w for mount in request.mounts for w in ignored_copies(mount, folders)))
 
 
 def _worker(texts: Mapping[str, str], secrets: Path | None) -> tuple[Worker, list[Problem]]:

@@ -44,7 +44,7 @@ def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: P
         kind: type[Plugin] = HeaderConverter if name == "header.converter" else Converter
         place = plugin_chain.converter(name, config, worker)
         own = Findings() if place.from_worker else findings
-        _check(place, kind, plugins.unmounted if place.from_worker else plugins, own, chain)
+        _check(place, kind, plugins, own, chain)
         if place.from_worker:
             check_syntax(config.get(f"{name}.plugin.version"), f"{name}.plugin.version", findings)
             findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in own.problems)
@@ -87,7 +87,7 @@ def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Finding
             check_syntax(place.version, version, findings)
         return False
     name = place.type
-    ref = findings.attempt(lambda: plugins.find(kind, name, property_name=place.type_property))
+    ref = findings.attempt(lambda: plugins.at(place.name).find(kind, name, property_name=place.type_property))
     if ref is None:
         check_syntax(place.version, version, findings)
         return False

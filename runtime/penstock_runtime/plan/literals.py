@@ -64,6 +64,6 @@ def plugin_secrets(class_name: str, config: Mapping[str, str], plugins: Plugins)
     for place, kind, name in wanted:
         with suppress(Exception):
             if name:
-                found[place] = plugins.find(kind, name).cls
+                found[place] = plugins.at(place).find(kind, name).cls
     with suppress(Exception):
         yield from (Secret(HIDDEN, text) for text in literal_passwords(config, found).values())

@@ -1,19 +1,20 @@
 """Whether the image of a PluginVersion holds what that declares (KIP-891): looked at before any task runs it."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from penstock import Converter, HeaderConverter, Plugin, Predicate, Problem, SinkConnector, SourceConnector, Transform
+from penstock_model.connect.plugin_chain import type_property
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
 from penstock_model.contracts.task_spec import PluginReference
+from penstock_runtime.plan.image_agreement import check_agreement
 from penstock_runtime.plugins.discovery import GROUP, load
 from penstock_runtime.plugins.mounted import distributions, is_named, own_distribution
 
-__all__ = ["check_classes", "check_image", "ignored_copies"]
+__all__ = ["check_classes", "check_images", "ignored_copies"]
 
-_FIELD: Final = "spec.class"
 _TYPES: Final[Mapping[str, type[Plugin]]] = {
     "source": SourceConnector,
     "sink": SinkConnector,
@@ -24,8 +25,16 @@ _TYPES: Final[Mapping[str, type[Plugin]]] = {
 }
 
 
-def check_image(mount: PluginMount) -> Iterator[Problem]:
-    """What the image's folder lacks of the declaration, or holds beside it. Nothing of a plugin is imported."""
+def check_images(mounts: Sequence[PluginMount]) -> list[Problem]:
+    """What the images' folders lack of the declarations or hold beside them, and then, what contradicts each other.
+
+    Nothing of a plugin is imported.
+    """
+    folders = [m.folder for m in mounts]
+    return [p for mount in mounts for p in _check_image(mount, folders)] or [*check_agreement(mounts)]
+
+
+def _check_image(mount: PluginMount, folders: Collection[str]) -> Iterator[Problem]:
     if not Path(mount.folder).is_dir():
         yield _problem(mount, "has no folder of the path that the PluginVersion names", "set its spec.path")
         return
@@ -37,9 +46,9 @@ def check_image(mount: PluginMount) -> Iterator[Problem]:
         return
     if found.version != mount.version:
         yield _problem(mount, f"holds {found.name} {found.version}", "declare that version, under another name")
-    if (own := own_distribution(mount.plugin, mount.folder)) is not None:
+    if (own := own_distribution(mount.plugin, folders)) is not None:
         yield Problem(
-            _FIELD,
+            type_property(mount.places[0]),
             f"the runtime's image has a {own.name} {own.version} of its own, which would run in place of the one that the "
             f"PluginVersion {mount.name} brings; remove it from the runtime's image",
         )
@@ -54,23 +63,23 @@ def check_classes(mount: PluginMount, plugins: Mapping[str, PluginReference]) ->
     """What the classes that are used are otherwise than declared.
 
     Args:
-        mount: whose image the connector comes from.
+        mount: of an image.
         plugins: by place, as a task spec has them.
     """
     declared = {c.alias: c for c in mount.classes}
     for place, reference in plugins.items():
-        cls = load(reference.reference)
-        if not _is_within(mount, cls):
-            if place == "connector":
-                yield _not_from_image(mount, reference.alias, cls)
-        elif reference.alias in declared:
-            yield from _differences(mount, declared[reference.alias], cls)
+        if place in mount.places:
+            cls = load(reference.reference)
+            if not _is_within(mount, cls):
+                yield _not_from_image(mount, place, reference.alias, cls)
+            elif reference.alias in declared:
+                yield from _differences(mount, declared[reference.alias], cls)
 
 
-def ignored_copies(mount: PluginMount) -> Iterator[Problem]:
+def ignored_copies(mount: PluginMount, folders: Collection[str]) -> Iterator[Problem]:
     """A warning of distributions in the image that the runtime has as well: the runtime's are imported."""
     others = (d for d in distributions([mount.folder]) if not is_named(d, mount.plugin))
-    pairs = ((d, own_distribution(d.name, mount.folder)) for d in others)
+    pairs = ((d, own_distribution(d.name, folders)) for d in others)
     copies = [f"{d.name} {d.version} (the runtime has {own.version})" for d, own in pairs if own is not None]
     if copies:
         text = (
@@ -88,10 +97,10 @@ def _file(cls: type[Plugin]) -> str | None:
     return getattr(sys.modules.get(cls.__module__), "__file__", None)
 
 
-def _not_from_image(mount: PluginMount, alias: str, cls: type[Plugin]) -> Problem:
+def _not_from_image(mount: PluginMount, place: str, alias: str, cls: type[Plugin]) -> Problem:
     module = cls.__module__.partition(".")[0]
     return Problem(
-        _FIELD,
+        type_property(place),
         f"{alias} is not imported from the image of the PluginVersion {mount.name}: the module {module} is in the runtime's "
         f"image too ({_file(cls)}), and comes first; give the module of the plugin another name",
     )
@@ -116,4 +125,4 @@ def _listed(names: Iterable[str]) -> str:
 
 def _problem(mount: PluginMount, found: str, remedy: str) -> Problem:
     declared = f"the PluginVersion {mount.name} declares {mount.plugin} {mount.version}"
-    return Problem(_FIELD, f"{declared}, but its image {mount.image} {found}; {remedy}")
+    return Problem(type_property(mount.places[0]), f"{declared}, but its image {mount.image} {found}; {remedy}")

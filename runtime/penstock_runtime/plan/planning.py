@@ -7,6 +7,7 @@ from pathlib import Path
 from penstock import Connector, Plugin, Problem, SourceConnector
 from penstock.config import Config
 from penstock_model.connect.connector_config import CommonConfig, SinkConfig, SourceConfig, config_class
+from penstock_model.connect.plugin_chain import CONNECTOR
 from penstock_model.connect.redaction import Redactor, client_secrets, literal_secrets
 from penstock_model.connect.variables import Resolved, misspelt_variables, resolve
 from penstock_model.connect.worker_config import WorkerConfig
@@ -156,7 +157,7 @@ def _find(
     if name == PLACEHOLDER:
         return None, True
     called = resource.reading.names.get("spec.class", "spec.class")
-    ref = findings.attempt(lambda: plugins.find(Connector, name, property_name=called))  # type: ignore[type-abstract]
+    ref = findings.attempt(lambda: plugins.at(CONNECTOR).find(Connector, name, property_name=called))  # type: ignore[type-abstract]
     names = ("spec.class", "spec.version")
     return ref, ref is None or check_version(ref, resource.spec.version, names, findings)
 

@@ -61,9 +61,21 @@ class _Unknown(Exception):
 class Plugins:
     """What is installed. Tests and embedders give their own entries; `installed` reads the environment's."""
 
-    def __init__(self, entries: Iterable[PluginEntry], mounted: Iterable[PluginEntry] = ()) -> None:
-        """`mounted` are those of a PluginVersion's image: a name means one of them before it means another."""
-        self._layers = tuple(mounted), tuple(entries)
+    def __init__(
+        self,
+        entries: Iterable[PluginEntry],
+        mounted: Mapping[str, Sequence[PluginEntry]] | None = None,
+        first: Iterable[PluginEntry] = (),
+    ) -> None:
+        """What is installed.
+
+        Args:
+            entries: the environment's.
+            mounted: those of images, by the places that they are for (`at`).
+            first: a name means one of these before it means another.
+        """
+        self._mounted = mounted or {}
+        self._layers = tuple(first), tuple(entries)
         self._entries = (*self._layers[0], *self._layers[1])
 
     @classmethod
@@ -77,7 +89,7 @@ class Plugins:
     @staticmethod
     def installed(mounts: Sequence[PluginMount] = ()) -> "Plugins":
         """Those of the environment's entry points, and of the images that are mounted; read once per process."""
-        return _installed(tuple((m.folder, m.plugin) for m in mounts))
+        return _installed(tuple((m.folder, m.plugin, m.places) for m in mounts))
 
     @property
     def entries(self) -> tuple[PluginEntry, ...]:
@@ -123,10 +135,13 @@ class Plugins:
         check_variant(found, name)
         return cast("PluginRef[P]", found)
 
-    @property
-    def unmounted(self) -> "Plugins":
-        """Without those of images: what the worker configuration names is not meant to be of a connector's image."""
-        return Plugins(self._layers[1])
+    def at(self, place: str) -> "Plugins":
+        """What a name may mean in a place: the plugins of the image that was chosen for it come first, others' do not count.
+
+        Args:
+            place: as `PluginMount.places` has it: `connector`, `value.converter`, `transforms.hoist`.
+        """
+        return Plugins(self._layers[1], first=self._mounted.get(place, ()))
 
     def _entry(self, kind: type[Plugin], name: str) -> PluginEntry | None:
         """The entry that a name means; imports candidates for Java names only."""
@@ -197,11 +212,15 @@ class Plugins:
 
 
 @cache
-def _installed(mounted: tuple[tuple[str, str], ...]) -> Plugins:
-    folders = [folder for folder, _ in mounted]
+def _installed(mounts: tuple[tuple[str, str, tuple[str, ...]], ...]) -> Plugins:
+    folders = [folder for folder, _, _ in mounts]
     own = (e for e in importlib.metadata.entry_points(group=GROUP) if e.dist is None or not is_in(e.dist, folders))
-    held = (d for folder, plugin in mounted for d in distributions([folder]) if is_named(d, plugin))
-    return Plugins(map(_entry, own), (_entry(e) for d in held for e in d.entry_points.select(group=GROUP)))
+    mounted = dict[str, Sequence[PluginEntry]]()
+    for folder, plugin, places in mounts:
+        held = (d for d in distributions([folder]) if is_named(d, plugin))
+        entries = tuple(_entry(e) for d in held for e in d.entry_points.select(group=GROUP))
+        mounted |= dict.fromkeys(places, entries)
+    return Plugins(map(_entry, own), mounted)
 
 
 def _entry(e: importlib.metadata.EntryPoint) -> PluginEntry:

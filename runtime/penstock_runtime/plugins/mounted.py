@@ -57,13 +57,13 @@ def distributions(paths: Iterable[str]) -> Iterator[Distribution]:
             yield found
 
 
-def own_distribution(name: str, folder: str) -> Distribution | None:
-    """The runtime's own distribution of that name; None: there is none, or only the one in this folder."""
+def own_distribution(name: str, folders: Collection[str]) -> Distribution | None:
+    """The runtime's own distribution of that name; None: there is none, or only in these folders."""
     try:
         found = distribution(name)
     except (PackageNotFoundError, ValueError, UnicodeError):
         return None
-    return None if is_in(found, [folder]) else found
+    return None if is_in(found, folders) else found
 
 
 def is_in(found: Distribution, folders: Collection[str]) -> bool:

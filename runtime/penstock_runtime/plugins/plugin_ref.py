@@ -8,16 +8,17 @@ from operator import attrgetter
 from typing import Final, Generic, TypeVar
 
 from penstock import API_VERSION, ConfigError, Connector, Converter, HeaderConverter, Plugin, Predicate, Transform
+from penstock_model.connect import plugin_names
 from penstock_model.contracts.task_spec import PluginReference
 
 __all__ = ["ENDINGS", "PluginRef", "broken", "check_variant", "checked", "kind_name", "load"]
 
 ENDINGS: Final[Mapping[type[Plugin], tuple[str, ...]]] = {
-    Connector: ("Connector",),
-    Converter: ("Converter",),
-    HeaderConverter: ("HeaderConverter", "Converter"),
-    Transform: ("Transformation",),
-    Predicate: ("Predicate",),
+    Connector: plugin_names.ENDINGS["connector"],
+    Converter: plugin_names.ENDINGS["converter"],
+    HeaderConverter: plugin_names.ENDINGS["headerConverter"],
+    Transform: plugin_names.ENDINGS["transform"],
+    Predicate: plugin_names.ENDINGS["predicate"],
 }
 """The kinds of plugin, and what Kafka Connect lets users leave out at the end of a class's name."""
 

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from penstock_java.property_text import trimmed
-from penstock_model.connect.plugin_names import is_built_in_connector
 from penstock_model.contracts.job import Action, Outcome, PlanAnswer
 from penstock_operator.connector.decide import job_step
 from penstock_operator.connector.decide.config_check import invalid, known_problems, unchecked, valid
@@ -18,7 +16,6 @@ from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.pod_status import JobPod
 from penstock_operator.connector.model.refused_pods import of_plan, pause
 from penstock_operator.connector.model.verdict import Kind, Pending, Verdict
-from penstock_operator.connector.policy.plugin_version import plugin_request
 from penstock_operator.names import plan_name
 from penstock_operator.reasons import Reason
 
@@ -135,10 +132,9 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
         return _job_under_way(observed, memory, step, has_tasks=has_tasks)
     if answer.outcome is Outcome.INVALID or answer.plan is None:
         problems = tuple(map(str, answer.problems)) or (answer.message or "the plugin refuses it",)
-        name = trimmed(observed.connector.spec.class_name)
-        is_of_runtime = not observed.plugin.mounts and not is_built_in_connector(name)
-        if is_of_runtime and any(p.property == "spec.class" for p in answer.problems):
-            problems = (*problems, f"no PluginVersion of this namespace offers {name}")
+        told = {p.property for p in answer.problems}
+        unoffered = dict.fromkeys(name for field, name in observed.plugin.unoffered.items() if field in told)
+        problems += tuple(f"no PluginVersion of this namespace offers {name}" for name in unoffered)
         memory = replace(memory, refused=observed.due, refusal=problems)
         return _refused(observed, memory, problems, delete=step.delete)
     plan = _plan(observed, answer.plan, tuple(map(str, answer.warnings)))
@@ -184,7 +180,7 @@ def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) 
         last,
         observed.policy.effective,
         observed.plugin.mounts,
-        plugin_request(observed.connector),
+        observed.plugin.requests,
     )
 
 

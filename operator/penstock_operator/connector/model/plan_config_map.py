@@ -40,7 +40,7 @@ def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
         "earlierKinds": list(plan.earlier_kinds),
         **({} if plan.policy is None else {"policy": policy_json(plan.policy)}),
         **({} if not plan.mounts else {"mounts": mounts_json(plan.mounts)}),
-        "pluginRequest": list(plan.plugin_request),
+        "pluginRequests": [list(r) for r in plan.plugin_requests],
     }
     data = {f"task-{n}.json": spec.to_json() for n, spec in enumerate(plan.tasks)}
     return {
@@ -74,7 +74,6 @@ def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
         digests = tuple(map(str, header["digests"]))
         if len(digests) != len(tasks):
             return None
-        class_name, version = header["pluginRequest"]
         return Plan(
             hash=header["hash"],
             kind=header["kind"],
@@ -91,7 +90,10 @@ def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
             earlier_kinds=tuple(header["earlierKinds"]),
             policy=policy,
             mounts=mounts,
-            plugin_request=(str(class_name), None if version is None else str(version)),
+            plugin_requests=tuple(
+                (str(place), str(name), None if version is None else str(version))
+                for place, name, version in header["pluginRequests"]
+            ),
         )
     except (
         KeyError,

@@ -31,8 +31,8 @@ __all__ = [
 _OFFSETS_OF: Final = {"source": "records in the offsets topic", "sink": "its consumer group"}
 """Where the offsets of each kind of connector are."""
 
-PluginRequest = tuple[str, str | None]
-"""`spec.class` and `spec.version`, by which a PluginVersion was chosen."""
+PluginRequest = tuple[str, str, str | None]
+"""A place, and the class and the version that it asks for, by which its PluginVersion was chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +121,8 @@ class Plan:
         restarted: the last token that restarted the connector when it was made.
         digests: of the task specs' texts, as they were when it was made: a later release may write them otherwise.
         policy: the effective topic policy; the specs of a source's tasks hold it.
-        mounts: the images of PluginVersions in its pods, the connector's first; the specs of all tasks hold them.
-        plugin_request: what they were chosen by.
+        mounts: the images of PluginVersions in its pods, each with its places; the specs of all tasks hold them.
+        plugin_requests: what they were chosen by.
         earlier_kinds: other kinds of which this Connector was before, whose offsets are kept under its name.
     """
 
@@ -141,7 +141,7 @@ class Plan:
     earlier_kinds: tuple[str, ...] = ()
     policy: TopicPolicy | None = None
     mounts: tuple[PluginMount, ...] = ()
-    plugin_request: PluginRequest = ("", None)
+    plugin_requests: tuple[PluginRequest, ...] = ()
 
     @classmethod
     def of(
@@ -155,7 +155,7 @@ class Plan:
         last: "Plan | None" = None,
         policy: TopicPolicy | None = None,
         mounts: tuple[PluginMount, ...] = (),
-        plugin_request: PluginRequest = ("", None),
+        plugin_requests: tuple[PluginRequest, ...] = (),
     ) -> "Plan":
         """The plan in the answer of a job pod that had this shape and these mounts; `last` is the plan before it.
 
@@ -178,7 +178,7 @@ class Plan:
             earlier_kinds=tuple(sorted({*before} - {answer.kind})),
             policy=policy,
             mounts=mounts,
-            plugin_request=plugin_request,
+            plugin_requests=plugin_requests,
         )
 
     def revised(self, shape: Shape, policy: TopicPolicy | None) -> "Plan":
@@ -204,6 +204,10 @@ class Plan:
         return " and ".join(
             f"those of its time as a {k} ({_OFFSETS_OF.get(k, 'its offsets')})" for k in self.earlier_kinds
         )
+
+    def plugin_version(self, place: str) -> str | None:
+        """The PluginVersion that the plugin of a place comes from; None: the plugin is the runtime's own."""
+        return next((m.name for m in self.mounts if place in m.places), None)
 
     def versions(self, task: int) -> dict[str, str]:
         """The plugin versions of a task, by place."""

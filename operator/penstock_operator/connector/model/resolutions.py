@@ -1,10 +1,12 @@
 """What the resources that a Connector refers to come to for it. Frozen."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.topic_policy import TopicPolicy
+from penstock_operator.connector.model.plans import PluginRequest
 from penstock_operator.reasons import Reason
 
 __all__ = ["NO_POLICY", "OWN_PLUGIN", "PluginResolution", "PolicyProblem", "PolicyResolution"]
@@ -40,15 +42,20 @@ NO_POLICY: Final = PolicyResolution()
 
 @dataclass(frozen=True, slots=True)
 class PluginResolution:
-    """What class and version of a Connector come to.
+    """What the classes and versions of a Connector come to.
 
     Attributes:
-        mounts: the images that its pods mount, the connector's first; empty: the plugin is the runtime's own.
-        problems: why none can be chosen. The mounts are those of the last plan then, where they are of the same class.
-        is_missing: a PluginVersion is not there, which may still come.
+        mounts: the images that its pods mount, each with its places; the plugins of other places are the runtime's own.
+        requests: by what they were chosen.
+        unoffered: classes that neither Penstock nor a PluginVersion brings, by the property that names each.
+        problems: why none can be chosen. The mounts are those of the last plan then, where its connector is of the same
+            class.
+        is_missing: PluginVersions are not there, which may still come.
     """
 
     mounts: tuple[PluginMount, ...] = ()
+    requests: tuple[PluginRequest, ...] = ()
+    unoffered: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     is_missing: bool = False
 

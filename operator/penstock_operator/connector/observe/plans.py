@@ -54,9 +54,13 @@ async def look_up_plans(
         return await plans_of(subject.context, subject.key, readable, cache)
 
     last = next((p for p in await stored(memory.plan) if p.hash == memory.plan), None)
-    plugin = plugin_version.known_resolution(connector, last, memory.restarted)
+    plugin = plugin_version.resolve(connector, settings.worker, last, memory.restarted)
     if plugin is None:  # not in the loop's thread: there may be many, and each is checked
-        plugin = await subject.context.run(plugin_version.resolve, connector, await _plugin_versions(subject), last)
+        there = await _plugin_versions(subject)
+        plugin = await subject.context.run(
+            plugin_version.resolve, connector, settings.worker, last, memory.restarted, there
+        )
+    assert plugin is not None  # they have been looked at
     inputs = inputs_hash(
         connector, settings.worker, settings.images.runtime, secrets.every, memory.restarted, last, plugin.mounts
     )

@@ -1,59 +1,67 @@
-"""Which PluginVersion a Connector runs (KIP-891): resolved once, and kept for as long as nobody asks for another. Pure."""
+"""Which PluginVersions a Connector runs (KIP-891): resolved once, and kept for as long as nobody asks for others. Pure."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from penstock_java.property_text import trimmed
-from penstock_model.connect.plugin_names import is_built_in_connector
+from penstock_model.connect.plugin_chain import CONNECTOR, asked_plugins
+from penstock_model.connect.plugin_names import is_built_in
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.plugin_resolution import class_names, mount_of, offered, resolve_connector
-from penstock_operator.connector.model.plans import Plan, PluginRequest
-from penstock_operator.connector.model.resolutions import OWN_PLUGIN, PluginResolution
+from penstock_model.resources.plugin_offers import class_names, offered
+from penstock_model.resources.plugin_resolution import resolve_plugins
+from penstock_operator.connector.model.plans import Plan
+from penstock_operator.connector.model.resolutions import PluginResolution
 
-__all__ = ["known_resolution", "plugin_request", "resolve"]
-
-
-def plugin_request(connector: Connector) -> PluginRequest:
-    """What a resolution rests on, beside the PluginVersions that there are."""
-    return trimmed(connector.spec.class_name), connector.spec.version
+__all__ = ["resolve"]
 
 
-def known_resolution(connector: Connector, last: Plan | None, restarted: str) -> PluginResolution | None:
-    """What is known without a look at the PluginVersions; None: they must be looked at.
+def resolve(
+    connector: Connector,
+    worker: Mapping[str, str],
+    last: Plan | None,
+    restarted: str,
+    found: Iterable[Mapping[str, Any]] | None = None,
+) -> PluginResolution | None:
+    """What the PluginVersions of the namespace come to for a Connector; None: they must be looked at first.
 
-    Neither a newer version nor a deleted one changes what a Connector runs, until its class, its version or
-    `penstock.dev/restart` asks anew.
+    Neither a newer version nor a deleted one changes what a place runs, until its class, its version or
+    `penstock.dev/restart` asks anew. A plugin of the connector's own
+    distribution goes with the connector.
 
     Args:
         connector: the resource.
+        worker: the worker configuration as written.
         last: the plan that its tasks are made from.
         restarted: the last token that asked for a restart of the connector.
+        found: the PluginVersions of the namespace; None: they have not been looked at.
     """
-    if last is not None and last.restarted == restarted and last.plugin_request == plugin_request(connector):
-        return PluginResolution(last.mounts)
-    return OWN_PLUGIN if is_built_in_connector(trimmed(connector.spec.class_name)) else None
-
-
-def resolve(connector: Connector, found: Iterable[Mapping[str, Any]], last: Plan | None) -> PluginResolution:
-    """What the PluginVersions of the namespace come to for a Connector.
-
-    Args:
-        connector: the resource.
-        found: the PluginVersions.
-        last: the plan that its tasks are made from.
-    """
-    name = trimmed(connector.spec.class_name)
-    offers = offered(d for d in found if name in class_names(d.get("spec")))
-    resolved = resolve_connector(name, connector.spec.version, offers)
-    if resolved.offer is not None:
-        return PluginResolution((mount_of(resolved.offer, 0),))
-    kept = last.mounts if last is not None and last.plugin_request[0] == name else ()
-    if resolved.problems:
-        return PluginResolution(kept, tuple(map(str, resolved.problems)), resolved.is_missing)
-    if kept:  # not the runtime's own plugin of that name, which nobody asked for
-        told = (
-            f"spec.class: no PluginVersion of this namespace offers {name} any more; create one again (version "
-            f"{kept[0].version} came from {kept[0].name})"
-        )
-        return PluginResolution(kept, (told,), is_missing=True)
-    return OWN_PLUGIN
+    asked = asked_plugins(connector.spec.class_name, connector.spec.version, connector.spec.config, worker)
+    before = {} if last is None else {(place, name): version for place, name, version in last.plugin_requests}
+    mounts = {} if last is None else {place: mount for mount in last.mounts for place in mount.places}
+    is_asked_anew = last is None or last.restarted != restarted
+    same = [a for a in asked if not is_asked_anew and before.get((a.place, a.name), ...) == a.version]
+    changed = [a for a in asked if a not in same and not is_built_in(a.kind, a.name)]
+    if found is None and changed:
+        return None
+    names = {a.name for a in asked}
+    resolved = resolve_plugins(
+        [a for a in asked if a in changed or (a in same and a.place in mounts)],
+        offered(d for d in found or () if names & class_names(d.get("spec"))),
+        kept={a.place: mounts[a.place] for a in same if a.place in mounts},
+        before={a.place: mounts[a.place] for a in asked if a.place in mounts and (a.place, a.name) in before},
+    )
+    chosen = {place for mount in resolved.mounts for place in mount.places}
+    resolution = PluginResolution(
+        resolved.mounts,
+        requests=tuple((a.place, a.name, a.version) for a in asked),
+        unoffered={a.type_property: a.name for a in asked if a.place not in chosen and not is_built_in(a.kind, a.name)},
+    )
+    if not resolved.problems:
+        return resolution
+    is_same_class = any(a.place == CONNECTOR and (a.place, a.name) in before for a in asked)
+    return replace(
+        resolution,
+        mounts=last.mounts if last is not None and is_same_class else (),
+        problems=tuple(map(str, resolved.problems)),
+        is_missing=resolved.is_missing,
+    )

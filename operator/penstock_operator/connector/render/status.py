@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from penstock_model.connect.plugin_chain import CONNECTOR
 from penstock_operator import names
 from penstock_operator.connector.model.api_failures import KEPT_REASONS
 from penstock_operator.connector.model.decision import Decision
@@ -32,8 +33,8 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
     plugin = None
     if plan is not None:
         plugin = {"class": plan.class_name, "type": plan.kind, "version": plan.version}
-        if plan.mounts:  # the first is the connector's
-            plugin["pluginVersion"] = plan.mounts[0].name
+        if (of := plan.plugin_version(CONNECTOR)) is not None:
+            plugin["pluginVersion"] = of
     topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in observed.topics]
     selector = {names.UID_LABEL: connector.metadata.uid, names.ROLE_LABEL: "task"}
     status = {
@@ -41,6 +42,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
             {
                 "state": decision.state,
                 "connector": plugin,
+                "pluginVersions": sorted({m.name for m in plan.mounts}) if plan is not None else [],
                 "tasks": [task_status(t) for t in tasks],
                 "activeTopics": topics[:_MOST_TOPICS],
                 "plan": memory.plan_status(),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from penstock_model.connect import plugin_names
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
 from penstock_operator.kubernetes.api_errors import Answer
@@ -315,7 +316,7 @@ def test_a_class_that_is_offered_no_more_is_missing_and_never_taken_for_the_runt
 def test_a_later_release_with_a_built_in_of_the_name_moves_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     world = ticking("1.0.0")
     lives = list(world.lives)
-    monkeypatch.setattr("penstock_model.connect.plugin_names.BUILT_IN_CONNECTORS", {"Ticker": ()})
+    monkeypatch.setitem(plugin_names.BUILT_INS, "connector", {"Ticker": ()})  # type: ignore[arg-type]
     world.start_operator()
     world.settle()
     assert runs(world) == "1.0.0"

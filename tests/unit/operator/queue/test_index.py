@@ -178,9 +178,21 @@ def test_a_plugin_version_wakes_those_of_its_namespace_that_may_mean_a_class_of_
         assert told.plugin(kind, other("shop", "ticker-1", spec=TICKER)) == [IN]
     told.connector(OUT, "MODIFIED", generation=2, **{"class": " org.example.Clock "})
     assert told.plugin("ADDED", other("shop", "ticker-2", spec=TICKER)) == [IN, OUT]
+    avro = {"classes": [{"alias": "AvroConverter", "type": "converter"}]}
+    config = {"transforms": "a", "transforms.a.type": "AvroConverter$Key", "value.converter": " Avro"}
+    told.connector(OUT, "MODIFIED", generation=3, **{"class": "Datagen", "config": config})
+    assert told.plugin("ADDED", other("shop", "avro", spec=avro)) == [OUT]
     odd: tuple[Any, ...] = (None, [], {"classes": 7}, {"classes": [{"alias": None, "javaNames": 7}]})
     for spec in odd:
         assert told.plugin("ADDED", other("shop", "odd", spec=spec)) == []
+
+
+def test_a_plugin_version_wakes_all_whose_converter_the_worker_names() -> None:
+    told = Told({"key.converter": "Avro"})
+    told.connector(IN)
+    told.connector(OUT, config={"key.converter": "JsonConverter"})
+    avro = {"classes": [{"alias": "AvroConverter", "type": "converter"}]}
+    assert told.plugin("ADDED", other("shop", "avro", spec=avro)) == [IN]
 
 
 def test_the_status_of_a_plugin_version_is_looked_at_when_connectors_begin_or_cease_to_run_it() -> None:
@@ -188,14 +200,18 @@ def test_the_status_of_a_plugin_version_is_looked_at_when_connectors_begin_or_ce
     told.connector(IN)
     told.statuses.clear()
     found = body(IN, version="2")
-    for version, expected in (("ticker-1", ["ticker-1"]), ("ticker-1", []), ("ticker-2", ["ticker-1", "ticker-2"])):
-        found["status"] = {"connector": {"class": "Ticker", "pluginVersion": version}}
+    for version, expected in (
+        ("ticker-1", ["always", "ticker-1"]),
+        ("ticker-1", []),
+        ("ticker-2", ["ticker-1", "ticker-2"]),
+    ):
+        found["status"] = {"connector": {"class": "Ticker"}, "pluginVersions": [version, "always"]}
         told.events.connector({"type": "MODIFIED", "object": found})
         assert sorted(k.name for k in told.statuses) == expected
         told.statuses.clear()
     assert told.index.running("shop", "ticker-2") == [IN]
     told.events.connector({"type": "DELETED", "object": found})
-    assert [k.name for k in told.statuses] == ["ticker-2"]
+    assert sorted(k.name for k in told.statuses) == ["always", "ticker-2"]
     assert told.index.running("shop", "ticker-2") == []
 
 

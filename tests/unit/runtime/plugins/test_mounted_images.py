@@ -12,7 +12,7 @@ from tests.plugin_images import add_distribution, mount
 from penstock import Connector, Transform
 from penstock_model.contracts.plugin_mount import DeclaredClass
 from penstock_model.contracts.task_spec import PluginReference
-from penstock_runtime.plan.mounted_images import check_classes, check_image, ignored_copies
+from penstock_runtime.plan.mounted_images import check_classes, check_images, ignored_copies
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.mounted import FOLDERS_VARIABLE, append_folders, append_inherited_folders
 
@@ -59,20 +59,24 @@ def told(found: Any) -> str:
     return "; ".join(map(str, found))
 
 
-def test_a_class_of_the_image_is_found_with_its_version_and_comes_before_another_of_its_name(folder: Path) -> None:
-    mounted = mount(folder, "acme_clock", "1.0.0", CLOCK, FILTER)
+def test_a_class_of_the_image_is_found_in_its_places_with_its_version_and_comes_before_another_of_its_name(
+    folder: Path,
+) -> None:
+    mounted = mount(folder, "acme_clock", "1.0.0", CLOCK, FILTER, places=["connector", "transforms.f"])
     append_folders([mounted.folder])
     plugins = Plugins.installed([mounted])
     for name in ("Clock", "ClockConnector", "org.example.Clock", "acme_clock:Clock"):
-        found = plugins.find(Connector, name)  # type: ignore[type-abstract]
+        found = plugins.at("connector").find(Connector, name)  # type: ignore[type-abstract]
         assert (found.reference, found.version, found.distribution) == ("acme_clock:Clock", "1.0.0", "acme-clock")
-    assert plugins.find(Transform, "Filter").reference == "acme_clock:Filter"  # type: ignore[type-abstract]
-    assert plugins.find(Transform, "HoistField$Key").version != "1.0.0"  # type: ignore[type-abstract]
-    assert Plugins.installed().find(Transform, "Filter").reference.startswith("penstock_plugins.")  # type: ignore[type-abstract]
+    guarded = plugins.at("transforms.f")
+    assert guarded.find(Transform, "Filter").reference == "acme_clock:Filter"  # type: ignore[type-abstract]
+    assert guarded.find(Transform, "HoistField$Key").version != "1.0.0"  # type: ignore[type-abstract]
+    for other in (plugins.at("transforms.g"), plugins.at("value.converter"), Plugins.installed().at("transforms.f")):
+        assert other.find(Transform, "Filter").reference.startswith("penstock_plugins.")  # type: ignore[type-abstract]
     assert not [
-        *check_image(mounted),
+        *check_images([mounted]),
         *check_classes(mounted, used()),
-        *ignored_copies(mounted),
+        *ignored_copies(mounted, [mounted.folder]),
     ]
 
 
@@ -94,10 +98,10 @@ def test_a_copy_of_what_the_runtime_has_is_not_used_and_told(folder: Path) -> No
     add_distribution(folder, "penstock", "9.9.9", {"penstock/__init__.py": ""}, {"Cast": "penstock.evil:Cast"})
     mounted = mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER)
     append_folders([mounted.folder])
-    plugins = Plugins.installed([mounted])
+    plugins = Plugins.installed([mounted]).at("connector")
     assert plugins.find(Transform, "Cast$Key").reference.startswith("penstock_plugins.")  # type: ignore[type-abstract]
-    assert not [*check_image(mounted)]
-    assert "brings its own penstock 9.9.9 (the runtime has " in told(ignored_copies(mounted))
+    assert not check_images([mounted])
+    assert "brings its own penstock 9.9.9 (the runtime has " in told(ignored_copies(mounted, [mounted.folder]))
 
 
 @pytest.mark.parametrize(
@@ -118,32 +122,31 @@ def test_a_copy_of_what_the_runtime_has_is_not_used_and_told(folder: Path) -> No
 def test_an_image_that_holds_something_else_is_refused_with_both(
     folder: Path, plugin: str, version: str, classes: tuple[DeclaredClass, ...], expected: str
 ) -> None:
-    assert expected in told(check_image(mount(folder, plugin, version, *classes)))
+    assert expected in told(check_images([mount(folder, plugin, version, *classes)]))
 
 
 def test_a_path_that_leads_nowhere_or_to_no_distribution_is_refused(tmp_path: Path) -> None:
-    assert "has no folder of the path" in told(check_image(mount(tmp_path / "none", "acme-clock", "1.0.0", CLOCK)))
+    assert "has no folder of the path" in told(check_images([mount(tmp_path / "none", "acme-clock", "1.0.0", CLOCK)]))
     (tmp_path / "empty").mkdir()
-    assert "holds no Python distribution there" in told(check_image(mount(tmp_path / "empty", "a", "1.0.0", CLOCK)))
+    assert "holds no Python distribution there" in told(check_images([mount(tmp_path / "empty", "a", "1.0.0", CLOCK)]))
     (tmp_path / "file").write_text("")
-    assert "has no folder of the path" in told(check_image(mount(tmp_path / "file", "a", "1.0.0", CLOCK)))
+    assert "has no folder of the path" in told(check_images([mount(tmp_path / "file", "a", "1.0.0", CLOCK)]))
 
 
-def test_a_transform_of_the_image_is_compared_too_and_what_the_worker_names_is_not_of_the_image(folder: Path) -> None:
-    mounted = mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER.model_copy(update={"type": "predicate"}))
+def test_a_transform_of_the_image_is_compared_too(folder: Path) -> None:
+    predicate = FILTER.model_copy(update={"type": "predicate"})
+    mounted = mount(folder, "acme-clock", "1.0.0", CLOCK, predicate, places=["connector", "transforms.f"])
     append_folders([mounted.folder])
     reference = PluginReference(reference="acme_clock:Filter", alias="Filter", version="1.0.0")
     (problem,) = check_classes(mounted, used(**{"transforms.f": reference}))
     assert "holds Filter as a transform, and it declares a predicate" in str(problem)
-    plugins = Plugins.installed([mounted])
-    assert plugins.unmounted.find(Transform, "Filter").reference.startswith("penstock_plugins.")  # type: ignore[type-abstract]
 
 
 def test_a_distribution_whose_metadata_cannot_be_read_is_passed_over(folder: Path) -> None:
     (folder / "odd-1.0.dist-info").mkdir()
     (folder / "odd-1.0.dist-info" / "METADATA").write_bytes(b"Name: \xff\xfe\nVersion: 1\n")
     (folder / "none-1.0.dist-info").mkdir()
-    assert not [*check_image(mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER))]
+    assert not check_images([mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER)])
 
 
 @pytest.mark.parametrize(
@@ -167,5 +170,5 @@ def test_a_plugin_that_the_runtimes_image_has_too_is_refused_since_that_would_ru
     add_distribution(baked, "Acme_Clock", "0.9.0", {"acme_clock.py": SOURCE}, ENTRIES)
     sys.path.append(str(baked))
     append_folders([mounted.folder])
-    assert "the runtime's image has a Acme_Clock 0.9.0 of its own" in told(check_image(mounted))
+    assert "the runtime's image has a Acme_Clock 0.9.0 of its own" in told(check_images([mounted]))
     assert "the module acme_clock is in the runtime's image too" in told(check_classes(mounted, used()))
