@@ -194,8 +194,8 @@ class Reason(StrEnum):
     PLUGIN_VERSION_MISSING = (
         "PluginVersionMissing",
         Use.UNDER_WAY,
-        "no PluginVersion of this namespace has the class in a version that `spec.version` asks for; the message lists the "
-        "versions that there are",
+        "no PluginVersion of this namespace has a class in the version that `spec.version` or a `*.plugin.version` asks "
+        "for; the message lists the versions that there are",
         "create it, or ask for another version; the connector follows by itself",
     )
     PLUGIN_VERSION_INVALID = (

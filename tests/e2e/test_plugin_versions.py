@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,9 @@ def plugin_version(version: str, image: str, **spec: Any) -> dict[str, Any]:
     }
 
 
-def ticker(place: Place, name: str, **spec: Any) -> Connector:
-    config = {"topic": f"{place.namespace}.{name}", "interval.ms": 50}
-    return place.connector(name, "Ticker", config, **spec)
+def ticker(place: Place, name: str, config: Mapping[str, str] | None = None, **spec: Any) -> Connector:
+    given = {"topic": f"{place.namespace}.{name}", "interval.ms": 50, **(config or {})}
+    return place.connector(name, "Ticker", given, **spec)
 
 
 def runs(connector: Connector, version: str, image: str) -> None:
@@ -139,6 +140,63 @@ def test_an_image_that_is_not_there_or_holds_something_else_reaches_no_running_t
     assert task(one.get())["state"] == "Running"
     one.apply(version="1.0.0")
     runs(one, "1.0.0", images["1.0.0"])
+    assert one.lives() == lives
+
+
+MARK = """
+from penstock import Converter
+
+class Mark(Converter):
+    def from_connect(self, topic, schema, value):
+        return b"VERSION" if value is not None else None
+
+    def to_connect(self, topic, data):
+        return None, data
+"""
+
+
+def marks(
+    place: Place, folder: Path, version: str, more: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any], str]:
+    """A PluginVersion of a converter, and its image, which is loaded."""
+    modules: dict[str, str | bytes] = {"acme/mark.py": MARK.replace("VERSION", version), **(more or {})}
+    add_distribution(folder / version, "acme-mark", version, modules, {"MarkConverter": "acme.mark:Mark"})
+    archive = folder / f"{version}.tar"
+    image = write_image(folder / version, "plugins.example/mark", archive)
+    place.cluster.component("load", str(archive))
+    classes = [{"alias": "MarkConverter", "type": "converter"}]
+    found = plugin_version(version, image, plugin="acme-mark", classes=classes)
+    return {**found, "metadata": {"name": f"mark-{version}"}}, image
+
+
+@pytest.mark.slow
+def test_a_converter_comes_from_an_image_of_its_own_in_a_version_of_its_own(
+    place: Place, images: dict[str, str], tmp_path: Path
+) -> None:
+    two, image = marks(place, tmp_path, "2.0.0")
+    three, _ = marks(place, tmp_path, "3.0.0", {"penstock_ticker/__init__.py": "raise ImportError"})
+    place.apply(plugin_version("1.0.0", images["1.0.0"]), two, three)
+    mark = {"value.converter": "Mark", "value.converter.plugin.version": "2.0.0"}
+    one = ticker(place, "one", mark, version="1.0.0")
+    found = one.reaches("Running")
+    assert found["status"]["pluginVersions"] == ["mark-2.0.0", "ticker-1.0.0"]
+    versions = task(found)["versions"]
+    assert (versions["connector"], versions["valueConverter"]) == ("1.0.0", "2.0.0")
+    (pod,) = one.pods().values()
+    assert [v["image"]["reference"] for v in pod["spec"]["volumes"] if "image" in v] == [images["1.0.0"], image]
+    assert {r.value for r in place.kafka.records(one.topic, least=2)} == {b"2.0.0"}
+    for name in ("mark-2.0.0", "ticker-1.0.0"):
+        one.kubectl("wait", f"pluginversion/{name}", "--for=jsonpath={.status.usedBy[0]}=one", "--timeout=30s")
+
+    lives = one.lives()
+    patch = '{"spec":{"config":{"value.converter.plugin.version":"3.0.0"}}}'
+    one.kubectl("patch", "connector", "one", "--type=merge", "--patch", patch)
+    one.says(
+        "ConfigInvalid",
+        "the PluginVersion mark-3.0.0 brings the module penstock_ticker",
+        "and the PluginVersion ticker-1.0.0 brings penstock_ticker",
+        "the tasks go on",
+    )
     assert one.lives() == lives
 
 

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from penstock import ConfigError
+from penstock_model.connect.plugin_chain import asked_plugins
+from penstock_model.resources.plugin_offers import offered
+from penstock_model.resources.plugin_resolution import resolve_plugins
 
 from ..lab import Lab
 from ..running import Processes
@@ -94,3 +97,27 @@ def test_what_cannot_be_resolved_is_refused_and_not_taken_for_text(lab: Lab, tmp
     assert [n for n, _ in found] == ["pw", "x.env"]
     assert f"${{file:{file}:zzz}} cannot be resolved" in found[0][1]
     assert "there is no provider nope" in found[1][1]
+
+
+@pytest.mark.scenario("config-version-range")
+@pytest.mark.parametrize(
+    ("wanted", "runs"),
+    [("[1.0,2.0)", "1.1.0"), ("1.0", "1.0.0"), ("[1.0.0],[2.0.0]", "2.0.0"), ("3.0", None)],
+)
+def test_the_newest_version_in_the_range_is_chosen(wanted: str, runs: str | None) -> None:
+    """Kafka Connect tells the problem of the class, too; here it is told once, of the version."""
+    image, classes = f"r.example/x@sha256:{'0' * 64}", [{"alias": "Clock", "type": "source"}]
+    versions = offered(
+        {"metadata": {"name": v}, "spec": {"plugin": "acme", "version": v, "image": image, "classes": classes}}
+        for v in ("1.0.0", "1.1.0", "2.0.0")
+    )
+    found = resolve_plugins(asked_plugins("Clock", wanted, {}, {}), versions)
+    assert [m.version for m in found.mounts] == ([] if runs is None else [runs])
+    assert [str(p) for p in found.problems] == (
+        [
+            "spec.version: Plugin Clock not found that matches the version range [3.0,3.0], available versions: "
+            "[1.0.0, 1.1.0, 2.0.0]"
+        ]
+        if runs is None
+        else []
+    )

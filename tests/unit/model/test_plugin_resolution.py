@@ -52,7 +52,7 @@ def resolve(
     wanted: str | None,
     there: tuple[PluginMount, ...],
     worker: dict[str, str] | None = None,
-    **config: str,
+    **config: Any,
 ) -> ResolvedPlugins:
     texts = {name.replace("_", "."): text for name, text in config.items()}
     return resolve_plugins(asked_plugins(class_name, wanted, texts, worker or {}), there)
@@ -210,7 +210,7 @@ def test_a_plugin_of_the_connectors_own_distribution_comes_from_there_where_no_v
 def test_another_version_of_the_connectors_distribution_is_refused_with_both() -> None:
     both = [{"alias": "Clock", "type": "source"}, *SMTS]
     there = offered(version(v, classes=both if v != "3.0" else both[:1]) for v in ("1.0", "2.0", "3.0"))
-    trim = {"transforms": "t", "transforms_t_type": "Trim"}
+    trim: dict[str, Any] = {"transforms": "t", "transforms_t_type": "Trim"}
     found = resolve("Clock", "1.0", there, **trim, transforms_t_plugin_version="2.0")
     assert told(found) == (
         "transforms.t.plugin.version: transforms.t asks for version [2.0,2.0] of acme, and the connector runs 1.0 of it; a "
@@ -224,10 +224,10 @@ def test_another_version_of_the_connectors_distribution_is_refused_with_both() -
 
 
 def test_places_of_one_distribution_get_the_newest_version_that_all_allow_or_are_refused_with_both() -> None:
-    two = {"transforms": "a,b", "transforms_a_type": "Trim", "transforms_b_type": "org.example.Trim"}
+    two: dict[str, Any] = {"transforms": "a,b", "transforms_a_type": "Trim", "transforms_b_type": "org.example.Trim"}
     agreed = resolve("X", None, offers(), **two, transforms_b_plugin_version="[1,2)")
     assert chosen(agreed) == {"transforms.a": "smts-1.1", "transforms.b": "smts-1.1"}
-    never = {"transforms_a_plugin_version": "1.0", "transforms_b_plugin_version": "2.0"}
+    never: dict[str, Any] = {"transforms_a_plugin_version": "1.0", "transforms_b_plugin_version": "2.0"}
     assert told(resolve("X", None, offers(), **two, **never)).startswith(
         "transforms.a.plugin.version: transforms.a (version 1.0) and transforms.b (version 2.0) are of the "
         "distribution smts, of which no version fits them all, available versions: [1.0, 1.1, 2.0]; a pod holds one version"
@@ -235,7 +235,7 @@ def test_places_of_one_distribution_get_the_newest_version_that_all_allow_or_are
 
 
 def test_all_problems_are_told_at_once_and_only_missing_versions_may_still_come() -> None:
-    wrong = {"value_converter": "Avro", "value_converter_plugin_version": "[9,)", "transforms": "t"}
+    wrong: dict[str, Any] = {"value_converter": "Avro", "value_converter_plugin_version": "[9,)", "transforms": "t"}
     found = resolve("Clock", "(1", offers(version("1.0")), **wrong, transforms_t_type="Trim")
     assert [p.property for p in found.problems] == ["spec.version", "value.converter.plugin.version"]
     assert not found.is_missing

@@ -316,7 +316,7 @@ def test_a_class_that_is_offered_no_more_is_missing_and_never_taken_for_the_runt
 def test_a_later_release_with_a_built_in_of_the_name_moves_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     world = ticking("1.0.0")
     lives = list(world.lives)
-    monkeypatch.setitem(plugin_names.BUILT_INS, "connector", {"Ticker": ()})  # type: ignore[arg-type]
+    monkeypatch.setitem(plugin_names.BUILT_INS, "connector", {"Ticker": ()})
     world.start_operator()
     world.settle()
     assert runs(world) == "1.0.0"
