@@ -18,6 +18,7 @@ __all__ = [
     "LIFE_ANNOTATION",
     "MANAGED_BY",
     "OPERATOR_LABEL",
+    "PLUGIN_VERSIONS_ANNOTATION",
     "ROLE_LABEL",
     "STATE_ANNOTATION",
     "TASK_LABEL",
@@ -46,6 +47,7 @@ STATE_ANNOTATION: Final = "penstock.dev/state"
 ACTION_ANNOTATION: Final = "penstock.dev/action"
 KEY_ANNOTATION: Final = "penstock.dev/key"
 LIFE_ANNOTATION: Final = "penstock.dev/life"
+PLUGIN_VERSIONS_ANNOTATION: Final = "penstock.dev/plugin-versions"
 """On a task pod: the hash of everything that it was made from; a pod with another hash is outdated."""
 FINALIZER: Final = "penstock.dev/reset-offsets"
 """On a Connector with `deletion.offsets: Reset`, and on no other."""

@@ -165,6 +165,7 @@ class PlanAnswer(Part):
         version: the connector plugin's own version.
         exactly_once: whether it delivers exactly once.
         tasks: task specs of no incarnation yet (see `PodIdentity.apply_to`), with references in place of secrets.
+        split: the hash of what the plugin gave each task; with another one, a part of the source may be another task's.
     """
 
     kind: Literal["source", "sink"]
@@ -172,6 +173,7 @@ class PlanAnswer(Part):
     version: str
     exactly_once: bool = False
     tasks: tuple[TaskSpec, ...] = ()
+    split: str = ""
 
 
 class JobAnswer(Part):

@@ -202,8 +202,8 @@ class ConnectorStatus(StatusPart):
     )
     plugin_versions: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
         None,
-        description="The PluginVersions that the plugins come from: the connector, converters, transforms, predicates. What "
-        "is not of one is of the runtime image.",
+        description="The PluginVersions that the plugins come from: the connector, converters, transforms, predicates. "
+        "While tasks change to other versions, both are here. What is not of one is of the runtime image.",
     )
     tasks: Annotated[list[TaskStatus], Mark(**list_of("map", "id"))] | None = Field(
         None, description="The tasks, by number."

@@ -15,6 +15,7 @@ from penstock_model.resources.connector import Connector, State
 from penstock_runtime.manifests.worker_file import Worker, worker_from
 from penstock_runtime.plan import Plan, plan
 from penstock_runtime.plan.mounted_images import check_classes, check_images, ignored_copies
+from penstock_runtime.plan.tasks import split_hash
 from penstock_runtime.plan.unresolve import put_back
 from penstock_runtime.plugins.discovery import Plugins
 
@@ -58,6 +59,7 @@ def validate(request: JobRequest) -> Validated:
         version=connector.version,
         exactly_once=valid_plan.exactly_once,
         tasks=tasks,
+        split=split_hash(valid_plan.given, tasks),
     )
     return Validated(answer, complete[0] if complete else None, (*valid_plan.warnings, *warnings))
 

@@ -39,6 +39,7 @@ class Plan:
         connector: the Connect name.
         kind: `source` or `sink`.
         tasks: one spec per task, to be made alive by `TaskSpec.live`; none for a connector that is `Stopped`.
+        given: by task, the names of the properties that the plugin gave it.
         framework: the framework's own properties, the worker's `errors.*` below them.
         exactly_once: records and offsets go in one transaction.
         standard_input: the property for want of which its tasks read standard input; None where they do not.
@@ -52,6 +53,7 @@ class Plan:
     connector: str
     kind: str
     tasks: tuple[TaskSpec, ...]
+    given: tuple[tuple[str, ...], ...]
     framework: SourceConfig | SinkConfig
     exactly_once: bool
     standard_input: str | None
@@ -132,12 +134,13 @@ def plan(
     assert connector is not None
 
     places: dict[str, PluginRef[Plugin]] = {"connector": ref, **chain.plugins}
-    tasks = _tasks(connector, parsed, resource, own, worker, places, framework, secrets_dir, findings)
+    tasks, given = _tasks(connector, parsed, resource, own, worker, places, framework, secrets_dir, findings)
     findings.raise_for(resource.reading, own.problems, redactor)
     return Plan(
         resource.connect_name,
         kind,
         tasks,
+        given,
         framework,
         once,
         standard_input,
@@ -205,10 +208,11 @@ def _tasks(
     framework: CommonConfig,
     secrets_dir: Path | None,
     findings: Findings,
-) -> tuple[TaskSpec, ...]:
+) -> tuple[tuple[TaskSpec, ...], tuple[tuple[str, ...], ...]]:
+    """The tasks, and the names of the properties that the plugin gave each of them."""
     alias, cls = places["connector"].alias, type(connector)
     if resource.spec.state is resources.State.STOPPED:
-        return ()
+        return (), ()
     mine = own_properties(own.values, type(framework), cls)
     assert parsed is not None
     tasks = findings.attempt_plugin(
@@ -219,7 +223,7 @@ def _tasks(
     if not tasks:
         if tasks is not None:
             findings.warn("", f"{alias} has nothing to do: it asks for no task")
-        return ()
+        return (), ()
     # Overrides that no policy was asked about do not reach the task.
     unused = set(
         unused_overrides(connector.kind, own.values, has_policy=resource.spec.topic_creation_policy is not None)
@@ -228,4 +232,4 @@ def _tasks(
     specs = findings.attempt(
         lambda: task_specs(resource, connector.kind, places, own, kept, tasks, worker.raw, secrets_dir)
     )
-    return specs or ()
+    return specs or (), tuple(tuple(task) for task in tasks)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from penstock import ConfigError, Connector, Plugin, Problem
@@ -17,7 +17,7 @@ from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unresolve import put_back
 from penstock_runtime.plugins.discovery import PluginRef
 
-__all__ = ["check_tasks_max", "fingerprint", "own_properties", "split", "task_specs"]
+__all__ = ["check_tasks_max", "fingerprint", "own_properties", "split", "split_hash", "task_specs"]
 
 _TOPICS = ("topics", "topics.regex")
 
@@ -116,6 +116,17 @@ def task_specs(
         )
         for number, task in enumerate(tasks)
     )
+
+
+def split_hash(given: Sequence[Collection[str]], tasks: Sequence[TaskSpec]) -> str:
+    """The hash of what the plugin gave each task, so that another split has another one.
+
+    Args:
+        given: by task, the names of these properties.
+        tasks: the task specs, with references in place of secrets.
+    """
+    values = [{name: task.config[name] for name in names} for names, task in zip(given, tasks, strict=True)]
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def fingerprint(resource: resources.Connector, plugins: Mapping[str, PluginRef[Plugin]]) -> str:

@@ -40,6 +40,7 @@ def config_map_of(plan: Plan, metadata: Mapping[str, Any]) -> dict[str, Any]:
         "earlierKinds": list(plan.earlier_kinds),
         **({} if plan.policy is None else {"policy": policy_json(plan.policy)}),
         **({} if not plan.mounts else {"mounts": mounts_json(plan.mounts)}),
+        "split": plan.split,
         "pluginRequests": [list(r) for r in plan.plugin_requests],
     }
     data = {f"task-{n}.json": spec.to_json() for n, spec in enumerate(plan.tasks)}
@@ -90,6 +91,7 @@ def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
             earlier_kinds=tuple(header["earlierKinds"]),
             policy=policy,
             mounts=mounts,
+            split=str(header.get("split", "")),
             plugin_requests=tuple(
                 (str(place), str(name), None if version is None else str(version))
                 for place, name, version in header["pluginRequests"]

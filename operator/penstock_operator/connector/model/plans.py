@@ -123,6 +123,7 @@ class Plan:
         policy: the effective topic policy; the specs of a source's tasks hold it.
         mounts: the images of PluginVersions in its pods, each with its places; the specs of all tasks hold them.
         plugin_requests: what they were chosen by.
+        split: the hash of what the plugin gave each task.
         earlier_kinds: other kinds of which this Connector was before, whose offsets are kept under its name.
     """
 
@@ -142,6 +143,7 @@ class Plan:
     policy: TopicPolicy | None = None
     mounts: tuple[PluginMount, ...] = ()
     plugin_requests: tuple[PluginRequest, ...] = ()
+    split: str = ""
 
     @classmethod
     def of(
@@ -179,6 +181,7 @@ class Plan:
             policy=policy,
             mounts=mounts,
             plugin_requests=plugin_requests,
+            split=answer.split,
         )
 
     def revised(self, shape: Shape, policy: TopicPolicy | None) -> "Plan":
@@ -195,8 +198,16 @@ class Plan:
         )
 
     def fence(self, connect_name: str) -> str:
-        """Equal for plans whose tasks may replace each other one by one, without fencing all of them first."""
-        return names.digest(connect_name, self.kind, self.class_name, len(self.tasks))
+        """Equal for plans whose tasks may replace each other one by one, without fencing all of them first.
+
+        Of several tasks of a source, each reads its part. Where the plugin gives them other properties, a part may be
+        another task's from then on, which must not begin while the old one reads it; Kafka Connect fences for each such
+        change, too (KIP-618). A sink's partitions are assigned by its group, and a single task has no other beside it.
+        """
+        is_split = self.kind == "source" and len(self.tasks) > 1 and self.split
+        return names.digest(
+            connect_name, self.kind, self.class_name, len(self.tasks), *([self.split] if is_split else [])
+        )
 
     @property
     def left_behind(self) -> str:
@@ -208,6 +219,11 @@ class Plan:
     def plugin_version(self, place: str) -> str | None:
         """The PluginVersion that the plugin of a place comes from; None: the plugin is the runtime's own."""
         return next((m.name for m in self.mounts if place in m.places), None)
+
+    @property
+    def plugin_versions(self) -> tuple[str, ...]:
+        """The PluginVersions whose images its pods mount."""
+        return tuple(m.name for m in self.mounts)
 
     def versions(self, task: int) -> dict[str, str]:
         """The plugin versions of a task, by place."""

@@ -84,6 +84,7 @@ class TaskPod(Pod):
         generation: the `metadata.generation` of the Connector that it was made for.
         state: what it was created to do, `Running` or `Paused`.
         image: of its container.
+        plugin_versions: whose images it mounts.
     """
 
     task: int = 0
@@ -92,6 +93,7 @@ class TaskPod(Pod):
     generation: int = 0
     state: str = "Running"
     image: str = ""
+    plugin_versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
                 generation=_generation(annotations.get(names.GENERATION_ANNOTATION, "")),
                 state=annotations.get(names.STATE_ANNOTATION, "Running"),
                 image=_image(manifest),
+                plugin_versions=tuple(filter(None, annotations.get(names.PLUGIN_VERSIONS_ANNOTATION, "").split(","))),
             )
         case "job":
             return JobPod(

@@ -125,6 +125,7 @@ class PodManifests:
             names.LIFE_ANNOTATION: self.pod_hash(plan, task),
             names.GENERATION_ANNOTATION: str(own.generation),
             names.STATE_ANNOTATION: state.value,
+            **({names.PLUGIN_VERSIONS_ANNOTATION: ",".join(plan.plugin_versions)} if plan.mounts else {}),
         }
         meta = pod["metadata"]
         return {**pod, "metadata": {**meta, "annotations": {**meta.get("annotations", {}), **annotations}}}

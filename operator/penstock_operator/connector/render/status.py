@@ -35,6 +35,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
         plugin = {"class": plan.class_name, "type": plan.kind, "version": plan.version}
         if (of := plan.plugin_version(CONNECTOR)) is not None:
             plugin["pluginVersion"] = of
+    mounted = (v for p in observed.task_pods if p.phase is not Phase.ENDED for v in p.plugin_versions)
     topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in observed.topics]
     selector = {names.UID_LABEL: connector.metadata.uid, names.ROLE_LABEL: "task"}
     status = {
@@ -42,7 +43,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
             {
                 "state": decision.state,
                 "connector": plugin,
-                "pluginVersions": sorted({m.name for m in plan.mounts}) if plan is not None else [],
+                "pluginVersions": sorted({*(plan.plugin_versions if plan is not None else ()), *mounted}),
                 "tasks": [task_status(t) for t in tasks],
                 "activeTopics": topics[:_MOST_TOPICS],
                 "plan": memory.plan_status(),

@@ -7,8 +7,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock_operator.connector.model.pod_status import Phase, TaskPod
+from penstock_operator.names import plan_name
 from penstock_operator.rollout.progress import GRANTED, Permission
 
+from .world.cluster import KEY
 from .world.plugins import good
 from .world.world import Killed, World
 
@@ -89,6 +91,20 @@ def happen(world: World, what: str, value: object) -> None:
             pass
 
 
+def splits(world: World, seen: dict[str, str]) -> set[str]:
+    """How those tasks split the source that nothing keeps from working; `seen` are the fences of plans by name."""
+    seen |= {plan_name(KEY.name, p.hash): p.fence("") for p in world.plans}
+    living = [p for p in world.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED]
+    maps = (
+        v["configMap"]["name"]
+        for p in living
+        if not world.is_superseded(p)
+        for v in world.manifest(p.name)["spec"]["volumes"]
+        if v["name"] == "plan"
+    )
+    return {seen[name] for name in maps}
+
+
 @settings(max_examples=300, deadline=None)
 @given(HAPPENINGS)
 # The only pod is lost before it ran, and another plan is made: nobody may be shut out while the old one is replaced.
@@ -100,8 +116,10 @@ def happen(world: World, what: str, value: object) -> None:
 @example([("reconcile", None), ("tick", None), ("tick", None), ("reconcile", None), ("vanish", 0)])
 def test_it_comes_to_what_is_asked(happenings: list[tuple[str, object]]) -> None:
     world = World()
+    seen: dict[str, str] = {}
     for what, value in happenings:
         happen(world, what, value)
+        assert len(splits(world, seen)) <= 1, "two tasks may read one part of the source"
     world.change(state="Running", tasksMax=2, config={"file": "/data/end"})
     world.permission, world.plugin = GRANTED, good
     world.settle(seconds=7_200)

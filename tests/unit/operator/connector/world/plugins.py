@@ -31,6 +31,7 @@ def tasks_of(count: int, **config: str) -> PlanAnswer:
             )
             for n in range(count)
         ),
+        split=str(sorted(config.items())),
     )
 
 
