@@ -122,7 +122,7 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
             id="r-4",
             connector={"kind": "Connector", "metadata": {"name": "orders-in"}},
             worker={"bootstrap.servers": "kafka:9092"},
-        ).with_mounts([MOUNT]),
+        ).with_mounts([MOUNT.model_copy(update={"places": ("connector", "transforms.upper")})]),
         JobRequest.from_json,
     ),
     "answer-v1-list-offsets": (
