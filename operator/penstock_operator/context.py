@@ -11,6 +11,7 @@ from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.metrics import Metrics
 from penstock_operator.queue.index import ConnectorIndex
+from penstock_operator.queue.plugin_offers import PluginOffers
 from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.settings import Settings
 
@@ -40,6 +41,7 @@ class Context:
         kube: the API server; blocking, so call it through `run`.
         status: the status topic; its reads do not block, `write` and `forget` do.
         connectors: all Connectors, as the watch saw them last.
+        plugins: what the PluginVersions offer, likewise.
         settings: of the release.
         hmac_key: of the release, for hashes of secrets.
         run: runs a blocking call in the operator's pool.
@@ -54,6 +56,7 @@ class Context:
     kube: Kube
     status: StatusTopic
     connectors: ConnectorIndex
+    plugins: PluginOffers
     settings: Settings
     hmac_key: bytes = field(repr=False)
     run: Run

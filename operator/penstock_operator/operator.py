@@ -33,6 +33,7 @@ from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import Metrics
 from penstock_operator.probes import Heartbeat, Server, metrics_page, probe_page
 from penstock_operator.queue.index import ConnectorIndex
+from penstock_operator.queue.plugin_offers import PluginOffers
 from penstock_operator.queue.resync import orphans, resync, spread
 from penstock_operator.queue.workqueue import WorkQueue
 from penstock_operator.resource_status import resource_status
@@ -97,7 +98,7 @@ class Operator:
         self._pool = Pool(settings.limits.reconciles + 4)
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
-        self._index = ConnectorIndex(settings.worker)
+        self._index, self._plugins = ConnectorIndex(settings.worker), PluginOffers()
         self._loop_heartbeat = Heartbeat("event loop", _STILL)
         self._kopf_heartbeat = Heartbeat("event loop of kopf", _STILL)
         self._watch_health: WatchHealth | None = None
@@ -225,6 +226,7 @@ class Operator:
             kube=kube,
             status=self._status,
             connectors=self._index,
+            plugins=self._plugins,
             settings=self._settings,
             hmac_key=self._hmac_key,
             run=self._pool,
@@ -242,6 +244,7 @@ class Operator:
             self.queue.add,
             self.queue.add_urgent,
             lambda kind, key: self._statuses[kind].add(key, _STATUS_DELAY),
+            self._plugins,
         )
         watching = KopfWatch(
             self._kube.server,
@@ -256,7 +259,10 @@ class Operator:
 
         def watch(kind: Kind) -> KopfWatch:
             health = WatchHealth(
-                [kind], self._settings.watch_namespaces, on_gap=lambda: self._from_thread(self._all_soon)
+                [kind],
+                self._settings.watch_namespaces,
+                on_gap=lambda: self._from_thread(self._all_soon),
+                on_listed=lambda: self._from_thread(self._optional_listed, kind),
             )
             return KopfWatch(
                 self._kube.server,
@@ -279,6 +285,11 @@ class Operator:
         if again is None and key not in self._index:
             self.queue.forget(key)
         return again
+
+    def _optional_listed(self, kind: Kind) -> None:
+        """All resources of an optional kind have been seen."""
+        if kind is PLUGIN_VERSION:
+            self._plugins.complete()
 
     async def _write_status(self, kind: Kind, key: Key) -> None:
         """Write the status of a TopicCreationPolicy or PluginVersion, where it says something else."""

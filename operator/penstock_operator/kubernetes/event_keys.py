@@ -8,6 +8,7 @@ from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
 from penstock_operator.names import CONNECTOR_LABEL
 from penstock_operator.queue.index import ConnectorIndex
+from penstock_operator.queue.plugin_offers import PluginOffers
 
 __all__ = ["Event", "EventKeys"]
 
@@ -23,6 +24,7 @@ class EventKeys:
         add: takes a key.
         hurry: takes a key that goes first: the Connector itself or one of its pods has changed.
         status: takes a resource that has a status of its own to be written: a TopicCreationPolicy or PluginVersion.
+        plugins: kept up to date here, likewise.
     """
 
     def __init__(
@@ -31,11 +33,13 @@ class EventKeys:
         add: AddKey,
         hurry: AddKey,
         status: Callable[[Kind, Key], None] = lambda kind, key: None,
+        plugins: PluginOffers | None = None,
     ) -> None:
         self._index = index
         self._add = add
         self._hurry = hurry
         self._status = status
+        self._plugins = plugins or PluginOffers()
         self._versions: dict[tuple[str, str, str], str] = {}
 
     def connector(self, event: Event) -> None:
@@ -71,6 +75,7 @@ class EventKeys:
     def plugin_version(self, event: Event) -> None:
         """Add the Connectors that may use a PluginVersion. One that is listed may be new: its CRD came late."""
         self._write_status(PLUGIN_VERSION, event)
+        (self._plugins.gone if event["type"] == "DELETED" else self._plugins.seen)(event["object"])
         metadata = event["object"]["metadata"]
         if self._is_new("plugin", event, str(metadata.get("generation", "")), listed=True):
             names = class_names(event["object"].get("spec"))

@@ -99,7 +99,7 @@ class AskedPlugin:
 def asked_plugins(
     class_name: str, version: str | None, config: Mapping[str, str], worker: Mapping[str, str]
 ) -> tuple[AskedPlugin, ...]:
-    """All plugins that a connector asks for, itself first. Places that name no class are left out.
+    """All plugins that a connector asks for, itself first. Places that name no class, or a variable, are left out.
 
     Args:
         class_name: `spec.class`.
@@ -110,7 +110,8 @@ def asked_plugins(
 
     def asked(place: Place, kind: PluginKind) -> AskedPlugin:
         of = "worker configuration, " if place.from_worker else ""
-        name = trimmed(place.type or "").partition("$")[0]
+        text = trimmed(place.type or "")
+        name = "" if "${" in text else text.partition("$")[0]  # variables are known in pods only
         properties = f"{of}{place.type_property}", f"{of}{place.name}.{PLUGIN_VERSION}"
         return AskedPlugin(place.name, kind, name, place.version, *properties, from_worker=place.from_worker)
 

@@ -20,6 +20,9 @@ ENDINGS: Final[Mapping[PluginKind, tuple[str, ...]]] = {
 }
 """What may be left out at the end of a class's name, in the order of precedence."""
 
+_CONVERTER_KINDS: Final = ("converter", "headerConverter")
+_OWN_PACKAGE: Final = "penstock_plugins."
+"""Of the built-in plugins: they may be named by their path."""
 _KAFKA: Final = "org.apache.kafka.connect"
 _NUMBERS: Final = ("Boolean", "Double", "Float", "Integer", "Long", "Short")
 _TRANSFORMS: Final = (
@@ -87,10 +90,10 @@ def aliases(name: str, endings: Collection[str], *, of_connector: bool = False) 
 def is_built_in(kind: PluginKind, name: str) -> bool:
     """Whether a plugin that Penstock brings goes by that name in a place of this kind.
 
-    A header converter may bear the name of its converter, as in Kafka Connect, where one class is both.
+    Converters of values and of headers may bear each other's names, as in Kafka Connect, where one class is both.
     """
-    kinds: tuple[PluginKind, ...] = ("headerConverter", "converter") if kind == "headerConverter" else (kind,)
-    return any(
+    kinds: tuple[PluginKind, ...] = _CONVERTER_KINDS if kind in _CONVERTER_KINDS else (kind,)
+    return name.startswith(_OWN_PACKAGE) or any(
         name in java or alias in aliases(name, ENDINGS[k], of_connector=k == "connector")
         for k in kinds
         for alias, java in BUILT_INS[k].items()

@@ -7,10 +7,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import total_ordering
+from typing import Final
 
 from penstock_model.connect.version_order import compare
 
 __all__ = ["Restriction", "Version", "VersionRange", "choose_version"]
+
+
+_LONGEST: Final = 256
+"""Characters of a range, as `spec.version` has at most: numbers without a bound take time without a bound."""
 
 
 @total_ordering
@@ -68,10 +73,12 @@ class VersionRange:
         """The range of a property; None for any version (not set, or exactly `latest`).
 
         Raises:
-            ValueError: the text is no range; the message is Maven's.
+            ValueError: the text is no range; the message is Maven's, but for texts that are too long.
         """
         if text is None or text == "latest":
             return None
+        if len(text) > _LONGEST:
+            raise ValueError(f"a version range has at most {_LONGEST} characters, and this has {len(text)}")
         text = text.strip()
         return _ranges(text) or _ranges(f"[{text}]")
 

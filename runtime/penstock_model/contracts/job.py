@@ -173,7 +173,7 @@ class PlanAnswer(Part):
     version: str
     exactly_once: bool = False
     tasks: tuple[TaskSpec, ...] = ()
-    split: str = ""
+    split: str = Field(default="", exclude_if=lambda v: not v)
 
 
 class JobAnswer(Part):

@@ -205,6 +205,10 @@ class ConnectorStatus(StatusPart):
         description="The PluginVersions that the plugins come from: the connector, converters, transforms, predicates. "
         "While tasks change to other versions, both are here. What is not of one is of the runtime image.",
     )
+    newer_plugin_versions: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
+        None,
+        description="Newer PluginVersions in the ranges that are asked for; penstock.dev/restart takes them up.",
+    )
     tasks: Annotated[list[TaskStatus], Mark(**list_of("map", "id"))] | None = Field(
         None, description="The tasks, by number."
     )

@@ -22,6 +22,7 @@ _KINDS: Final[Mapping[str, PluginKind]] = {
     "transform": "transform",
     "predicate": "predicate",
 }
+_CONVERTER_KINDS: Final = ("converter", "headerConverter")
 
 
 def offer_of(document: Mapping[str, Any]) -> PluginMount:
@@ -66,22 +67,14 @@ def class_names(spec: object) -> frozenset[str]:
 
 
 def offering(asked: AskedPlugin, offers: Sequence[PluginMount]) -> list[PluginMount]:
-    """Those that hold the plugin. A class whose very alias is named precedes those that the name may mean otherwise."""
-    name = asked.name
-    possible = aliases(name, ENDINGS[asked.kind], of_connector=asked.kind == "connector")
-    if exact := [o for o in offers if any(c.alias == name for c in _fitting(asked.kind, o))]:
-        return exact
-    if found := [o for o in offers if any(c.alias in possible for c in _fitting(asked.kind, o))]:
-        return found
-    return [o for o in offers if any(name in c.java_names for c in _fitting(asked.kind, o))]
-
-
-def _fitting(kind: PluginKind, offer: PluginMount) -> Iterator[DeclaredClass]:
-    """Its classes of that kind, and those that have a counterpart of that kind: both stand in for one Java class."""
-    of_kind = [c for c in offer.classes if _KINDS[c.type] == kind]
-    java = {name for c in of_kind for name in c.java_names}
-    yield from of_kind
-    yield from (c for c in offer.classes if _KINDS[c.type] != kind and java & {*c.java_names})
+    """Those that hold a class of that kind which the name may mean."""
+    possible = aliases(asked.name, ENDINGS[asked.kind], of_connector=asked.kind == "connector")
+    kinds = _CONVERTER_KINDS if asked.kind in _CONVERTER_KINDS else (asked.kind,)  # one class may be both
+    return [
+        o
+        for o in offers
+        if any(_KINDS[c.type] in kinds and (c.alias in possible or asked.name in c.java_names) for c in o.classes)
+    ]
 
 
 def _shortened(alias: str) -> Iterator[str]:

@@ -82,7 +82,7 @@ def resolve_plugins(
 
     connector = chosen(grouped([a for a in asked if a.place == CONNECTOR], None))
     own = connector[0][0] if connector else None
-    beside = [a for a in asked if a.place != CONNECTOR and own is not None and offering(a, [own])]
+    beside = [a for a in asked if own is not None and a.place != CONNECTOR and _is_beside(a, own, offers, kept)]
     if own is not None:
         connector = [(own, [*connector[0][1], *beside])]
         attempt(lambda: _check_beside(own, beside))
@@ -93,6 +93,19 @@ def resolve_plugins(
         tuple(p for e in failed for p in e.problems),
         is_missing=bool(failed) and all(isinstance(e, _Missing) for e in failed),
     )
+
+
+def _is_beside(asked: AskedPlugin, own: PluginMount, offers: _Mounts, kept: _ByPlace) -> bool:
+    """Whether a plugin comes from the connector's image: it holds it, and neither history nor a version says otherwise."""
+    owned = canonicalize_name(own.plugin)
+    if not offering(asked, [own]) or (asked.place in kept and canonicalize_name(kept[asked.place].plugin) != owned):
+        return False
+    try:
+        versions = VersionRange.requested(asked.version)
+    except ValueError:
+        return True  # told with the problems of its own
+    is_elsewhere = any(canonicalize_name(o.plugin) != owned for o in offering(asked, offers))
+    return versions is None or own.version in versions or not is_elsewhere
 
 
 def _distribution(
@@ -186,6 +199,8 @@ def _check_beside(own: PluginMount, beside: Sequence[AskedPlugin]) -> None:
 
 
 def _range(asked: AskedPlugin) -> VersionRange | None:
+    if "${" in (asked.version or ""):
+        raise _refused(asked.version_property, "is resolved before any pod could resolve variables; write the version")
     try:
         return VersionRange.requested(asked.version)
     except ValueError as e:

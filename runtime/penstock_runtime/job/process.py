@@ -61,12 +61,12 @@ def run(arguments: list[str]) -> ExitCode:
     log_warnings_and_uncaught_errors()
     become_log_lines(redact)
     append_folders(m.folder for m in request.mounts)
-    # A list of offsets asks no plugin, whose import may hang, and tells no property. Nor is a plugin asked that is not the
-    # one that its PluginVersion declares; the answer says why.
-    if request.action is not Action.LIST_OFFSETS and not check_images(request.mounts):
-        plugins = Plugins.installed(request.mounts)
-        redactor[0] = redactor[0].with_secrets(plugin_secrets(class_name, texts, plugins))
     try:
+        # A list of offsets asks no plugin, whose import may hang, and tells no property. Nor is a plugin asked that is not
+        # the one that its PluginVersion declares; the answer says why.
+        if request.action is not Action.LIST_OFFSETS and not check_images(request.mounts):
+            plugins = Plugins.installed(request.mounts)
+            redactor[0] = redactor[0].with_secrets(plugin_secrets(class_name, texts, plugins))
         answer = answer_request(request, redact)
         _write(answer_descriptor, f"{answer_line(answer, _texts_of_request(request))}\n".encode())
     except Exception as e:  # noqa: BLE001 (the end of the process: every error is reported)

@@ -83,11 +83,11 @@ def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
     except ConfigError as e:
         more = [p for p in problems if p not in e.problems]
         raise ConfigError([*more, *e.problems], e.warnings) from e
-    problems += (p for mount in request.mounts for p in check_classes(mount, found.plugins))
+    folders = [m.folder for m in request.mounts]
+    problems += (p for mount in request.mounts for p in check_classes(mount, found.plugins, folders))
     if problems:
         raise ConfigError(problems, found.warnings)
     of_worker = (Problem(_of_worker(w.property), w.message) for w in worker.warnings)
-    folders = [m.folder for m in request.mounts]
     return found, (*of_worker, *(w for mount in request.mounts for w in ignored_copies(mount, folders)))
 
 

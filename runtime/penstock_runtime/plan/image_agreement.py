@@ -5,22 +5,25 @@ different versions is refused before a task imports one of them in place of the 
 """
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import Distribution
 from itertools import combinations
 from typing import Final
 
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import parse_tag, sys_tags
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 from penstock import Problem
 from penstock_model.connect.plugin_chain import type_property
 from penstock_model.contracts.plugin_mount import PluginMount
-from penstock_runtime.plugins.image_modules import modules_of, overlapping
+from penstock_runtime.plugins.image_modules import Modules, modules_of, overlapping
 from penstock_runtime.plugins.mounted import distributions, own_distribution
 
 __all__ = ["check_agreement"]
@@ -38,23 +41,29 @@ class _Held:
         mount: of the image.
         used: its distributions, by name. Those that the runtime has as well are not used.
         copies: the names of those that are not used.
+        modules: in its folder; empty for the only image.
     """
 
     mount: PluginMount
-    used: dict[str, Distribution]
-    copies: frozenset[str]
+    used: Mapping[NormalizedName, Distribution]
+    copies: frozenset[NormalizedName]
+    modules: Modules
 
     def __str__(self) -> str:
         return f"the PluginVersion {self.mount.name}"
 
 
 def check_agreement(mounts: Sequence[PluginMount]) -> Iterator[Problem]:
-    """What of the images contradicts another image or the runtime, under the property that asks for the plugin."""
+    """What of the images contradicts another image or the runtime, under the property that asks for the plugin.
+
+    Metadata that cannot be read is refused nowhere here: imports tell.
+    """
     folders = [m.folder for m in mounts]
     held = [_held(m, folders) for m in mounts]
+    extras = _extras(held)
     for image in held:
         yield from _python(image)
-        yield from _requirements(image, held, folders)
+        yield from _requirements(image, held, folders, extras)
     for one, other in combinations(held, 2):
         yield from _versions(one, other)
         yield from _modules(one, other)
@@ -63,7 +72,8 @@ def check_agreement(mounts: Sequence[PluginMount]) -> Iterator[Problem]:
 def _held(mount: PluginMount, folders: Sequence[str]) -> _Held:
     there = {canonicalize_name(d.name): d for d in distributions([mount.folder])}
     copies = frozenset(name for name in there if own_distribution(name, folders) is not None)
-    return _Held(mount, {name: d for name, d in there.items() if name not in copies}, copies)
+    used = {name: d for name, d in there.items() if name not in copies}
+    return _Held(mount, used, copies, modules_of(mount.folder) if len(folders) > 1 else {})
 
 
 def _python(image: _Held) -> Iterator[Problem]:
@@ -71,65 +81,100 @@ def _python(image: _Held) -> Iterator[Problem]:
     ours, version = {*sys_tags()}, platform.python_version()
     runtime = f"the runtime is Python {version} on {platform.system()} {platform.machine()}"
     for found in image.used.values():
-        lines = (found.read_text("WHEEL") or "").splitlines()
-        tags = [line.partition(":")[2].strip() for line in lines if line.startswith("Tag:")]
-        if tags and not any(parse_tag(tag) & ours for tag in tags):
-            built = f"brings {found.name} {found.version} built for {', '.join(tags)}"
-            yield _problem(image, f"{built}, and {runtime}; build the image for that")
+        tags = _tags(found)
+        with suppress(ValueError):
+            if tags and not any(parse_tag(tag) & ours for tag in tags):
+                built = f"brings {found.name} {found.version} built for {', '.join(tags)}"
+                yield _problem(image, f"{built}, and {runtime}; build the image for that")
         wanted = next(iter(found.metadata.get_all("Requires-Python") or ()), "")
         if not _contains(wanted, version):
             needs = f"brings {found.name} {found.version}, which needs Python {wanted}"
             yield _problem(image, f"{needs}, and {runtime}; use a version of it for that")
 
 
-def _requirements(image: _Held, held: Sequence[_Held], folders: Sequence[str]) -> Iterator[Problem]:
-    """Requirements that are there in a version that does not do. What is not there at all, imports tell."""
-    for found in image.used.values():
-        for text in found.requires or ():
-            try:
-                wanted = Requirement(text)
-            except InvalidRequirement:
-                continue
-            if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
-                continue
-            name = canonicalize_name(wanted.name)
-            if (own := own_distribution(name, folders)) is not None:
+def _tags(found: Distribution) -> list[str]:
+    """For which Pythons and machines its wheel was built."""
+    text = ""
+    with suppress(OSError, UnicodeError):
+        text = found.read_text("WHEEL") or ""
+    return [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("Tag:")]
+
+
+def _requirements(
+    image: _Held, held: Sequence[_Held], folders: Sequence[str], extras: Mapping[str, set[str]]
+) -> Iterator[Problem]:
+    """Requirements that the runtime or another image has in a version that does not do.
+
+    What is not there at all, imports tell; what the image itself brings is its author's.
+    """
+    for name, found in image.used.items():
+        for wanted in _wanted(found, {"", *extras.get(name, ())}):
+            needed = canonicalize_name(wanted.name)
+            if (own := own_distribution(needed, folders)) is not None:
                 whose, version = "the runtime has", own.version
-            elif bringing := next((h for h in held if name in h.used), None):
-                whose, version = f"{bringing} brings", bringing.used[name].version
+            elif needed not in image.used and (other := next((h for h in held if needed in h.used), None)):
+                whose, version = f"{other} brings", other.used[needed].version
             else:
                 continue
             if not _contains(str(wanted.specifier), version):
                 yield _problem(
                     image,
                     f"brings {found.name} {found.version}, which needs {wanted.name}{wanted.specifier}, but {whose} "
-                    f"{name} {version}, which is imported; use a version of {found.name} that goes with it",
+                    f"{needed} {version}, which is imported; use a version of {found.name} that goes with it",
                 )
+
+
+def _extras(held: Sequence[_Held]) -> Mapping[str, set[str]]:
+    """The extras that requirements ask for (`base[avro]`), by distribution."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for image in held:
+        for d in image.used.values():
+            for wanted in _wanted(d, {""}):
+                found[canonicalize_name(wanted.name)] |= wanted.extras
+    return found
+
+
+def _wanted(found: Distribution, extras: set[str]) -> Iterator[Requirement]:
+    """The requirements that count on this machine, with these extras."""
+    for text in found.requires or ():
+        with suppress(InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName):
+            wanted = Requirement(text)
+            if wanted.marker is None or any(wanted.marker.evaluate({"extra": e}) for e in extras):
+                yield wanted
 
 
 def _versions(one: _Held, other: _Held) -> Iterator[Problem]:
     for name in sorted(one.used.keys() & other.used.keys()):
         first, second = one.used[name].version, other.used[name].version
-        if first != second:
+        if not _same(first, second):
             yield _problem(other, f"brings {name} {second}, and {one} brings {name} {first}; {_REMEDY}")
 
 
 def _modules(one: _Held, other: _Held) -> Iterator[Problem]:
-    """Modules of different distributions that have one name."""
-    first, second = (modules_of(h.mount.folder) for h in (one, other))
-    told = set[tuple[str | None, str | None]]()
-    for mine, theirs in overlapping(first, second):
-        owner, owner2 = first[mine], second[theirs]
-        if owner in one.copies or owner2 in other.copies or (owner is not None and owner == owner2):
-            continue  # not used; or one distribution, whose versions are compared
-        if (owner, owner2) not in told:
-            told.add((owner, owner2))
-            here, there = f"{theirs} (of {owner2 or 'no distribution'})", f"{mine} (of {owner or 'no distribution'})"
-            yield _problem(other, f"brings the module {here}, and {one} brings {there}; {_REMEDY}")
+    """Modules of different distributions that have one name. The versions of one distribution are compared elsewhere."""
+    told = set[tuple[frozenset[str], frozenset[str]]]()
+    for mine, theirs in overlapping(one.modules, other.modules):
+        owners, owners2 = one.modules[mine], other.modules[theirs]
+        if owners & one.copies or owners2 & other.copies or owners & owners2 or (owners, owners2) in told:
+            continue
+        told.add((owners, owners2))
+        here, there = f"{theirs} (of {_listed(owners2)})", f"{mine} (of {_listed(owners)})"
+        yield _problem(other, f"brings the module {here}, and {one} brings {there}; {_REMEDY}")
+
+
+def _listed(owners: frozenset[str]) -> str:
+    return ", ".join(sorted(owners)) or "no distribution"
+
+
+def _same(version: str, other: str) -> bool:
+    try:
+        return Version(version) == Version(other)
+    except InvalidVersion:
+        return version == other
 
 
 def _contains(specifier: str, version: str) -> bool:
-    """Whether a version does; what cannot be read is not refused here."""
+    """Whether a version does; also what cannot be read."""
     try:
         return SpecifierSet(specifier).contains(version, prereleases=True)
     except (InvalidSpecifier, InvalidVersion):

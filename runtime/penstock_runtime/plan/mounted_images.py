@@ -2,8 +2,11 @@
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Final
+
+from packaging.utils import canonicalize_name
 
 from penstock import Converter, HeaderConverter, Plugin, Predicate, Problem, SinkConnector, SourceConnector, Transform
 from penstock_model.connect.plugin_chain import type_property
@@ -11,6 +14,7 @@ from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.plan.image_agreement import check_agreement
 from penstock_runtime.plugins.discovery import GROUP, load
+from penstock_runtime.plugins.image_modules import modules_of
 from penstock_runtime.plugins.mounted import distributions, is_named, own_distribution
 
 __all__ = ["check_classes", "check_images", "ignored_copies"]
@@ -59,38 +63,53 @@ def _check_image(mount: PluginMount, folders: Collection[str]) -> Iterator[Probl
         )
 
 
-def check_classes(mount: PluginMount, plugins: Mapping[str, PluginReference]) -> Iterator[Problem]:
+def check_classes(
+    mount: PluginMount, plugins: Mapping[str, PluginReference], folders: Collection[str]
+) -> Iterator[Problem]:
     """What the classes that are used are otherwise than declared.
 
     Args:
         mount: of an image.
         plugins: by place, as a task spec has them.
+        folders: of all images. What several of them bring is equal, and is imported from the first.
     """
     declared = {c.alias: c for c in mount.classes}
     for place, reference in plugins.items():
         if place in mount.places:
             cls = load(reference.reference)
-            if not _is_within(mount, cls):
+            if not _is_within(folders, cls):
                 yield _not_from_image(mount, place, reference.alias, cls)
             elif reference.alias in declared:
                 yield from _differences(mount, declared[reference.alias], cls)
 
 
 def ignored_copies(mount: PluginMount, folders: Collection[str]) -> Iterator[Problem]:
-    """A warning of distributions in the image that the runtime has as well: the runtime's are imported."""
-    others = (d for d in distributions([mount.folder]) if not is_named(d, mount.plugin))
-    pairs = ((d, own_distribution(d.name, folders)) for d in others)
-    copies = [f"{d.name} {d.version} (the runtime has {own.version})" for d, own in pairs if own is not None]
-    if copies:
+    """A warning of what is in the image and in the runtime as well: the runtime's is imported."""
+    there = {canonicalize_name(d.name): d for d in distributions([mount.folder]) if not is_named(d, mount.plugin)}
+    pairs = ((name, d, own_distribution(d.name, folders)) for name, d in there.items())
+    copies = {n: f"{d.name} {d.version} (the runtime has {own.version})" for n, d, own in pairs if own is not None}
+    paths = [p for p in sys.path if p not in folders]
+    hidden = [
+        f"module {name} (of {', '.join(sorted(owners)) or 'no distribution'})"
+        for name, owners in sorted(modules_of(mount.folder).items())
+        if "." not in name and not owners & copies.keys() and _is_package(PathFinder.find_spec(name, paths))
+    ]
+    if told := [*copies.values(), *hidden]:
         text = (
-            f"the image of the PluginVersion {mount.name} brings its own {', '.join(copies)}: these copies are not used"
+            f"the image of the PluginVersion {mount.name} brings its own {', '.join(told)}: these copies are not used, "
+            "since the runtime's are imported"
         )
         yield Problem("", text)
 
 
-def _is_within(mount: PluginMount, cls: type[Plugin]) -> bool:
+def _is_package(spec: ModuleSpec | None) -> bool:
+    """Whether that is more than a namespace, which has no file."""
+    return spec is not None and spec.origin is not None
+
+
+def _is_within(folders: Collection[str], cls: type[Plugin]) -> bool:
     file = _file(cls)
-    return file is not None and Path(file).resolve().is_relative_to(Path(mount.folder).resolve())
+    return file is not None and any(Path(file).resolve().is_relative_to(Path(f).resolve()) for f in folders)
 
 
 def _file(cls: type[Plugin]) -> str | None:

@@ -148,8 +148,8 @@ class Plugins:
         endings = next((e for k, e in ENDINGS.items() if issubclass(kind, k)), ())
         possible = aliases(name, endings, of_connector=issubclass(kind, Connector))
         for layer in self._layers:
-            if found := [e for e in layer if e.alias == name] or [e for e in layer if e.alias in possible]:
-                return _only(found, name)
+            if found := [e for e in layer if e.alias in possible]:
+                return _only(_meant(found, name, kind), name)
             if found := [e for e in layer if name in (e.path, e.path.replace(":", "."))]:
                 return found[0]
         if "." not in name:
@@ -227,6 +227,20 @@ def _entry(e: importlib.metadata.EntryPoint) -> PluginEntry:
     return PluginEntry(
         e.name, e.value, e.dist.version if e.dist else "undefined", e.dist.name if e.dist else "", e.load
     )
+
+
+def _meant(found: list[PluginEntry], name: str, kind: type[Plugin]) -> list[PluginEntry]:
+    """Of several that a name may mean, those that it means first: of that kind, and by their very alias."""
+    if len(found) > 1:
+        found = [e for e in found if _is_of(e, kind)] or found
+    return [e for e in found if e.alias == name] or found
+
+
+def _is_of(entry: PluginEntry, kind: type[Plugin]) -> bool:
+    try:
+        return issubclass(entry.ref().cls, kind)
+    except ConfigError:
+        return False
 
 
 def _only(found: list[PluginEntry], name: str) -> PluginEntry:

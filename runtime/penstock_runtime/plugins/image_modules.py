@@ -1,73 +1,107 @@
 """The modules that a folder of distributions brings, found by their files: nothing is imported."""
 
 import os
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib.machinery import all_suffixes
+from importlib.metadata import Distribution
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from packaging.utils import canonicalize_name
 
 from penstock_runtime.plugins.mounted import distributions
 
-__all__ = ["modules_of", "overlapping"]
+__all__ = ["Modules", "modules_of", "overlapping"]
+
+Modules: TypeAlias = Mapping[str, frozenset[str]]
+"""The names of modules and packages, each with the names of the distributions that bring it; none: it is of none."""
 
 _DEEPEST: Final = 8
 """Namespaces within each other."""
-_NAMESPACE_IDIOMS: Final = ("extend_path", "declare_namespace")
+_NAMESPACE: Final = re.compile(
+    r"^\s*(__path__\s*=.*extend_path|(__import__\(.pkg_resources.\)|pkg_resources)\.declare_namespace)", re.MULTILINE
+)
 """By these, `__init__.py` makes a namespace of a package: the older ways, beside a folder without `__init__.py`."""
 _SUFFIXES: Final = tuple(sorted(all_suffixes(), key=len, reverse=True))
+_NO_MODULES: Final = ("__pycache__", "bin")
+"""Folders without `__init__.py` in which nobody looks for modules."""
 
 
-def modules_of(folder: str) -> Mapping[str, str | None]:
-    """The names of the modules and packages in a folder, each with the name of its distribution; None: it is of none.
+def modules_of(folder: str) -> Modules:
+    """The modules in a folder.
 
     What lies in a package is not listed; what lies in a namespace is, as `namespace.package`, and the namespace is not.
     """
-    found = dict.fromkeys(_modules(Path(folder), ()))
-    owners: dict[str, str | None] = {}
+    found = {*_modules(Path(folder), ())}
+    owners: defaultdict[str, set[str]] = defaultdict(set)
     for d in distributions([folder]):
-        for file in d.files or ():
-            parts = [*file.parts[:-1], _stem(file.name) or ""]
+        for parts in _paths(d):
             for n in range(1, len(parts) + 1):
                 if (name := ".".join(parts[:n])) in found:
-                    owners.setdefault(name, canonicalize_name(d.name))
-    return {**found, **owners}
+                    owners[name].add(canonicalize_name(d.name))
+    return {name: frozenset(owners[name]) for name in found}
 
 
-def overlapping(one: Mapping[str, object], other: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+def overlapping(one: Modules, other: Modules) -> Iterator[tuple[str, str]]:
     """Pairs of names of which one hides the other: equal ones, and a package that has the name of a namespace."""
-    for name in other:
+    for name in sorted(other):
         parts = name.split(".")
         yield from ((p, name) for n in range(1, len(parts) + 1) if (p := ".".join(parts[:n])) in one)
-    for name in one:
+    for name in sorted(one):
         parts = name.split(".")
         yield from ((name, p) for n in range(1, len(parts)) if (p := ".".join(parts[:n])) in other)
 
 
+def _paths(d: Distribution) -> Iterator[list[str]]:
+    """The files of a distribution, as dotted names; where it does not list them, the names of its modules."""
+    files = None
+    with suppress(Exception):  # a list of any form
+        files = [f.parts for f in d.files or ()]
+    if files:
+        yield from ([*parts[:-1], _stem(parts[-1]) or ""] for parts in files if parts)
+        return
+    tops = ""
+    with suppress(OSError, UnicodeError):
+        tops = d.read_text("top_level.txt") or ""
+    yield from ([name] for name in (*tops.split(), canonicalize_name(d.name).replace("-", "_")))
+
+
 def _modules(folder: Path, above: tuple[str, ...]) -> Iterator[str]:
-    with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda e: e.name):
-            if entry.is_dir():
-                if entry.name.isidentifier() and entry.name not in ("__pycache__", "bin"):
-                    yield from _package(Path(entry.path), (*above, entry.name))
-            elif (stem := _stem(entry.name)) is not None and stem.isidentifier() and stem != "__init__":
-                yield ".".join((*above, stem))
+    entries: list[os.DirEntry[str]] = []
+    with suppress(OSError):
+        entries = sorted(os.scandir(folder), key=lambda e: e.name)
+    for entry in entries:
+        if _is_folder(entry):
+            if entry.name.isidentifier():
+                yield from _package(Path(entry.path), (*above, entry.name))
+        elif (stem := _stem(entry.name)) is not None and stem.isidentifier() and stem != "__init__":
+            yield ".".join((*above, stem))
 
 
 def _package(folder: Path, names: tuple[str, ...]) -> Iterator[str]:
-    marks = [folder / f"__init__{suffix}" for suffix in _SUFFIXES]
-    mark = next((m for m in marks if m.is_file()), None)
+    mark = next((m for m in (folder / f"__init__{suffix}" for suffix in _SUFFIXES) if m.is_file()), None)
     if mark is not None and not _is_namespace(mark):
         yield ".".join(names)
-    elif len(names) < _DEEPEST:
+    elif len(names) < _DEEPEST and (mark is not None or folder.name not in _NO_MODULES):
         yield from _modules(folder, names)
 
 
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    with suppress(OSError):  # a link to itself
+        return entry.is_dir()
+    return False
+
+
 def _is_namespace(mark: Path) -> bool:
-    return mark.suffix == ".py" and any(i in mark.read_text(errors="replace") for i in _NAMESPACE_IDIOMS)
+    with suppress(OSError):
+        return mark.suffix == ".py" and _NAMESPACE.search(mark.read_text(errors="replace")) is not None
+    return False
 
 
 def _stem(file: str) -> str | None:
-    """The module in a file of this name; None: there is none."""
-    return next((file.removesuffix(s) for s in _SUFFIXES if file.endswith(s)), None)
+    """The module in a file of this name; None: there is none. A library that others load (`libx.so`) is none."""
+    stem = next((file.removesuffix(s) for s in _SUFFIXES if file.endswith(s)), None)
+    return None if stem is not None and stem.startswith("lib") and file == f"{stem}.so" else stem

@@ -105,11 +105,19 @@ def test_equal_versions_in_another_form_are_one_version_and_the_newest_of_mavens
     assert "acme-1.0, acme-1.0.0" in told(resolve("Clock", None, same))
 
 
-def test_a_class_whose_very_alias_is_named_precedes_one_that_it_may_mean() -> None:
+def test_a_name_that_may_mean_classes_of_two_plugins_is_refused_with_both() -> None:
     longer = version("2.0", classes=[{"alias": "ClockConnector", "type": "sink"}], plugin="other")
     there = offered([version("1.0"), longer])
-    assert chosen(resolve("Clock", None, there)) == {"connector": "acme-1.0"}
-    assert chosen(resolve("ClockConnector", None, there)) == {"connector": "other-2.0"}
+    for name in ("Clock", "ClockConnector"):
+        said = told(resolve(name, None, there))
+        assert said.startswith(f"spec.class: {name} is a class of several plugins, acme (acme-1.0), other (other-2.0)")
+
+
+def test_a_class_that_is_renamed_in_a_later_version_is_found_in_both() -> None:
+    renamed = version("5.0", plugin="avro", classes=[{"alias": "Avro", "type": "converter"}])
+    for wanted, name in (("4.0", "avro-4.0"), ("[3,)", "avro-5.0")):
+        found = resolve("X", None, offers(renamed), value_converter="Avro", value_converter_plugin_version=wanted)
+        assert chosen(found) == {"value.converter": name}
 
 
 def test_a_class_of_another_kind_is_not_meant() -> None:
@@ -150,6 +158,8 @@ def test_documents_of_any_form_offer_nothing_and_harm_nobody() -> None:
         {"alias": "Cast", "type": "transform"},
         {"alias": "Mine", "type": "transform", "javaNames": ["org.apache.kafka.connect.transforms.Cast"]},
         {"alias": "JsonConverter", "type": "converter"},
+        {"alias": "JsonHeaders", "type": "converter"},
+        {"alias": "penstock_plugins.connectors.datagen.source.Datagen", "type": "source"},
         {"alias": "StringConverter", "type": "headerConverter"},
         {"alias": "RecordIsTombstone", "type": "predicate"},
     ],
@@ -205,6 +215,38 @@ def test_a_plugin_of_the_connectors_own_distribution_comes_from_there_where_no_v
     assert chosen(found) == {"connector": "acme-1.0", "value.converter": "acme-1.0"}
     ranged = resolve("Clock", "1.0", there, value_converter="Avro", value_converter_plugin_version="[1,)")
     assert chosen(ranged) == {"connector": "acme-1.0", "value.converter": "acme-1.0"}
+
+
+def test_what_is_pinned_in_another_distribution_or_was_chosen_there_stays_there() -> None:
+    both = [{"alias": "Clock", "type": "source"}, *SMTS]
+    there = offers(version("9.0", classes=both))
+    trim: dict[str, Any] = {"transforms": "t", "transforms_t_type": "Trim"}
+    found = resolve("Clock", None, there, **trim, transforms_t_plugin_version="1.1")
+    assert chosen(found) == {"connector": "acme-9.0", "transforms.t": "smts-1.1"}
+    kept = {"transforms.t": next(o for o in there if o.name == "smts-2.0")}
+    asked = asked_plugins("Clock", None, {"transforms": "t", "transforms.t.type": "Trim"}, {})
+    assert chosen(resolve_plugins(asked, there, kept)) == {"connector": "acme-9.0", "transforms.t": "smts-2.0"}
+    assert chosen(resolve_plugins(asked, there)) == {"connector": "acme-9.0", "transforms.t": "acme-9.0"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [("9" * 5000, "has at most 256 characters"), ("${env:V}", "is resolved before any pod could resolve variables")],
+)
+def test_a_range_that_no_operator_can_compare_is_refused(wanted: str, said: str) -> None:
+    found = resolve("X", None, offers(), value_converter="Avro", value_converter_plugin_version=wanted)
+    assert said in told(found)
+    assert not found.is_missing
+
+
+@pytest.mark.parametrize("name", ["${env:CONVERTER}", "Avro${x}", ""])
+def test_a_variable_names_no_class_of_an_image(name: str) -> None:
+    assert chosen(resolve("X", None, offers(), value_converter=name)) == {}
+
+
+def test_a_class_may_be_a_converter_of_values_and_of_headers() -> None:
+    only = offered([version("1.0", classes=[{"alias": "AvroConverter", "type": "converter"}])])
+    assert chosen(resolve("X", None, only, header_converter="Avro")) == {"header.converter": "acme-1.0"}
 
 
 def test_another_version_of_the_connectors_distribution_is_refused_with_both() -> None:

@@ -51,6 +51,7 @@ class PluginResolution:
         problems: why none can be chosen. The mounts are those of the last plan then, where its connector is of the same
             class.
         is_missing: PluginVersions are not there, which may still come.
+        newer: PluginVersions that a restart would take up.
     """
 
     mounts: tuple[PluginMount, ...] = ()
@@ -58,6 +59,7 @@ class PluginResolution:
     unoffered: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     is_missing: bool = False
+    newer: tuple[str, ...] = ()
 
 
 OWN_PLUGIN: Final = PluginResolution()

@@ -1,7 +1,7 @@
 """Looks up what a Connector is to run: its plugin and policy, the plan that is due, the plans that are stored."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock_operator.connector.model.plan_hashes import inputs_hash, own_hash, secrets_hash
@@ -61,6 +61,7 @@ async def look_up_plans(
             plugin_version.resolve, connector, settings.worker, last, memory.restarted, there
         )
     assert plugin is not None  # they have been looked at
+    plugin = replace(plugin, newer=_newer(subject, plugin))
     inputs = inputs_hash(
         connector, settings.worker, settings.images.runtime, secrets.every, memory.restarted, last, plugin.mounts
     )
@@ -78,6 +79,16 @@ async def look_up_plans(
         plugin=plugin,
         stored=await stored(memory.plan, due),
     )
+
+
+def _newer(subject: Subject, plugin: PluginResolution) -> tuple[str, ...]:
+    """PluginVersions that a restart would take up; as the status has them while it is not known which there are."""
+    if not plugin.mounts or plugin.problems:
+        return ()
+    offers = subject.context.plugins.of(subject.key.namespace)
+    if offers is None:
+        return tuple((subject.document.get("status") or {}).get("newerPluginVersions") or ())
+    return plugin_version.newer(subject.connector, subject.context.settings.worker, plugin.mounts, offers)
 
 
 async def _policy(subject: Subject) -> dict[str, Any] | None:

@@ -1,18 +1,20 @@
 """Which PluginVersions a Connector runs (KIP-891): resolved once, and kept for as long as nobody asks for others. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from penstock_model.connect.plugin_chain import CONNECTOR, asked_plugins
 from penstock_model.connect.plugin_names import is_built_in
+from penstock_model.connect.versions import Version
+from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.plugin_offers import class_names, offered
 from penstock_model.resources.plugin_resolution import resolve_plugins
 from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.resolutions import PluginResolution
 
-__all__ = ["resolve"]
+__all__ = ["newer", "resolve"]
 
 
 def resolve(
@@ -64,4 +66,25 @@ def resolve(
         mounts=last.mounts if last is not None and is_same_class else (),
         problems=tuple(map(str, resolved.problems)),
         is_missing=resolved.is_missing,
+    )
+
+
+def newer(
+    connector: Connector, worker: Mapping[str, str], mounts: Sequence[PluginMount], offers: Sequence[PluginMount]
+) -> tuple[str, ...]:
+    """The PluginVersions that a restart would take up since they are newer and in the ranges that are asked for.
+
+    Args:
+        connector: the resource.
+        worker: the worker configuration as written.
+        mounts: what it runs.
+        offers: what there is.
+    """
+    running = {place: mount.version for mount in mounts for place in mount.places}
+    asked = asked_plugins(connector.spec.class_name, connector.spec.version, connector.spec.config, worker)
+    resolved = resolve_plugins([a for a in asked if a.place in running], offers)
+    if resolved.problems:
+        return ()
+    return tuple(
+        sorted(m.name for m in resolved.mounts if any(Version(m.version) > Version(running[p]) for p in m.places))
     )

@@ -44,6 +44,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
                 "state": decision.state,
                 "connector": plugin,
                 "pluginVersions": sorted({*(plan.plugin_versions if plan is not None else ()), *mounted}),
+                "newerPluginVersions": list(observed.plugin.newer),
                 "tasks": [task_status(t) for t in tasks],
                 "activeTopics": topics[:_MOST_TOPICS],
                 "plan": memory.plan_status(),

@@ -86,6 +86,7 @@ RESOURCES: Final = (
             *_READY,
             _column("Topics", ".status.activeTopicCount", "How many topics it has used.", kind="integer", wide=True),
             _column("Version", ".status.connector.version", "The plugin's version."),
+            _column("Newer", ".status.newerPluginVersions", "What a restart would take up.", wide=True),
         ),
         scale={
             "specReplicasPath": ".spec.tasksMax",

@@ -4,6 +4,7 @@ from typing import Any
 
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_model.contracts.task_spec import PluginReference
+from penstock_operator.connector.model.pod_status import TaskPod
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION
 
 from .test_plugin_versions import image
@@ -202,3 +203,46 @@ def test_a_transform_of_another_version_of_the_connectors_distribution_is_refuse
     world.change(version="4.0.0", config=cut)
     world.settle()
     assert runs(world) == {"connector": "ticker-4.0.0", "transforms.c": "ticker-4.0.0"}
+
+
+def test_newer_versions_in_the_ranges_that_are_asked_for_are_told_and_taken_up_by_a_restart() -> None:
+    config = {**AVRO, "value.converter.plugin.version": "[2,3)", **TRIM}
+    world = running(*ALL, version="[1,2)", config=config)
+    assert "newerPluginVersions" not in world.status
+    for name, version in (("ticker", "1.5.0"), ("ticker", "2.0.0"), ("avro", "2.5.0"), ("smts", "0.9")):
+        apply(world, name, version)
+    world.settle()
+    assert world.status["newerPluginVersions"] == ["avro-2.5.0", "ticker-1.5.0"]
+    world.server.remove(PLUGIN_VERSION, KEY.namespace, "avro-2.5.0")
+    world.settle()
+    assert world.status["newerPluginVersions"] == ["ticker-1.5.0"]
+    world.annotations = {"penstock.dev/restart": "a"}
+    world.settle()
+    assert runs(world)["connector"] == "ticker-1.5.0"
+    assert "newerPluginVersions" not in world.status
+
+
+def test_both_versions_are_named_as_in_use_until_the_last_pod_of_the_old_one_is_gone() -> None:
+    world = running(*ALL, ("ticker", "2.0.0"), version="1.0.0", tasksMax=2)
+    world.change(version="2.0.0")
+    in_use: list[tuple[str, ...]] = []
+    for _ in range(60):
+        world.reconcile()
+        living = {v for p in world.pods.values() if isinstance(p, TaskPod) for v in p.plugin_versions if not p.ended}
+        assert living <= {*world.status["pluginVersions"]}
+        if (now := tuple(world.status["pluginVersions"])) not in in_use:
+            in_use.append(now)
+        world.tick()
+    assert in_use == [("ticker-1.0.0",), ("ticker-1.0.0", "ticker-2.0.0"), ("ticker-2.0.0",)]
+
+
+def test_the_way_back_needs_no_plan_pod() -> None:
+    world = running(*ALL, ("ticker", "2.0.0"), version="1.0.0", tasksMax=2)
+    world.change(version="2.0.0")
+    world.settle()
+    assert runs(world)["connector"] == "ticker-2.0.0"
+    jobs = len(world.requests)
+    world.change(version="1.0.0")
+    world.settle()
+    assert runs(world)["connector"] == "ticker-1.0.0"
+    assert len(world.requests) == jobs

@@ -172,6 +172,69 @@ def test_code_for_this_python_and_pure_code_are_good(images: Images) -> None:
 def test_modules_are_found_by_their_files_and_belong_to_their_distribution(tmp_path: Path) -> None:
     add_distribution(tmp_path, "One", "1", {"a.py": "", "ns/b/__init__.py": "", "ns/c.py": "", "d/__init__.py": ""})
     (tmp_path / "e.py").write_text("")
-    assert modules_of(str(tmp_path)) == {"a": "one", "d": "one", "e": None, "ns.b": "one", "ns.c": "one"}
-    assert [*overlapping({"a": 1, "ns": 1}, {"a": 1, "ns.b": 1})] == [("a", "a"), ("ns", "ns.b")]
-    assert [*overlapping({"ns.b": 1}, {"ns": 1})] == [("ns.b", "ns")]
+    one, none = frozenset({"one"}), frozenset[str]()
+    assert modules_of(str(tmp_path)) == {"a": one, "d": one, "e": none, "ns.b": one, "ns.c": one}
+    assert [*overlapping({"a": one, "ns": one}, {"a": none, "ns.b": none})] == [("a", "a"), ("ns", "ns.b")]
+    assert [*overlapping({"ns.b": one}, {"ns": none})] == [("ns.b", "ns")]
+
+
+@pytest.mark.parametrize("mark", ["# needs no extend_path\n", "x = 'declare_namespace'\n"])
+def test_a_package_that_only_speaks_of_namespaces_is_none(images: Images, mark: str) -> None:
+    images.add(images.first, "one", "1", "acme/p.py", texts={"acme/__init__.py": mark})
+    images.add(images.second, "two", "1", "acme/q.py", texts={"acme/__init__.py": mark})
+    assert "brings the module acme (of two), and" in images.told()[0]
+
+
+def test_what_one_image_brings_is_its_authors_and_libraries_beside_modules_are_none(images: Images) -> None:
+    images.add(images.first, "base", "2.0", "base.py")
+    images.add(images.first, "above", "1.0", "above.py", Requires_Dist="base<2")
+    images.add(images.first, "one", "1", "lib/libomp.so", "lib/python/x.txt")
+    images.add(images.second, "two", "1", "lib/libomp.so")
+    assert images.told() == []
+    assert images.told(images.first) == []
+
+
+def test_a_package_in_the_folder_bin_counts(images: Images) -> None:
+    images.add(images.first, "one", "1", "bin/__init__.py")
+    images.add(images.second, "two", "1", "bin/__init__.py")
+    assert "brings the module bin (of two), and" in images.told()[0]
+
+
+def test_requirements_of_extras_that_are_asked_for_count(images: Images) -> None:
+    images.add(images.first, "base", "1.0", "base.py", Requires_Dist="pydantic<2; extra == 'old'")
+    assert images.told() == []
+    images.add(images.second, "above", "1.0", "above.py", Requires_Dist="base[old]")
+    assert "brings base 1.0, which needs pydantic<2" in images.told()[0]
+
+
+def test_one_version_in_two_forms_is_one_version(images: Images) -> None:
+    images.add(images.first, "base", "1.0", "base.py")
+    images.add(images.second, "base", "1.0.0", "base.py")
+    assert images.told() == []
+
+
+@pytest.mark.parametrize("files", [None, "", "\n,,,,,\n\n"], ids=["no RECORD", "an empty one", "an odd one"])
+@pytest.mark.parametrize("top", [None, "six_code\n"])
+def test_equal_distributions_that_list_no_files_go_together(images: Images, files: str | None, top: str | None) -> None:
+    name = "six_code" if top is None else "other-name"
+    for of in (images.first, images.second):
+        images.add(of, name, "1.16", "six_code.py")
+        (info,) = (p for p in Path(of.folder).iterdir() if p.name.endswith("-1.16.dist-info"))
+        (info / "RECORD").unlink()
+        if files is not None:
+            (info / "RECORD").write_text(files)
+        if top is not None:
+            (info / "top_level.txt").write_text(top)
+    assert images.told() == []
+
+
+@pytest.mark.parametrize("tag", ["", "py3", "\N{SNOWMAN}"])
+def test_metadata_of_any_form_harms_nobody(images: Images, tag: str) -> None:
+    images.add(images.first, "one", "1", "one.py", Requires_Dist="x; python_version ~= '3'", tag=tag)
+    images.add(images.first, "two", "1", "two.py", Requires_Python="new", Requires_Dist="pydantic ==what")
+    (info,) = (p for p in Path(images.first.folder).iterdir() if p.name == "one-1.dist-info")
+    (info / "WHEEL").write_bytes((info / "WHEEL").read_bytes() + b"Tag: \xff\xfe\n")
+    (Path(images.first.folder) / "itself").symlink_to("itself")
+    (Path(images.second.folder) / "pack").mkdir()
+    (Path(images.second.folder) / "pack" / "__init__.py").symlink_to("nowhere")
+    assert images.told() == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.plugin_images import add_distribution, mount
 
-from penstock import Connector, Transform
+from penstock import Connector, Converter, HeaderConverter, Transform
 from penstock_model.contracts.plugin_mount import DeclaredClass
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.plan.mounted_images import check_classes, check_images, ignored_copies
@@ -75,7 +75,7 @@ def test_a_class_of_the_image_is_found_in_its_places_with_its_version_and_comes_
         assert other.find(Transform, "Filter").reference.startswith("penstock_plugins.")  # type: ignore[type-abstract]
     assert not [
         *check_images([mounted]),
-        *check_classes(mounted, used()),
+        *check_classes(mounted, used(), [mounted.folder]),
         *ignored_copies(mounted, [mounted.folder]),
     ]
 
@@ -138,7 +138,7 @@ def test_a_transform_of_the_image_is_compared_too(folder: Path) -> None:
     mounted = mount(folder, "acme-clock", "1.0.0", CLOCK, predicate, places=["connector", "transforms.f"])
     append_folders([mounted.folder])
     reference = PluginReference(reference="acme_clock:Filter", alias="Filter", version="1.0.0")
-    (problem,) = check_classes(mounted, used(**{"transforms.f": reference}))
+    (problem,) = check_classes(mounted, used(**{"transforms.f": reference}), [mounted.folder])
     assert "holds Filter as a transform, and it declares a predicate" in str(problem)
 
 
@@ -161,7 +161,7 @@ def test_a_class_that_is_otherwise_than_declared_is_refused_with_both(
 ) -> None:
     mounted = mount(folder, "acme-clock", "1.0.0", declared, FILTER)
     append_folders([mounted.folder])
-    assert expected in told(check_classes(mounted, used()))
+    assert expected in told(check_classes(mounted, used(), [mounted.folder]))
 
 
 def test_a_plugin_that_the_runtimes_image_has_too_is_refused_since_that_would_run(folder: Path, tmp_path: Path) -> None:
@@ -171,4 +171,49 @@ def test_a_plugin_that_the_runtimes_image_has_too_is_refused_since_that_would_ru
     sys.path.append(str(baked))
     append_folders([mounted.folder])
     assert "the runtime's image has a Acme_Clock 0.9.0 of its own" in told(check_images([mounted]))
-    assert "the module acme_clock is in the runtime's image too" in told(check_classes(mounted, used()))
+    assert "the module acme_clock is in the runtime's image too" in told(
+        check_classes(mounted, used(), [mounted.folder])
+    )
+
+
+def test_a_class_that_several_images_bring_alike_may_come_from_another_one(folder: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    add_distribution(again, "acme-clock", "1.0.0", {"acme_clock.py": SOURCE}, ENTRIES)
+    mounted = mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER)
+    append_folders([str(again), mounted.folder])
+    assert not [*check_classes(mounted, used(), [str(again), mounted.folder])]
+    assert "is in the runtime's image too" in told(check_classes(mounted, used(), [mounted.folder]))
+
+
+def test_a_module_that_the_runtime_has_by_another_distribution_is_told(folder: Path) -> None:
+    add_distribution(folder, "other-yaml", "1.0", {"yaml/__init__.py": "", "acme_own.py": "", "acme/yaml.py": ""})
+    mounted = mount(folder, "acme-clock", "1.0.0", CLOCK, FILTER)
+    (warning,) = ignored_copies(mounted, [mounted.folder])
+    assert "brings its own module yaml (of other-yaml): these copies are not used" in str(warning)
+
+
+HEADERS = """
+from penstock import Converter, HeaderConverter
+
+class _Values(Converter):
+    def from_connect(self, topic, schema, value): ...
+    def to_connect(self, topic, data): ...
+
+class Avro(_Values): ...
+
+class Headers(HeaderConverter):
+    def from_connect(self, topic, name, schema, value): ...
+    def to_connect(self, topic, name, data): ...
+"""
+
+
+def test_a_short_name_means_the_class_of_the_kind_that_is_asked_for(tmp_path: Path) -> None:
+    entries = {"AvroConverter": "acme_avro:Avro", "AvroHeaderConverter": "acme_avro:Headers"}
+    add_distribution(tmp_path / "p", "acme-avro", "1.0", {"acme_avro.py": HEADERS}, entries)
+    places = ["value.converter", "header.converter"]
+    mounted = mount(tmp_path / "p", "acme-avro", "1.0", places=places)
+    append_folders([mounted.folder])
+    plugins = Plugins.installed([mounted])
+    found = plugins.at("header.converter").find(HeaderConverter, "Avro")  # type: ignore[type-abstract]
+    assert found.alias == "AvroHeaderConverter"
+    assert plugins.at("value.converter").find(Converter, "Avro").alias == "AvroConverter"  # type: ignore[type-abstract]

@@ -20,9 +20,10 @@ from penstock_operator.errors import OperatorError
 from penstock_operator.job_slots import JobSlots
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
-from penstock_operator.kubernetes.kinds import CONNECTOR
+from penstock_operator.kubernetes.kinds import CONNECTOR, PLUGIN_VERSION
 from penstock_operator.metrics import Metrics
 from penstock_operator.queue.index import ConnectorIndex
+from penstock_operator.queue.plugin_offers import PluginOffers
 from penstock_operator.rollout import RolloutLimiter
 from penstock_operator.rollout.progress import Permission, progress_of_status
 from penstock_operator.settings import Settings
@@ -68,6 +69,8 @@ class OperatorProcess:
         self._key, self._server, self._topic, self._settings = key, server, topic, settings
         self._reconciler = _Recorder()
         self._connectors = ConnectorIndex(settings.worker)
+        self._plugins = PluginOffers()
+        self._seen_offers: list[Object] = []
         self._limiter = _Limiter(permission, settings.rollout, clock)
         kube, slots = Kube(server), JobSlots(settings.limits.job_pods)
         slots.adopt(living_job_pods(kube, settings, clock()))
@@ -75,6 +78,7 @@ class OperatorProcess:
             kube=kube,
             status=topic,
             connectors=self._connectors,
+            plugins=self._plugins,
             settings=settings,
             hmac_key=hmac_key,
             run=_run,
@@ -132,6 +136,12 @@ class OperatorProcess:
             rival: an older Connector that asks for the same Connect name; None: there is none.
             slot: whether other Connectors leave a job slot.
         """
+        for offered in self._seen_offers:
+            self._plugins.gone(offered)
+        self._seen_offers = self._server.list(PLUGIN_VERSION, self._key.namespace)
+        for offered in self._seen_offers:
+            self._plugins.seen(offered)
+        self._plugins.complete()
         index = self._connectors
         for other in set(index.all()) - {self._key, rival}:
             index.gone(other)
