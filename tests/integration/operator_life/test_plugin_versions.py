@@ -37,6 +37,7 @@ def test_a_connector_waits_for_a_version_in_its_range_keeps_it_and_takes_another
     until(lambda: site.api.get(first)["status"]["usedBy"] == ["orders"], what="it names who runs it")
 
     site.api.create(plugin_version(site, "1.1.0"))  # a newer one in the range changes nothing,
+    site.until("orders", lambda b: b["status"].get("newerPluginVersions") == ["files-1.1.0"], "it is told")
     site.api.delete(plugin_version(site, "1.0.0"))  # nor does it matter that the one that runs is deleted,
     operator.kill()  # nor who comes after this operator
     operator.ended()
@@ -52,6 +53,6 @@ def test_a_connector_waits_for_a_version_in_its_range_keeps_it_and_takes_another
     site.annotate("orders", restart="a")
     body = site.until("orders", lambda b: b["status"]["connector"]["version"] == "1.1.0", "taken up")
     assert body["status"]["connector"]["pluginVersion"] == "files-1.1.0"
-    site.settled("orders")
+    assert "newerPluginVersions" not in site.settled("orders")["status"]
     assert images(site, "orders") == [image_of("1.1.0")] * 2
     site.check()
