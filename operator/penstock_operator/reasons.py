@@ -313,6 +313,21 @@ class Reason(StrEnum):
         "named",
         "mend, pause or stop those, or have the change taken back",
     )
+    CANARY_RUNNING = (
+        "CanaryRunning",
+        Use.UPDATE_PENDING,
+        "the first tasks run other plugin versions, as `spec.rollout` asks; the others follow after its `timeout` without a "
+        "failure of those",
+        _WAIT,
+        _NORMAL,
+    )
+    CANARY_FAILED = (
+        "CanaryFailed",
+        Use.UPDATE_PENDING,
+        "a task that runs other plugin versions first has failed; the others stay on the versions before",
+        "write the version before again, or another one; the others follow once the first tasks run for `timeout` without "
+        "a failure",
+    )
     OTHER_OPERATOR = (
         "OtherOperator",
         Use.EVENT,

@@ -45,19 +45,20 @@ class Restart(Part):
 
 
 class Rollout(Part):
-    """How a change of versions is rolled out: `canary` tasks first, the rest once those run."""
+    """How a change of plugin versions is rolled out: `canary` tasks first, the rest once those have run well."""
 
     canary: int = Field(
         1,
         ge=0,
         le=MOST,
         strict=True,
-        description="How many tasks get the new versions first; the rest follow when those run. 0: all at once.",
+        description="How many tasks get the new versions first. 0, or as many as there are: all at once. A change after "
+        "which a source's tasks read other parts of it comes to all at once, too.",
     )
     timeout: Duration = Field(
         "5m",
         validate_default=True,
-        description="How long they may take to run; after that the rest stays on the versions before.",
+        description="For how long those must run without a failure before the rest follows.",
     )
 
 

@@ -9,6 +9,7 @@ from penstock_model.resources.constraints import Mark, list_of
 
 __all__ = [
     "ActiveTopic",
+    "CanaryStatus",
     "Conditions",
     "ConnectorStatus",
     "JobStatus",
@@ -183,6 +184,13 @@ class RolloutStatus(StatusPart):
     )
 
 
+class CanaryStatus(StatusPart):
+    """Tasks that run other plugin versions than the others, until it is known whether those follow."""
+
+    plan: str | None = Field(None, description="Their plan, as a hash.")
+    failure: str | None = Field(None, description="How one of them failed last.")
+
+
 class ConnectorStatus(StatusPart):
     """What the operator sees and does."""
 
@@ -226,6 +234,9 @@ class ConnectorStatus(StatusPart):
         None, description="The last 10 restarts that annotations asked for, the latest last."
     )
     plan: PlanStatus | None = Field(None, description="What the tasks are made from. For the operator itself.")
+    canary: CanaryStatus | None = Field(
+        None, description="The tasks that run other plugin versions first, as spec.rollout asks."
+    )
     rollout: RolloutStatus | None = Field(
         None, description="The last restart for a change of the release. For the operator itself."
     )

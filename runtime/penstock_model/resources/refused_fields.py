@@ -12,7 +12,6 @@ __all__ = ["UNSUPPORTED", "refused_fields"]
 _RULES: Final = "topic.creation."
 
 UNSUPPORTED: Final[Mapping[str, str]] = {
-    "rollout": "other plugin versions come to all tasks at once in this release; remove it",
     "offsets": "offsets are not listed or altered by a field in this release; remove it, and use the annotations "
     "penstock.dev/list-offsets, penstock.dev/alter-offsets and penstock.dev/reset-offsets",
 }

@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Final
 
 from penstock_model.resources.connector import State
+from penstock_operator.connector.decide.canary import Canary, canary_for, running_canary
 from penstock_operator.connector.decide.config_check import valid
 from penstock_operator.connector.decide.held_template import hashes_of_present_pods
 from penstock_operator.connector.decide.restart_requests import RestartRequests
-from penstock_operator.connector.decide.step_outcome import StepOutcome
+from penstock_operator.connector.decide.step_outcome import StepOutcome, soonest
 from penstock_operator.connector.decide.tasks import run_tasks
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import Memory
@@ -65,11 +66,32 @@ def adopt_and_run(
         memory = observed.memory if adopted is None else _with_adopted(observed, adopted, rollout)
         return run_tasks(replace(observed, memory=memory), chosen, task_pod_hash, restarts, before)
 
+    def run_canary(canary: Canary, before: StepOutcome) -> StepOutcome:
+        """Some tasks with the plan of the canary, and the others with the last one."""
+        assert last is not None
+        outcome = run_tasks(observed, last, task_pod_hash, restarts, before, canary)
+        memory = canary.memory_after(observed.memory.canary, outcome.memory.tasks)
+        timeout = observed.connector.spec.rollout.timeout.total_seconds()
+        left = canary.seconds_left(outcome.memory.tasks, task_pod_hash, timeout, observed.now)
+        if plan is not None and left is not None and left <= 0:
+            return run(plan, plan, planning)
+        return replace(
+            outcome,
+            memory=replace(outcome.memory, canary=memory),
+            pending=outcome.pending or canary.pending(last, memory, left, timeout),
+            requeue_after=soonest(outcome.requeue_after, left if left is not None and left > 0 else None),
+        )
+
     if last is None or not goes_on:
-        chosen = plan or last
-        return planning.then() if chosen is None else run(chosen, plan, planning)
+        under_way = running_canary(observed, last) if last is not None else None
+        chosen = last if under_way is not None else plan or last  # the others stay, also where they begin anew
+        return planning.then() if chosen is None else run(chosen, None if chosen is last else plan, planning)
     if plan is None:
-        return run(last, None, planning if is_own else _with_last_valid(observed, last, planning))
+        before = planning if is_own else _with_last_valid(observed, last, planning)
+        canary = running_canary(observed, last)
+        return run(last, None, before) if canary is None else run_canary(canary, before)
+    if plan.hash != last.hash and is_own and (canary := canary_for(observed, last, plan)) is not None:
+        return run_canary(canary, planning)
     if plan.hash == last.hash or is_own or not _ends_pods(last, plan, pod_hash):
         return run(plan, plan, planning, None if is_own else observed.memory.rollout)
     if _images_unavailable(observed):  # there is nothing left to go on with
@@ -101,7 +123,9 @@ def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutc
     return tasks.then(
         memory=replace(tasks.memory, rollout=record),
         rollout=replace(
-            taken, waits=pending is not None and not pending.planning, planning=pending is not None and pending.planning
+            taken,
+            waits=pending is not None and not pending.planning and not pending.canary,
+            planning=pending is not None and pending.planning,
         ),
         requeue_after=None if until is None else max(until - now, 0.1),
     )
@@ -112,7 +136,7 @@ def _with_adopted(observed: Observation, plan: Plan, rollout: RolloutRestart | N
     memory, last = observed.memory, observed.plan(observed.memory.plan)
     if last is not None and last.restarted != plan.restarted:  # its tasks are prepared anew
         memory = replace(memory, standing=None, fence="")
-    return replace(memory, plan=plan.hash, own=observed.own, rollout=rollout)
+    return replace(memory, plan=plan.hash, own=observed.own, rollout=rollout, canary=None)
 
 
 def _with_last_valid(observed: Observation, last: Plan, planning: StepOutcome) -> StepOutcome:

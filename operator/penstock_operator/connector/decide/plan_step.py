@@ -6,6 +6,7 @@ from typing import Final
 
 from penstock_model.contracts.job import Action, Outcome, PlanAnswer
 from penstock_operator.connector.decide import job_step
+from penstock_operator.connector.decide.canary import no_canary
 from penstock_operator.connector.decide.config_check import invalid, known_problems, unchecked, valid
 from penstock_operator.connector.decide.job_step import JobObservation, JobStep
 from penstock_operator.connector.decide.step_outcome import StepOutcome, waiting
@@ -170,7 +171,7 @@ def _last_plan_running(observed: Observation) -> bool:
 
 def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) -> Plan:
     last = observed.plan(observed.memory.plan)
-    return Plan.of(
+    plan = Plan.of(
         observed.inputs_hash,
         observed.shape,
         answer,
@@ -182,6 +183,7 @@ def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) 
         observed.plugin.mounts,
         observed.plugin.requests,
     )
+    return replace(plan, warnings=(*plan.warnings, *no_canary(observed, last, plan)))
 
 
 def _accepted(memory: Memory) -> Memory:

@@ -9,6 +9,7 @@ from penstock_model.contracts.job import Action
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import State
 from penstock_operator.connector.decide import job_step, task_step
+from penstock_operator.connector.decide.canary import Canary
 from penstock_operator.connector.decide.job_step import JobObservation
 from penstock_operator.connector.decide.restart_requests import RestartRequests
 from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest
@@ -60,7 +61,12 @@ def _has_left(pod: TaskPod, memory: Memory) -> bool:
 
 
 def run_tasks(
-    observed: Observation, plan: Plan, pod_hash: PodHashOf, restarts: RestartRequests, planning: StepOutcome
+    observed: Observation,
+    plan: Plan,
+    pod_hash: PodHashOf,
+    restarts: RestartRequests,
+    planning: StepOutcome,
+    canary: Canary | None = None,
 ) -> StepOutcome:
     """What becomes of the tasks.
 
@@ -70,9 +76,10 @@ def run_tasks(
         pod_hash: what a task's pod must be made from.
         restarts: what annotations ask for.
         planning: what planning comes to; of a configuration that is not valid its verdict stands.
+        canary: tasks that have another plan, of the same fence.
     """
     if observed.is_prepared(plan) or not plan.tasks:
-        return _run_one_by_one(observed, plan, pod_hash, restarts, planning)
+        return _run_one_by_one(observed, plan, pod_hash, restarts, planning, canary)
     if planning.config.valid is None:  # the plan that is being made decides how to go on
         return planning.then(
             memory=observed.memory, plan=plan, state=summarize(observed, plan, observed.memory.tasks).state
@@ -146,7 +153,12 @@ def _reset_counters(task: TaskMemory, now: float) -> TaskMemory:
 
 
 def _run_one_by_one(
-    observed: Observation, plan: Plan, pod_hash: PodHashOf, restarts: RestartRequests, planning: StepOutcome
+    observed: Observation,
+    plan: Plan,
+    pod_hash: PodHashOf,
+    restarts: RestartRequests,
+    planning: StepOutcome,
+    canary: Canary | None,
 ) -> StepOutcome:
     """The same set of tasks: each by itself goes on, or is replaced."""
     memory = observed.memory
@@ -156,13 +168,14 @@ def _run_one_by_one(
     create: list[CreateTask] = []
     requeue_after: list[float | None] = []
     for number in range(len(plan.tasks)):
-        step = task_step.step(_task_observation(observed, plan, number, pod_hash, wanted, restarts))
-        tasks[number] = replace(step.memory, versions=step.memory.versions or plan.versions(number))
+        own = plan if canary is None else canary.plan_of(number, plan)
+        step = task_step.step(_task_observation(observed, own, number, pod_hash, wanted, restarts))
+        tasks[number] = replace(step.memory, versions=step.memory.versions or own.versions(number))
         delete += step.delete
         requeue_after.append(step.requeue_after)
         if step.create is not None:
             assert memory.standing is not None
-            create.append(CreateTask(plan, number, step.create, memory.standing, wanted, pod_hash(plan, number)))
+            create.append(CreateTask(own, number, step.create, memory.standing, wanted, pod_hash(own, number)))
     delete += (p for p in observed.task_pods if p.task >= len(plan.tasks) and p.leaving is None)
     is_valid = planning.config.valid is True
     is_planned = is_valid and (planning.pending is None or not planning.pending.planning)  # no plan is being made
@@ -178,7 +191,7 @@ def _run_one_by_one(
         tell=wanted if _needs_control(observed, observed.task_pods, wanted) else None,
         delete=tuple(delete),
         create=tuple(create),
-        drop=_plans_to_drop(observed, plan),
+        drop=_plans_to_drop(observed, plan, canary),
         requeue_after=soonest(*requeue_after),
     )
 
@@ -243,9 +256,10 @@ def _generation_to_report(observed: Observation, pods: Sequence[TaskPod], wanted
     return max((_state_given(observed, p)[0] for p in _living(pods)), default=0)
 
 
-def _plans_to_drop(observed: Observation, plan: Plan) -> tuple[str, ...]:
-    """All but the present plan and the one before it, or the one that is due next."""
-    others = [p for p in observed.plans if p.hash != plan.hash]
+def _plans_to_drop(observed: Observation, plan: Plan, canary: Canary | None) -> tuple[str, ...]:
+    """All but the present plan and the one before it, or the one that is due next; that of a canary stays besides."""
+    kept = {plan.hash, *([] if canary is None else [canary.plan.hash])}
+    others = [p for p in observed.plans if p.hash not in kept]
     # A plan that is due counts as the newest, whatever its creation time: API servers set it, and their clocks differ.
     others.sort(key=lambda p: p.hash == observed.due)
     return tuple(p.hash for p in others[: max(0, len(others) - (_PLANS_KEPT - 1))])

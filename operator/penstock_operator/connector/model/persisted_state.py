@@ -12,7 +12,16 @@ from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.progress import RolloutRestart
 from penstock_operator.status_fields import in_status, read, without_empty, write
 
-__all__ = ["EXPECTED_RESTARTS", "HandledRequest", "JobMemory", "Memory", "OffsetsAction", "TaskMemory", "last_restart"]
+__all__ = [
+    "EXPECTED_RESTARTS",
+    "CanaryMemory",
+    "HandledRequest",
+    "JobMemory",
+    "Memory",
+    "OffsetsAction",
+    "TaskMemory",
+    "last_restart",
+]
 
 EXPECTED_RESTARTS: Final = frozenset((Reason.SPEC_CHANGED, Reason.RESTART_REQUESTED, Reason.STOPPED, Reason.PREPARING))
 """Reasons for which the operator itself ends a pod; such an end is no loss."""
@@ -150,6 +159,19 @@ class OffsetsAction:
         return self.result == "Pending"
 
 
+@dataclass(frozen=True, slots=True)
+class CanaryMemory:
+    """Tasks that run other plugin versions than the others.
+
+    Attributes:
+        plan: the hash of their plan.
+        failure: how one of them failed last; empty: none has failed.
+    """
+
+    plan: str = ""
+    failure: str = ""
+
+
 def last_restart(handled: Sequence[HandledRequest]) -> HandledRequest | None:
     """The last request that restarted the whole connector."""
     return next((h for h in reversed(handled) if h.action == "restart" and h.result == "Succeeded"), None)
@@ -172,6 +194,7 @@ class Memory:
         state: of the connector.
         own: the hash of the Connector's own part of what its tasks are made from (`plan_hashes.own_hash`).
         rollout: its last restart for a change of the release, until its result is known.
+        canary: the tasks that run other plugin versions than the others; None: none do.
         observed: the `metadata.generation` that was decided for last.
     """
 
@@ -188,6 +211,7 @@ class Memory:
     state: str = ""
     own: str = ""
     rollout: RolloutRestart | None = None
+    canary: CanaryMemory | None = None
     observed: int = -1
 
     @property
@@ -226,6 +250,7 @@ class Memory:
             conditions={c["type"]: c for c in status.get("conditions") or ()},
             state=status.get("state", ""),
             rollout=read(RolloutRestart, status["rollout"]) if status.get("rollout") else None,
+            canary=read(CanaryMemory, status["canary"]) if status.get("canary") else None,
             observed=status.get("observedGeneration", -1),
         )
 

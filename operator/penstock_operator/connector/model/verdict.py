@@ -45,14 +45,16 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What `UpdatePending` says: why a change of the release has not reached this Connector.
+    """What `UpdatePending` says: why a change has not reached all tasks of this Connector.
 
     Attributes:
         reason: a `Reason`, or a word of Kubernetes.
         message: a sentence.
         planning: the new plan is still being made.
+        canary: some tasks have it, and the others wait for them; otherwise it is a change of the release.
     """
 
     reason: str
     message: str
     planning: bool = False
+    canary: bool = False

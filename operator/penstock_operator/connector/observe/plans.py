@@ -53,12 +53,14 @@ async def look_up_plans(
         readable = await readable_maps(maps, hashes, subject.uid, subject.key, subject.context, subject.cached)
         return await plans_of(subject.context, subject.key, readable, cache)
 
-    last = next((p for p in await stored(memory.plan) if p.hash == memory.plan), None)
-    plugin = plugin_version.resolve(connector, settings.worker, last, memory.restarted)
+    of_canary = [] if memory.canary is None else [memory.canary.plan]
+    running = sorted(await stored(memory.plan, *of_canary), key=lambda p: p.hash != memory.plan)
+    last = next((p for p in running if p.hash == memory.plan), None)
+    plugin = plugin_version.resolve(connector, settings.worker, running, memory.restarted)
     if plugin is None:  # not in the loop's thread: there may be many, and each is checked
         there = await _plugin_versions(subject)
         plugin = await subject.context.run(
-            plugin_version.resolve, connector, settings.worker, last, memory.restarted, there
+            plugin_version.resolve, connector, settings.worker, running, memory.restarted, there
         )
     assert plugin is not None  # they have been looked at
     plugin = replace(plugin, newer=_newer(subject, plugin))
@@ -77,7 +79,7 @@ async def look_up_plans(
         shape=shape,
         policy=policy,
         plugin=plugin,
-        stored=await stored(memory.plan, due),
+        stored=await stored(memory.plan, due, *of_canary),
     )
 
 

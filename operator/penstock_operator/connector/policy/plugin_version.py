@@ -20,7 +20,7 @@ __all__ = ["newer", "resolve"]
 def resolve(
     connector: Connector,
     worker: Mapping[str, str],
-    last: Plan | None,
+    plans: Sequence[Plan],
     restarted: str,
     found: Iterable[Mapping[str, Any]] | None = None,
 ) -> PluginResolution | None:
@@ -33,11 +33,13 @@ def resolve(
     Args:
         connector: the resource.
         worker: the worker configuration as written.
-        last: the plan that its tasks are made from.
+        plans: that its tasks are made from: the last good one, and that of a canary.
         restarted: the last token that asked for a restart of the connector.
         found: the PluginVersions of the namespace; None: they have not been looked at.
     """
     asked = asked_plugins(connector.spec.class_name, connector.spec.version, connector.spec.config, worker)
+    requests = tuple((a.place, a.name, a.version) for a in asked)
+    last = next((p for p in plans if p.plugin_requests == requests), plans[0] if plans else None)
     before = {} if last is None else {(place, name): version for place, name, version in last.plugin_requests}
     mounts = {} if last is None else {place: mount for mount in last.mounts for place in mount.places}
     is_asked_anew = last is None or last.restarted != restarted
@@ -55,7 +57,7 @@ def resolve(
     chosen = {place for mount in resolved.mounts for place in mount.places}
     resolution = PluginResolution(
         resolved.mounts,
-        requests=tuple((a.place, a.name, a.version) for a in asked),
+        requests=requests,
         unoffered={a.type_property: a.name for a in asked if a.place not in chosen and not is_built_in(a.kind, a.name)},
     )
     if not resolved.problems:

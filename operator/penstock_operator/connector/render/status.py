@@ -35,7 +35,9 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
         plugin = {"class": plan.class_name, "type": plan.kind, "version": plan.version}
         if (of := plan.plugin_version(CONNECTOR)) is not None:
             plugin["pluginVersion"] = of
-    mounted = (v for p in observed.task_pods if p.phase is not Phase.ENDED for v in p.plugin_versions)
+    of_canary = observed.plan(memory.canary.plan) if memory.canary is not None else None
+    used = {v for p in (plan, of_canary) if p is not None for v in p.plugin_versions}
+    used |= {v for p in observed.task_pods if p.phase is not Phase.ENDED for v in p.plugin_versions}
     topics = [{"name": t.name, "task": t.task, "since": timestamp(t.since)} for t in observed.topics]
     selector = {names.UID_LABEL: connector.metadata.uid, names.ROLE_LABEL: "task"}
     status = {
@@ -43,13 +45,14 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
             {
                 "state": decision.state,
                 "connector": plugin,
-                "pluginVersions": sorted({*(plan.plugin_versions if plan is not None else ()), *mounted}),
+                "pluginVersions": sorted(used),
                 "newerPluginVersions": list(observed.plugin.newer),
                 "tasks": [task_status(t) for t in tasks],
                 "activeTopics": topics[:_MOST_TOPICS],
                 "plan": memory.plan_status(),
                 "job": memory.job_status(),
                 "rollout": write(memory.rollout) if memory.rollout is not None else {},
+                "canary": write(memory.canary) if memory.canary is not None else {},
                 "restartActions": [write(h) for h in memory.handled],
                 "offsetsActions": [write(h) for h in memory.offsets],
             }

@@ -254,9 +254,9 @@ def test_nothing_is_tried_in_a_namespace_that_is_being_deleted() -> None:
 
 
 def test_what_this_release_does_not_do_is_refused_and_not_passed_over() -> None:
-    world = World(spec={"rollout": {"canary": 2}, "spark": {"executors": 2}})
+    world = World(spec={"offsets": {"configMap": "x"}, "spark": {"executors": 2}})
     world.settle()
-    assert "spec.rollout: other plugin versions" in world.condition("ConfigValid")
+    assert "spec.offsets: offsets are not listed" in world.condition("ConfigValid")
     assert "spec.spark.executors: Spark runs in the task's own pod" in world.condition("ConfigValid")
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_model.contracts.task_spec import PluginReference
+from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.pod_status import TaskPod
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION
 
@@ -37,8 +38,9 @@ def running(
 ) -> World:
     """A Connector; its plan pods answer with the versions that they mount, and refuse converters that are not there."""
 
-    def plugin(_: Any) -> JobAnswer | list[str]:
-        request = [r for r in world.requests.values() if r.action is Action.PLAN][-1]
+    def plugin(connector: Connector) -> JobAnswer | list[str]:
+        plans = [r for r in world.requests.values() if r.action is Action.PLAN]
+        request = [r for r in plans if r.connector["spec"].get("version") == connector.spec.version][-1]
         by_place = {p: m for m in request.mounts for p in m.places}
         config = request.connector["spec"]["config"]
         if str(config.get("value.converter", "")).startswith("Avro") and "value.converter" not in by_place:
@@ -223,7 +225,7 @@ def test_newer_versions_in_the_ranges_that_are_asked_for_are_told_and_taken_up_b
 
 
 def test_both_versions_are_named_as_in_use_until_the_last_pod_of_the_old_one_is_gone() -> None:
-    world = running(*ALL, ("ticker", "2.0.0"), version="1.0.0", tasksMax=2)
+    world = running(*ALL, ("ticker", "2.0.0"), version="1.0.0", tasksMax=2, rollout={"canary": 0})
     world.change(version="2.0.0")
     in_use: list[tuple[str, ...]] = []
     for _ in range(60):

@@ -35,6 +35,7 @@ CHANGES = {
         False, 0, {"config": {**CONFIG, "n": 1}}, {"config": {**CONFIG, "n": "1"}}
     ),
     "restart": Change(False, 0, {"restart": {"maxRestarts": 3}}),
+    "rollout": Change(False, 0, {"rollout": {"canary": 3, "timeout": "1m"}}),
     "deletion": Change(False, 0, {"deletion": {"offsets": "Reset"}}),
     "onSecretChange": Change(False, 0, {"onSecretChange": "Ignore"}),
     "onSecretChange, back": Change(False, 0, {"onSecretChange": "Restart"}, {"onSecretChange": "Ignore"}),
@@ -48,7 +49,7 @@ CHANGES = {
     ),
     "template and tasksMax": Change(True, 1, {"template": {"nodeSelector": {"disk": "ssd"}}, "tasksMax": 2}),
 }
-REFUSED = {"rollout", "offsets"}
+REFUSED = {"offsets"}
 """By `not_yet`: the tasks go on with the last good configuration."""
 FIXED = {"connectName"}
 """By a rule of the definition, once the Connector is there."""

@@ -60,13 +60,13 @@ def test_a_connector_whose_name_is_taken_is_checked_all_the_same(file: Path) -> 
 
 
 def test_what_this_release_does_not_do_is_refused_as_the_operator_does_and_not_passed_over(file: Path) -> None:
-    spec = "  spark: {executors: 3}\n  rollout: {canary: 2}\n  offsets: {configMap: b}\n"
+    spec = "  spark: {executors: 3}\n  offsets: {configMap: b}\n"
     text = f"{HEAD}spec:\n  class: FileStreamSource\n{spec}  config:\n    file: /tmp/a\n"
     found = told(file, text)
     refused = [str(p) for p in refused_fields(Connector.draft(yaml.safe_load(text)).spec)]
-    assert len(refused) == 3
-    assert found[:3] == refused
-    assert [f.partition(":")[0] for f in found[3:]] == ["topic"]
+    assert len(refused) == 2
+    assert found[:2] == refused
+    assert [f.partition(":")[0] for f in found[2:]] == ["topic"]
 
 
 def test_a_connector_with_every_default_written_out_is_not_refused_for_them() -> None:

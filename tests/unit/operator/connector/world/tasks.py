@@ -8,7 +8,9 @@ from penstock_model.connect.status_records import State, task_status
 from penstock_model.contracts.incarnation import Incarnation
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, report_key
+from penstock_operator.connector.model.plan_config_map import plan_of
 from penstock_operator.connector.model.pod_status import TaskPod
+from penstock_operator.kubernetes.kinds import CONFIG_MAP
 from penstock_operator.kubernetes.times import timestamp
 from penstock_operator.name_ownership import owner_mark
 from penstock_operator.settings import Release
@@ -112,6 +114,13 @@ class ClusterWithTasks(Cluster):
         self.report(pod)
         return True
 
+    def _versions(self, pod: TaskPod) -> dict[str, str]:
+        """The versions of its plugins, by the plan that it mounts."""
+        name = next(v["configMap"]["name"] for v in self.manifest(pod.name)["spec"]["volumes"] if v["name"] == "plan")
+        stored = self.server.get(CONFIG_MAP, KEY.namespace, name)
+        plan = None if stored is None else plan_of(stored)
+        return {"connector": "1.4.2"} if plan is None else plan.versions(pod.task)
+
     def _report_of(self, pod: TaskPod, connect_name: str, control: Control | None, **more: Any) -> Report:
         state, acted = pod.state, pod.generation
         if control is not None and control.generation > pod.generation:
@@ -126,7 +135,7 @@ class ClusterWithTasks(Cluster):
             "state": state.upper(),
             "acted": acted,
             "since": int(self.now * 1000),
-            "versions": {"connector": "1.4.2"},
+            "versions": self._versions(pod),
             **more,
         }
         return Report(**values)

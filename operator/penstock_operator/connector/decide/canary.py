@@ -1,0 +1,133 @@
+"""A change of plugin versions: a few tasks run the new ones first, and the others follow once those have done well. Pure.
+
+`spec.rollout` says how many, and for how long they must run without a failure. Until then the last plan stays the one that
+counts; the canaries' plan stands in the memory.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from penstock_operator.connector.model.observation import Observation
+from penstock_operator.connector.model.persisted_state import CanaryMemory, TaskMemory
+from penstock_operator.connector.model.plans import Plan, PodHashOf
+from penstock_operator.connector.model.verdict import Pending
+from penstock_operator.reasons import Reason
+
+__all__ = ["Canary", "canary_for", "no_canary", "running_canary"]
+
+_LONGEST: Final = 500
+"""Characters of the failure of a canary that the status keeps for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """The tasks that run another plan than the others.
+
+    Attributes:
+        plan: of the first tasks.
+        count: how many they are.
+        follows: the others get that plan; otherwise what is asked for by now is another set of tasks, which waits for them.
+    """
+
+    plan: Plan
+    count: int
+    follows: bool = True
+
+    def plan_of(self, task: int, last: Plan) -> Plan:
+        """The plan of a task."""
+        return self.plan if task < self.count else last
+
+    def memory_after(self, before: CanaryMemory | None, tasks: Mapping[int, TaskMemory]) -> CanaryMemory:
+        """What is remembered: the last failure of its tasks too."""
+        memory = before if before is not None and before.plan == self.plan.hash else CanaryMemory(self.plan.hash)
+        failed = [t for n, t in sorted(tasks.items()) if n < self.count and t.state == "Failed"]
+        return replace(memory, failure=f"task {failed[0].id}: {failed[0].message}"[:_LONGEST]) if failed else memory
+
+    def seconds_left(
+        self, tasks: Mapping[int, TaskMemory], pod_hash: PodHashOf, timeout: float, now: float
+    ) -> float | None:
+        """For how long its tasks must still run without a failure; None: they do not all run now."""
+        mine = [tasks.get(n) for n in range(self.count)]
+        since = [
+            t.since
+            for n, t in enumerate(mine)
+            if t is not None and t.state == "Running" and not t.has_ended and t.pod_hash == pod_hash(self.plan, n)
+        ]
+        return None if len(since) < self.count else max(since) + timeout - now
+
+    def pending(self, last: Plan, memory: CanaryMemory, left: float | None, timeout: float) -> Pending:
+        """What the status says meanwhile."""
+        which = "task 0 runs" if self.count == 1 else f"tasks 0 to {self.count - 1} run"
+        rest = len(last.tasks) - self.count
+        others = "the other stays" if rest == 1 else f"the other {rest} stay"
+        what = f"{which} {_new(last, self.plan)}; {others} as before"
+        follow = "follows" if rest == 1 else "follow"
+        then = follow if self.follows else f"{follow}, with what else was changed,"
+        if memory.failure:
+            told = (
+                f"{what}, since a canary failed ({memory.failure}); go back to the version before, or to another one. "
+            )
+            return Pending(Reason.CANARY_FAILED, f"{told}It {then} after {timeout:g} s without a failure", canary=True)
+        wait = "once all canaries run, " if left is None else ""
+        return Pending(
+            Reason.CANARY_RUNNING, f"{what}, and {then} {wait}after {timeout:g} s without a failure", canary=True
+        )
+
+
+def canary_for(observed: Observation, last: Plan, plan: Plan) -> Canary | None:
+    """The canary for the change from the last plan to the one that is asked for; None: all tasks get that at once."""
+    if not _is_canary_asked(observed, last) or not _is_other_version(last, plan):
+        return None
+    count, name = observed.connector.spec.rollout.canary, observed.connector.connect_name
+    if last.fence(name) == plan.fence(name):
+        return Canary(plan, count)
+    running = running_canary(observed, last)  # another number of tasks, say, waits for it
+    return None if running is None or _is_other_version(running.plan, plan) else replace(running, follows=False)
+
+
+def running_canary(observed: Observation, last: Plan) -> Canary | None:
+    """The canary that runs, whatever is asked for by now."""
+    memory = observed.memory.canary
+    plan = observed.plan(memory.plan) if memory is not None else None
+    if plan is None or not _is_canary_asked(observed, last):
+        return None
+    name = observed.connector.connect_name
+    is_one = _is_other_version(last, plan) and last.fence(name) == plan.fence(name)
+    return Canary(plan, observed.connector.spec.rollout.canary) if is_one else None
+
+
+def no_canary(observed: Observation, last: Plan | None, plan: Plan) -> tuple[str, ...]:
+    """Why a change of versions has no canary though one is asked for: a warning."""
+    if last is None or not _is_canary_asked(observed, last) or not _is_other_version(last, plan):
+        return ()
+    name = observed.connector.connect_name
+    if last.fence(name) == plan.fence(name):
+        return ()
+    if len(last.tasks) != len(plan.tasks):
+        why = f"there were {len(last.tasks)} tasks, and now there are {len(plan.tasks)}"
+    else:
+        why = "it gives the tasks other parts of the source, which two of them must never read at once"
+    return (f"spec.rollout: the change to {_new(last, plan)} has no canary, since {why}",)
+
+
+def _is_canary_asked(observed: Observation, last: Plan) -> bool:
+    return 0 < observed.connector.spec.rollout.canary < len(last.tasks)
+
+
+def _is_other_version(last: Plan, plan: Plan) -> bool:
+    """Whether a plugin that both have comes from another image."""
+    before, now = _images(last), _images(plan)
+    return any(before[place] != image for place, image in now.items() if place in before)
+
+
+def _images(plan: Plan) -> Mapping[str, str | None]:
+    """By place: the class and the image; None: the plugin is the runtime's own."""
+    mounted = {place: mount.image for mount in plan.mounts for place in mount.places}
+    return {place: mounted.get(place) for place, _, _ in plan.plugin_requests}
+
+
+def _new(last: Plan, plan: Plan) -> str:
+    """The PluginVersions that it changes to, in words."""
+    new = [v for v in plan.plugin_versions if v not in last.plugin_versions]
+    return ", ".join(new) or "the plugins of the runtime image"

@@ -1,0 +1,374 @@
+"""`spec.rollout`: some tasks run other plugin versions first, and the others follow once those ran without a failure."""
+
+from typing import Any
+
+import pytest
+
+from penstock_model.contracts.job import Action, JobAnswer, Outcome
+from penstock_operator.connector.model.pod_status import Phase, TaskPod
+from penstock_operator.kubernetes.kinds import PLUGIN_VERSION
+
+from .test_plugin_places import apply, running
+from .test_plugin_versions import image, mounted
+from .world.cluster import KEY
+from .world.world import World
+
+ONE, TWO = "1.0.0", "2.0.0"
+TIMEOUT = 300.0
+
+
+def four(canary: int = 1, tasks: int = 4, **spec: Any) -> World:
+    """Four tasks of version 1.0.0, of a plugin that has a version 2.0.0, too."""
+    world = running(
+        ("ticker", ONE),
+        ("ticker", TWO),
+        version=ONE,
+        tasksMax=tasks,
+        rollout={"canary": canary, "timeout": "5m"},
+        **spec,
+    )
+    assert versions(world) == [ONE] * tasks
+    return world
+
+
+def versions(world: World) -> list[str]:
+    """Of the tasks, where status and pods agree."""
+    found = [t["versions"]["connector"] for t in world.status["tasks"]]
+    for t in world.status["tasks"]:
+        if t["state"] in ("Running", "Paused"):
+            assert mounted(world, t["pod"]) == [image(t["versions"]["connector"])]
+    return found
+
+
+def pending(world: World) -> str:
+    return world.condition("UpdatePending")
+
+
+def go(world: World, seconds: float) -> None:
+    """Let so much time pass, and all happen that follows in it."""
+    end = world.now + seconds
+    while world.now < end:
+        world.settle(min(10.0, end - world.now))
+        world.advance(min(10.0, end - world.now))
+    world.settle(1.0)
+
+
+def fail(world: World, number: int = 0) -> None:
+    world.end(world.task(number).name, 1, message="2.x is bad")
+    world.settle(1.0)
+
+
+def test_the_others_follow_when_the_canary_has_run_for_the_timeout_without_a_failure() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert pending(world) == (
+        "True CanaryRunning: task 0 runs ticker-2.0.0; the other 3 stay as before, and follow after 300 s without a failure"
+    )
+    assert world.condition("Ready").startswith("True")
+    assert world.status["pluginVersions"] == ["ticker-1.0.0", "ticker-2.0.0"]
+    go(world, TIMEOUT - 60)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    go(world, 90)
+    assert versions(world) == [TWO] * 4
+    assert pending(world) == "absent"
+    assert "canary" not in world.status
+    assert world.status["connector"]["version"] == TWO
+    assert [name for name in world.lives if name.startswith("orders-in-0")] == ["orders-in-0-1", "orders-in-0-2"]
+
+
+def test_a_canary_that_fails_keeps_the_others_on_their_version_and_going_back_ends_it() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    for _ in range(11):  # as often as it may be started again, and then it stays failed
+        fail(world)
+        while world.task(0).ended is not None and "retryAt" in world.status["tasks"][0]:
+            go(world, 30)
+            assert pending(world).startswith("True CanaryFailed")
+    assert world.condition("Stalled").startswith("True TasksFailed")
+    go(world, 3600)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert "2.x is bad" in pending(world)
+    assert "the other 3 stay as before" in pending(world)
+    assert world.condition("Ready").startswith("False")
+    jobs = len(world.requests)
+    world.change(version=ONE)
+    world.settle()
+    assert versions(world) == [ONE] * 4
+    assert pending(world) == "absent"
+    assert world.condition("Ready").startswith("True")
+    assert len(world.requests) == jobs
+    assert {n for n in world.lives if not n.startswith("orders-in-0-")} == {f"orders-in-{n}-1" for n in (1, 2, 3)}
+
+
+def test_after_a_failure_the_time_begins_anew() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    go(world, TIMEOUT - 30)
+    fail(world)
+    assert pending(world).startswith("True CanaryFailed")
+    go(world, TIMEOUT - 60)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert pending(world).startswith("True CanaryFailed")
+    go(world, 120)
+    assert versions(world) == [TWO] * 4
+    assert pending(world) == "absent"
+
+
+def test_a_failure_after_the_timeout_is_one_of_a_task() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    go(world, TIMEOUT + 20)
+    fail(world)
+    assert versions(world) == [TWO] * 4
+    assert pending(world) == "absent"
+    assert "2.x is bad" in world.condition("Ready")
+
+
+def test_a_failure_at_the_very_moment_of_the_timeout_counts() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    world.advance(TIMEOUT)  # nobody looks meanwhile
+    world.end(world.task(0).name, 1, message="2.x is bad")
+    world.settle(1.0)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert pending(world).startswith("True CanaryFailed")
+
+
+def test_an_operator_that_starts_midway_goes_on_where_it_was() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    go(world, TIMEOUT / 2)
+    world.start_operator()
+    go(world, TIMEOUT / 2 - 40)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    go(world, 60)
+    assert versions(world) == [TWO] * 4
+
+
+def test_what_is_lost_comes_back_on_its_own_version_also_without_the_plugin_versions() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    for version in (ONE, TWO):
+        world.server.remove(PLUGIN_VERSION, KEY.namespace, f"ticker-{version}")
+    for number in (0, 2):
+        world.vanish(world.task(number).name)
+    world.start_operator()
+    world.settle(60.0)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert world.condition("Ready").startswith("True")
+    assert pending(world).startswith("True CanaryRunning")
+
+
+def test_another_configuration_midway_goes_to_the_canary_first() -> None:
+    world = four(config={"file": "/a"})
+    world.plugin = _same_split(world.plugin)
+    world.change(version=TWO)
+    world.settle(20.0)
+    go(world, TIMEOUT - 60)
+    world.change(config={"file": "/b"})
+    world.settle(20.0)
+    go(world, TIMEOUT - 60)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert len([n for n in world.lives if n.startswith("orders-in-1-")]) == 1
+    go(world, 120)
+    assert versions(world) == [TWO] * 4
+
+
+def test_a_configuration_that_is_wrong_midway_changes_nothing() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    lives = list(world.lives)
+    good, world.plugin = world.plugin, lambda _: ["file"]
+    world.change(config={"file": "/wrong"})
+    go(world, TIMEOUT + 60)
+    assert world.condition("ConfigValid").startswith("False")
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert world.lives == lives
+    world.plugin = good
+    world.change(config={})
+    world.settle(60.0)
+    assert versions(world) == [TWO] * 4
+
+
+@pytest.mark.parametrize("tasks", [2, 6])
+def test_another_number_of_tasks_waits_for_the_canary(tasks: int) -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    world.change(tasksMax=tasks)
+    world.settle(20.0)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert "with what else was changed, after 300 s" in pending(world)
+    fail(world)
+    go(world, 60)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    world.change(version=ONE)
+    world.settle(60.0)
+    assert versions(world) == [ONE] * tasks
+    world.change(version=TWO)
+    world.settle(20.0)
+    assert versions(world) == [TWO, *[ONE] * (tasks - 1)]
+    world.change(tasksMax=4)
+    go(world, TIMEOUT + 60)
+    assert versions(world) == [TWO] * 4
+
+
+def test_a_pause_midway_stops_the_clock() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    go(world, TIMEOUT / 2)
+    world.change(state="Paused")
+    go(world, 2 * TIMEOUT)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert "once all canaries run" in pending(world)
+    world.change(state="Running")
+    go(world, TIMEOUT - 60)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    go(world, 90)
+    assert versions(world) == [TWO] * 4
+
+
+def test_a_stop_midway_and_a_start_go_on_with_the_canary() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    world.change(state="Stopped")
+    go(world, 2 * TIMEOUT)
+    world.change(state="Running")
+    world.settle(60.0)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert pending(world).startswith("True CanaryRunning")
+    go(world, TIMEOUT + 30)
+    assert versions(world) == [TWO] * 4
+
+
+def test_a_restart_midway_brings_nothing_to_the_others() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    world.annotations = {"penstock.dev/restart": "a"}
+    world.settle(60.0)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    go(world, TIMEOUT + 30)
+    assert versions(world) == [TWO] * 4
+
+
+def test_tasks_that_are_prepared_anew_midway_keep_their_versions() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    world.prepare()  # a job pod of its own that came late has shut out all
+    for number in range(4):
+        world.end(world.task(number).name, 6)
+    world.settle(120.0)
+    assert world.condition("Ready").startswith("True")
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+
+
+def test_a_source_that_the_new_version_splits_otherwise_gets_no_canary_and_is_told() -> None:
+    world = four()
+    before = world.plugin
+
+    def plugin(connector: Any) -> JobAnswer | list[str]:
+        answer = before(connector)
+        assert isinstance(answer, JobAnswer)
+        assert answer.plan is not None
+        split = f"of {answer.plan.version}"
+        return answer.model_copy(update={"plan": answer.plan.model_copy(update={"split": split})})
+
+    world.plugin = plugin
+    world.change(version=TWO)
+    world.settle(60.0)
+    assert versions(world) == [TWO] * 4
+    assert world.condition("ConfigValid").endswith(
+        "spec.rollout: the change to ticker-2.0.0 has no canary, since it gives the tasks other parts of the source, which "
+        "two of them must never read at once"
+    )
+    world.change(version=ONE)
+    world.settle(60.0)
+    assert versions(world) == [ONE] * 4
+
+
+@pytest.mark.parametrize(("canary", "tasks"), [(0, 4), (4, 4), (9, 2), (1, 1)])
+def test_without_a_canary_all_change_at_once(canary: int, tasks: int) -> None:
+    world = four(canary, tasks)
+    world.change(version=TWO)
+    world.settle(20.0)
+    assert versions(world) == [TWO] * tasks
+    assert pending(world) == "absent"
+    assert "rollout" not in world.condition("ConfigValid")
+
+
+def test_several_canaries_must_all_do_well_and_a_change_of_their_number_counts_at_once() -> None:
+    world = four(2)
+    world.change(version=TWO)
+    world.settle(20.0)
+    assert versions(world) == [TWO, TWO, ONE, ONE]
+    assert "tasks 0 to 1 run" in pending(world)
+    go(world, TIMEOUT - 60)
+    fail(world, 1)
+    go(world, 120)
+    assert versions(world) == [TWO, TWO, ONE, ONE]
+    world.change(rollout={"canary": 3, "timeout": "5m"})
+    world.settle(20.0)
+    assert versions(world) == [TWO, TWO, TWO, ONE]
+    world.change(rollout={"canary": 0})
+    world.settle(20.0)
+    assert versions(world) == [TWO] * 4
+
+
+def test_a_third_version_replaces_the_canary() -> None:
+    world = four()
+    apply(world, "ticker", "3.0.0")
+    world.change(version=TWO)
+    world.settle(20.0)
+    fail(world)
+    world.change(version="3.0.0")
+    world.settle(30.0)
+    assert versions(world) == ["3.0.0", ONE, ONE, ONE]
+    assert pending(world).startswith("True CanaryRunning")
+    go(world, TIMEOUT + 30)
+    assert versions(world) == ["3.0.0"] * 4
+
+
+def test_a_change_without_other_versions_comes_to_all_at_once() -> None:
+    world = four(config={"file": "/a"})
+    world.change(config={"file": "/b"})
+    world.settle(30.0)
+    assert {n for n in world.lives if n.endswith("-2")} == {f"orders-in-{n}-2" for n in range(4)}
+    assert pending(world) == "absent"
+
+
+def _same_split(plugin: Any) -> Any:
+    """A plugin of which no configuration changes what tasks read."""
+
+    def answer(connector: Any) -> JobAnswer | list[str]:
+        found = plugin(connector)
+        assert isinstance(found, JobAnswer)
+        assert found.plan is not None
+        plan = found.plan.model_copy(update={"split": str(sorted({"file": "/a"}.items()))})
+        return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=plan)
+
+    return answer
+
+
+def test_two_versions_are_never_in_the_pods_of_one_task() -> None:
+    world = four()
+    world.change(version=TWO)
+    for _ in range(60):
+        world.reconcile()
+        living = [p for p in world.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED]
+        assert len({p.task for p in living}) == len(living)
+        assert all(p.plugin_versions == ("ticker-1.0.0",) for p in living if p.task)
+        assert {v for p in living for v in p.plugin_versions} <= {*world.status["pluginVersions"]}
+        world.tick()
