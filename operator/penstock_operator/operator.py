@@ -106,6 +106,7 @@ class Operator:
         self._status: StatusTopic | None = None
         self._context: Context | None = None
         self._failure: BaseException | None = None
+        self._plugins_listing: asyncio.Task[None] | None = None
         self._job_slots = JobSlots(settings.limits.job_pods, lambda key: self.queue.add_urgent(key))
         self.queue = WorkQueue(
             self._work, slots=settings.limits.reconciles, on_done=lambda o, s: metrics.reconciled(o, s)
@@ -148,7 +149,7 @@ class Operator:
                     tasks += (self._task(kind.plural, follow(kind)) for kind in (POLICY, PLUGIN_VERSION))
                     await self._stopping.wait()
         finally:
-            await self._end(watching, tasks)
+            await self._end(watching, [*tasks, *([self._plugins_listing] if self._plugins_listing else [])])
             for server in servers:
                 server.close()
         if self._failure is not None:
@@ -261,7 +262,7 @@ class Operator:
             health = WatchHealth(
                 [kind],
                 self._settings.watch_namespaces,
-                on_gap=lambda: self._from_thread(self._all_soon),
+                on_gap=lambda: self._from_thread(self._optional_gap, kind),
                 on_listed=lambda: self._from_thread(self._optional_listed, kind),
             )
             return KopfWatch(
@@ -286,10 +287,28 @@ class Operator:
             self.queue.forget(key)
         return again
 
+    def _optional_gap(self, kind: Kind) -> None:
+        """Resources of an optional kind are listed anew: deletions before that were missed."""
+        self._all_soon()
+        self._optional_listed(kind)
+
     def _optional_listed(self, kind: Kind) -> None:
-        """All resources of an optional kind have been seen."""
         if kind is PLUGIN_VERSION:
-            self._plugins.complete()
+            self._plugins_listing = self._task("list of PluginVersions", self._list_plugins())
+
+    async def _list_plugins(self) -> None:
+        """See which PluginVersions there are. It is a hint only: without an answer, the next list tells."""
+        known, found = self._plugins.known(), list[dict[str, Any]]()
+        try:
+            for namespace in self._settings.watch_namespaces or (None,):
+                found += await self._pool(self._kube.list, PLUGIN_VERSION, namespace)
+        except OperatorError as e:
+            log.debug("%s", e)
+            return
+        self._plugins.listed(found, known)
+        for key in self._index.all():
+            if self._index.plugin_versions_of(key):
+                self.queue.add(key)
 
     async def _write_status(self, kind: Kind, key: Key) -> None:
         """Write the status of a TopicCreationPolicy or PluginVersion, where it says something else."""

@@ -4,7 +4,7 @@ What a Connector runs is resolved from what is read from the API server; this te
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from penstock_model.contracts.plugin_mount import PluginMount
@@ -20,6 +20,10 @@ class PluginOffers:
         self._offers: defaultdict[str, dict[str, PluginMount]] = defaultdict(dict)
         self._is_complete = False
 
+    def known(self) -> Collection[tuple[str, str]]:
+        """The namespaces and names of all."""
+        return {(namespace, name) for namespace, offers in self._offers.items() for name in offers}
+
     def seen(self, document: Mapping[str, Any]) -> None:
         """Add or replace a PluginVersion."""
         metadata = document["metadata"]
@@ -32,8 +36,18 @@ class PluginOffers:
         metadata = document["metadata"]
         self._offers[metadata["namespace"]].pop(metadata["name"], None)
 
-    def complete(self) -> None:
-        """Note that all that there were have been seen."""
+    def listed(self, documents: Iterable[Mapping[str, Any]], known: Collection[tuple[str, str]]) -> None:
+        """Take in a list of all that there are: deletions may have been missed.
+
+        Args:
+            documents: the list.
+            known: those that were known before it was read.
+        """
+        there = {(d["metadata"]["namespace"], d["metadata"]["name"]): d for d in documents}
+        for namespace, name in {*known} - there.keys():
+            self._offers[namespace].pop(name, None)
+        for key in there.keys() - {*self.known()}:
+            self.seen(there[key])
         self._is_complete = True
 
     def of(self, namespace: str) -> Sequence[PluginMount] | None:

@@ -59,7 +59,7 @@ def validate(request: JobRequest) -> Validated:
         version=connector.version,
         exactly_once=valid_plan.exactly_once,
         tasks=tasks,
-        split=split_hash(valid_plan.given, tasks),
+        split=split_hash(valid_plan.given, tasks, literals),
     )
     return Validated(answer, complete[0] if complete else None, (*valid_plan.warnings, *warnings))
 

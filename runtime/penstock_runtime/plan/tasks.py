@@ -8,8 +8,9 @@ from pathlib import Path
 from penstock import ConfigError, Connector, Plugin, Problem
 from penstock.config import Config
 from penstock_model.connect import plugin_chain
+from penstock_model.connect.redaction import Redactor
 from penstock_model.connect.topic_creation_rules import PREFIX
-from penstock_model.connect.variables import Resolved
+from penstock_model.connect.variables import Resolved, Secret
 from penstock_model.contracts.task_spec import SparkSpec, TaskSpec, TaskState
 from penstock_model.resources import connector as resources
 from penstock_runtime.plan.clients import OVERRIDES
@@ -118,14 +119,16 @@ def task_specs(
     )
 
 
-def split_hash(given: Sequence[Collection[str]], tasks: Sequence[TaskSpec]) -> str:
+def split_hash(given: Sequence[Collection[str]], tasks: Sequence[TaskSpec], literals: Sequence[Secret]) -> str:
     """The hash of what the plugin gave each task, so that another split has another one.
 
     Args:
         given: by task, the names of these properties.
         tasks: the task specs, with references in place of secrets.
+        literals: passwords that stand in them as they are. None of them is hashed: what a hash is of can be guessed.
     """
-    values = [{name: task.config[name] for name in names} for names, task in zip(given, tasks, strict=True)]
+    hidden = Redactor(literals)
+    values = [{name: hidden(task.config[name]) for name in names} for names, task in zip(given, tasks, strict=True)]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
 
 

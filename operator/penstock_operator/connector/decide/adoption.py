@@ -86,6 +86,8 @@ def adopt_and_run(
         under_way = running_canary(observed, last) if last is not None else None
         chosen = last if under_way is not None else plan or last  # the others stay, also where they begin anew
         return planning.then() if chosen is None else run(chosen, None if chosen is last else plan, planning)
+    if plan is None and is_own and planning.config.valid is None and observed.is_stopped:
+        return planning.then()  # the last plan, which somebody has stopped, is not what is to run
     if plan is None:
         before = planning if is_own else _with_last_valid(observed, last, planning)
         canary = running_canary(observed, last)

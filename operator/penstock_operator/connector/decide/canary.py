@@ -79,10 +79,13 @@ def canary_for(observed: Observation, last: Plan, plan: Plan) -> Canary | None:
     """The canary for the change from the last plan to the one that is asked for; None: all tasks get that at once."""
     if not _is_canary_asked(observed, last) or not _is_other_version(last, plan):
         return None
+    running = running_canary(observed, last)
+    if running is None and observed.is_stopped:  # there is nothing that runs, and need be spared
+        return None
     count, name = observed.connector.spec.rollout.canary, observed.connector.connect_name
     if last.fence(name) == plan.fence(name):
         return Canary(plan, count)
-    running = running_canary(observed, last)  # another number of tasks, say, waits for it
+    # Another number of tasks, say, waits for it.
     return None if running is None or _is_other_version(running.plan, plan) else replace(running, follows=False)
 
 

@@ -130,6 +130,11 @@ class Observation:
         return self.memory.standing is not None and self.memory.fence == plan.fence(self.connector.connect_name)
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether no task lives since the Connector was stopped, and none has been started again."""
+        return bool(self.memory.tasks) and all(t.state == "Stopped" for t in self.memory.tasks.values())
+
+    @property
     def overtaken_by(self) -> Standing | None:
         """The standing of a later preparation, which supersedes the tasks of the last one; None: none is known."""
         last, recorded = self.memory.standing, self.recorded

@@ -94,7 +94,7 @@ def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
             split=str(header.get("split", "")),
             plugin_requests=tuple(
                 (str(place), str(name), None if version is None else str(version))
-                for place, name, version in header["pluginRequests"]
+                for place, name, version in header.get("pluginRequests") or ()
             ),
         )
     except (

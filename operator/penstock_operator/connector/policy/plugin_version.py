@@ -82,11 +82,15 @@ def newer(
         mounts: what it runs.
         offers: what there is.
     """
-    running = {place: mount.version for mount in mounts for place in mount.places}
+    running = {place: mount for mount in mounts for place in mount.places}
     asked = asked_plugins(connector.spec.class_name, connector.spec.version, connector.spec.config, worker)
-    resolved = resolve_plugins([a for a in asked if a.place in running], offers)
-    if resolved.problems:
+    asked = tuple(a for a in asked if a.place in running or not is_built_in(a.kind, a.name))
+    resolved = resolve_plugins(asked, offers, before=running)
+    if resolved.problems:  # a restart would change nothing
         return ()
-    return tuple(
-        sorted(m.name for m in resolved.mounts if any(Version(m.version) > Version(running[p]) for p in m.places))
-    )
+    taken = (m for m in resolved.mounts for p in m.places if p in running and _is_newer(m, running[p]))
+    return tuple(sorted({m.name for m in taken}))
+
+
+def _is_newer(mount: PluginMount, running: PluginMount) -> bool:
+    return Version(mount.version) > Version(running.version)

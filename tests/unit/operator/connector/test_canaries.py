@@ -252,6 +252,34 @@ def test_a_stop_midway_and_a_start_go_on_with_the_canary() -> None:
     assert versions(world) == [TWO] * 4
 
 
+def test_a_version_that_is_changed_while_nothing_runs_starts_in_all_tasks_and_the_old_one_in_none() -> None:
+    world = four()
+    world.change(state="Stopped")
+    world.settle(60.0)
+    assert world.status["state"] == "Stopped"
+    lives = len(world.lives)
+    world.change(version=TWO, state="Running")
+    for _ in range(40):
+        world.reconcile()
+        living = [p for p in world.pods.values() if isinstance(p, TaskPod) and p.phase is not Phase.ENDED]
+        assert all(p.plugin_versions == ("ticker-2.0.0",) for p in living)
+        world.tick()
+    assert versions(world) == [TWO] * 4
+    assert len(world.lives) == lives + 4
+    assert pending(world) == "absent"
+
+
+def test_a_version_that_is_refused_while_nothing_runs_leaves_the_last_good_one() -> None:
+    world = four()
+    world.change(state="Stopped")
+    world.settle(60.0)
+    world.plugin = lambda _: ["file"]
+    world.change(version=TWO, state="Running")
+    world.settle(60.0)
+    assert world.condition("ConfigValid").startswith("False")
+    assert versions(world) == [ONE] * 4
+
+
 def test_a_restart_midway_brings_nothing_to_the_others() -> None:
     world = four()
     world.change(version=TWO)

@@ -248,3 +248,13 @@ def test_the_way_back_needs_no_plan_pod() -> None:
     world.settle()
     assert runs(world)["connector"] == "ticker-1.0.0"
     assert len(world.requests) == jobs
+
+
+def test_a_version_that_no_restart_would_take_up_is_not_told() -> None:
+    world = running(*ALL, version="[1,2)", config=TRIM)
+    for version in ("1.0.0", "1.1.0"):
+        world.server.remove(PLUGIN_VERSION, KEY.namespace, f"smts-{version}")
+    apply(world, "ticker", "1.5.0")  # a restart would miss the transform
+    world.settle()
+    assert "newerPluginVersions" not in world.status
+    assert world.condition("Ready").startswith("True")

@@ -3,6 +3,8 @@
 Kafka Connect fences for each new set of task configurations, too (KIP-618); a version that splits otherwise is one.
 """
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +14,9 @@ from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
 from penstock_operator.connector.model.pod_status import Phase, TaskPod
+from penstock_operator.kubernetes.kinds import CONFIG_MAP
 
+from .world.cluster import KEY
 from .world.plugins import Plugin, tasks_of
 from .world.world import World
 
@@ -91,3 +95,22 @@ def test_the_split_is_kept_with_the_plan_and_one_that_was_kept_without_it_has_th
     assert old is not None
     assert (old.split, old.hash) == ("", plan.hash)
     assert old.fence("x") != plan.fence("x")
+
+
+def test_plans_that_were_stored_without_what_plugins_were_chosen_by_go_on() -> None:
+    world = World(spec={"tasksMax": 2})
+    world.settle()
+
+    def without(document: dict[str, Any]) -> None:
+        header = json.loads(document["data"]["plan.json"])
+        del header["pluginRequests"], header["split"]
+        document["data"]["plan.json"] = json.dumps(header)
+
+    lives, fence = list(world.lives), replace(world.plans[-1], split="").fence(world.connect_name)
+    world.status = {**world.status, "plan": {**world.status["plan"], "fence": fence}}
+    for document in world.server.list(CONFIG_MAP, KEY.namespace):
+        if "plan.json" in document["data"]:
+            world.server.edit(CONFIG_MAP, KEY.namespace, document["metadata"]["name"], without)
+    world.start_operator()
+    world.settle()
+    assert world.lives == lives

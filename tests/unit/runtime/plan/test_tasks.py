@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from penstock import ConfigError
-from penstock_model.contracts.task_spec import TaskState
+from penstock_model.connect.variables import Secret
+from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import Connector
 from penstock_runtime.manifests.worker_file import worker_from
 from penstock_runtime.plan import plan
+from penstock_runtime.plan.tasks import split_hash
 from penstock_runtime.plugins.discovery import Plugins
 
 from .planning import HOIST, SINK, SOURCE, planned, problems
@@ -236,3 +238,16 @@ def test_the_hash_changes_with_what_a_plan_depends_on_and_nothing_else() -> None
     assert planned(SOURCE, state="Paused").hash == first.hash
     assert planned({**SOURCE, "port": "1"}).hash != first.hash
     assert planned(SOURCE, tasksMax=2).hash != first.hash
+
+
+def test_another_split_has_another_hash_and_no_password_is_in_it() -> None:
+    def task(**config: str) -> TaskSpec:
+        whole = {"own": "0", "password": "hunter2", "x": "1", **config}
+        return TaskSpec(connector="c", task=0, tasks=1, kind="source", config=whole, plugins={}, worker={})
+
+    given, secret = [("password", "own")], [Secret("${config:password}", "hunter2")]
+    split = split_hash(given, [task()], secret)
+    assert split_hash([("own", "password")], [task(x="2")], secret) == split
+    assert split_hash(given, [task(password="${config:password}")], secret) == split
+    assert split_hash(given, [task(password="other")], secret) != split
+    assert split_hash(given, [task(own="1")], secret) != split

@@ -70,7 +70,6 @@ class OperatorProcess:
         self._reconciler = _Recorder()
         self._connectors = ConnectorIndex(settings.worker)
         self._plugins = PluginOffers()
-        self._seen_offers: list[Object] = []
         self._limiter = _Limiter(permission, settings.rollout, clock)
         kube, slots = Kube(server), JobSlots(settings.limits.job_pods)
         slots.adopt(living_job_pods(kube, settings, clock()))
@@ -136,12 +135,7 @@ class OperatorProcess:
             rival: an older Connector that asks for the same Connect name; None: there is none.
             slot: whether other Connectors leave a job slot.
         """
-        for offered in self._seen_offers:
-            self._plugins.gone(offered)
-        self._seen_offers = self._server.list(PLUGIN_VERSION, self._key.namespace)
-        for offered in self._seen_offers:
-            self._plugins.seen(offered)
-        self._plugins.complete()
+        self._plugins.listed(self._server.list(PLUGIN_VERSION, self._key.namespace), self._plugins.known())
         index = self._connectors
         for other in set(index.all()) - {self._key, rival}:
             index.gone(other)

@@ -1,0 +1,46 @@
+"""What the PluginVersions offer, as the watch saw them last."""
+
+from typing import Any
+
+from penstock_operator.queue.plugin_offers import PluginOffers
+
+
+def document(name: str, version: str = "1.0.0", namespace: str = "shop", **spec: Any) -> dict[str, Any]:
+    whole = {
+        "plugin": "acme",
+        "version": version,
+        "image": f"r.example/x@sha256:{'0' * 64}",
+        "classes": [{"alias": "Clock", "type": "source"}],
+        **spec,
+    }
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": whole}
+
+
+def names(offers: PluginOffers, namespace: str = "shop") -> list[str] | None:
+    found = offers.of(namespace)
+    return None if found is None else [o.name for o in found]
+
+
+def test_nothing_is_known_until_all_have_been_listed() -> None:
+    offers = PluginOffers()
+    offers.seen(document("a"))
+    assert names(offers) is None
+    offers.listed([document("a"), document("b"), document("c", namespace="bank")], offers.known())
+    assert (names(offers), names(offers, "bank"), names(offers, "none")) == (["a", "b"], ["c"], [])
+
+
+def test_what_was_deleted_unseen_is_gone_with_the_next_list_and_what_came_meanwhile_stays() -> None:
+    offers = PluginOffers()
+    offers.listed([document("a"), document("b")], offers.known())
+    known = offers.known()
+    offers.seen(document("new"))
+    offers.listed([document("b")], known)
+    assert names(offers) == ["b", "new"]
+    offers.gone(document("b"))
+    assert names(offers) == ["new"]
+
+
+def test_one_that_is_not_well_formed_offers_nothing() -> None:
+    offers = PluginOffers()
+    offers.listed([document("a"), document("bad", image="r.example/x:latest")], offers.known())
+    assert names(offers) == ["a"]
