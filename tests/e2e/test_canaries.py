@@ -50,9 +50,9 @@ def run(connector: Connector, *expected: str) -> None:
     """It is Ready, with these versions in its tasks."""
 
     def there(found: Object) -> bool:
-        status = found["status"]
-        tasks = [(t["state"], t["versions"]["connector"]) for t in status["tasks"]]
-        current = status["observedGeneration"] == found["metadata"]["generation"]
+        status = found.get("status") or {}
+        tasks = [(t["state"], t["versions"]["connector"]) for t in status.get("tasks", ())]
+        current = status.get("observedGeneration") == found["metadata"]["generation"]
         return current and condition(found)["status"] == "True" and tasks == [("Running", v) for v in expected]
 
     connector.until(there, f"its tasks run {expected}", limit=120)
