@@ -19,7 +19,7 @@ from .cluster import Cluster, Failed
 from .place import Connector, Place, task
 from .release import Release
 
-pytestmark = [pytest.mark.own_cluster, pytest.mark.slow, pytest.mark.soak]
+pytestmark = [pytest.mark.own_cluster, pytest.mark.slow, pytest.mark.soak, pytest.mark.timeout(1500)]
 PARTITIONS: Final = 4
 ORDERS: Final = """
 from penstock_plugins.connectors.datagen.source import Datagen
@@ -125,11 +125,12 @@ def hinder(cluster: Cluster, release: Release, chance: random.Random, *connector
     if what == "operator":
         release.kill()
         return what
-    pods = [(name, p) for c in connectors for name, p in c.pods().items()]
-    if what == "task":
-        pods = [(name, p) for name, p in pods if p["status"].get("phase") == "Running"]
-    if not pods:
-        return "nothing, there was no such pod"
+    pods: list[tuple[str, Object]] = []
+    while not pods:  # between two pods of a task
+        pods = [(name, p) for c in connectors for name, p in c.pods().items()]
+        if what == "task":
+            pods = [(name, p) for name, p in pods if p["status"].get("phase") == "Running"]
+        time.sleep(0.1)
     name, pod = chance.choice(sorted(pods, key=lambda found: found[0]))
     if what == "task":
         with suppress(Failed):  # it has ended by itself
