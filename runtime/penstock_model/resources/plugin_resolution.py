@@ -150,7 +150,7 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace) -> P
         kept: as for `resolve_plugins`.
     """
     wanted = [(a, _range(a)) for a in asked]
-    present = [kept[a.place] for a in asked if a.place in kept][:1]
+    present = [*{kept[a.place].name: kept[a.place] for a in asked if a.place in kept}.values()]
     allowed: list[list[PluginMount]] = []
     for a, versions in wanted:
         fitting = offering(a, offers)
@@ -171,8 +171,8 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace) -> P
             f"{offers[0].plugin}, of which no version fits them all, available versions: [{_versions(offers)}]; "
             f"{_ONE_VERSION}",
         )
-    if present and common[0] == present[0]:
-        return present[0]
+    if common[0] in present:
+        return common[0]
     newest = choose_version([o.version for o in common], None)
     same = [o for o in common if Version(o.version) == Version(str(newest))]
     if any(o.model_copy(update={"name": same[0].name}) != same[0] for o in same):

@@ -64,34 +64,43 @@ def adopt_and_run(
         chosen: Plan, adopted: Plan | None, before: StepOutcome, rollout: RolloutRestart | None = None
     ) -> StepOutcome:
         memory = observed.memory if adopted is None else _with_adopted(observed, adopted, rollout)
+        if not is_own:  # what the Connector itself asks for, all its tasks have
+            memory = replace(memory, canary=None)
         return run_tasks(replace(observed, memory=memory), chosen, task_pod_hash, restarts, before)
 
     def run_canary(canary: Canary, before: StepOutcome) -> StepOutcome:
         """Some tasks with the plan of the canary, and the others with the last one."""
         assert last is not None
-        outcome = run_tasks(observed, last, task_pod_hash, restarts, before, canary)
-        memory = canary.memory_after(observed.memory.canary, outcome.memory.tasks)
+        memory = observed.memory
+        if canary.plan.restarted not in _carried_out(observed, last):  # all tasks begin anew, each with its own plan
+            memory = replace(memory, standing=None, fence="")
+        outcome = run_tasks(replace(observed, memory=memory), last, task_pod_hash, restarts, before, canary)
+        known = canary.memory_after(observed.memory.canary, outcome.memory.tasks)
         timeout = observed.connector.spec.rollout.timeout.total_seconds()
-        left = canary.seconds_left(outcome.memory.tasks, task_pod_hash, timeout, observed.now)
+        left = canary.seconds_left(outcome.memory.tasks, pod_hash, timeout, observed.now)
         if plan is not None and left is not None and left <= 0:
             return run(plan, plan, planning)
         return replace(
             outcome,
-            memory=replace(outcome.memory, canary=memory),
-            pending=outcome.pending or canary.pending(last, memory, left, timeout),
+            memory=replace(outcome.memory, canary=known),
+            pending=outcome.pending or canary.pending(last, known, left, timeout),
             requeue_after=soonest(outcome.requeue_after, left if left is not None and left > 0 else None),
         )
 
+    if last is not None and not goes_on and is_own:  # the others stay, also where they begin anew
+        canary = running_canary(observed, last) if plan is None else canary_for(observed, last, plan)
+        if canary is not None:
+            return run_canary(canary, planning)
     if last is None or not goes_on:
-        under_way = running_canary(observed, last) if last is not None else None
-        chosen = last if under_way is not None else plan or last  # the others stay, also where they begin anew
-        return planning.then() if chosen is None else run(chosen, None if chosen is last else plan, planning)
-    if plan is None and is_own and planning.config.valid is None and observed.is_stopped:
+        chosen = plan or last
+        return planning.then() if chosen is None else run(chosen, plan, planning)
+    if plan is None and is_own and planning.config.valid is None and observed.is_idle:
         return planning.then()  # the last plan, which somebody has stopped, is not what is to run
     if plan is None:
-        before = planning if is_own else _with_last_valid(observed, last, planning)
-        canary = running_canary(observed, last)
-        return run(last, None, before) if canary is None else run_canary(canary, before)
+        canary = running_canary(observed, last) if is_own else None
+        if canary is not None:
+            return run_canary(canary, planning)
+        return run(last, None, planning if is_own else _with_last_valid(observed, last, planning))
     if plan.hash != last.hash and is_own and (canary := canary_for(observed, last, plan)) is not None:
         return run_canary(canary, planning)
     if plan.hash == last.hash or is_own or not _ends_pods(last, plan, pod_hash):
@@ -136,9 +145,15 @@ def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutc
 def _with_adopted(observed: Observation, plan: Plan, rollout: RolloutRestart | None) -> Memory:
     """The memory with another plan as the last good one."""
     memory, last = observed.memory, observed.plan(observed.memory.plan)
-    if last is not None and last.restarted != plan.restarted:  # its tasks are prepared anew
+    if last is not None and plan.restarted not in _carried_out(observed, last):  # its tasks are prepared anew
         memory = replace(memory, standing=None, fence="")
     return replace(memory, plan=plan.hash, own=observed.own, rollout=rollout, canary=None)
+
+
+def _carried_out(observed: Observation, last: Plan) -> tuple[str, ...]:
+    """The tokens of restarts that the tasks have had: that of the last plan, and of the canary that runs."""
+    canary = observed.plan(observed.memory.canary.plan) if observed.memory.canary is not None else None
+    return (last.restarted, *([] if canary is None else [canary.restarted]))
 
 
 def _with_last_valid(observed: Observation, last: Plan, planning: StepOutcome) -> StepOutcome:

@@ -80,7 +80,7 @@ def canary_for(observed: Observation, last: Plan, plan: Plan) -> Canary | None:
     if not _is_canary_asked(observed, last) or not _is_other_version(last, plan):
         return None
     running = running_canary(observed, last)
-    if running is None and observed.is_stopped:  # there is nothing that runs, and need be spared
+    if running is None and observed.is_idle:  # there is nothing that runs, and need be spared
         return None
     count, name = observed.connector.spec.rollout.canary, observed.connector.connect_name
     if last.fence(name) == plan.fence(name):
@@ -102,16 +102,15 @@ def running_canary(observed: Observation, last: Plan) -> Canary | None:
 
 def no_canary(observed: Observation, last: Plan | None, plan: Plan) -> tuple[str, ...]:
     """Why a change of versions has no canary though one is asked for: a warning."""
-    if last is None or not _is_canary_asked(observed, last) or not _is_other_version(last, plan):
+    if last is None or not _is_canary_asked(observed, last) or not _is_other_version(last, plan) or observed.is_idle:
         return ()
-    name = observed.connector.connect_name
-    if last.fence(name) == plan.fence(name):
+    if canary_for(observed, last, plan) is not None:
         return ()
     if len(last.tasks) != len(plan.tasks):
         why = f"there were {len(last.tasks)} tasks, and now there are {len(plan.tasks)}"
     else:
         why = "it gives the tasks other parts of the source, which two of them must never read at once"
-    return (f"spec.rollout: the change to {_new(last, plan)} has no canary, since {why}",)
+    return (f"spec.rollout: the change to {_new(last, plan)} had no canary, since {why}",)
 
 
 def _is_canary_asked(observed: Observation, last: Plan) -> bool:
@@ -121,13 +120,13 @@ def _is_canary_asked(observed: Observation, last: Plan) -> bool:
 def _is_other_version(last: Plan, plan: Plan) -> bool:
     """Whether a plugin that both have comes from another image."""
     before, now = _images(last), _images(plan)
-    return any(before[place] != image for place, image in now.items() if place in before)
+    return any(before[plugin] != image for plugin, image in now.items() if plugin in before)
 
 
-def _images(plan: Plan) -> Mapping[str, str | None]:
-    """By place: the class and the image; None: the plugin is the runtime's own."""
+def _images(plan: Plan) -> Mapping[tuple[str, str], str | None]:
+    """The images by place and class; None: the plugin is the runtime's own."""
     mounted = {place: mount.image for mount in plan.mounts for place in mount.places}
-    return {place: mounted.get(place) for place, _, _ in plan.plugin_requests}
+    return {(place, name): mounted.get(place) for place, name, _ in plan.plugin_requests}
 
 
 def _new(last: Plan, plan: Plan) -> str:

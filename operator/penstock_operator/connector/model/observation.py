@@ -130,9 +130,9 @@ class Observation:
         return self.memory.standing is not None and self.memory.fence == plan.fence(self.connector.connect_name)
 
     @property
-    def is_stopped(self) -> bool:
-        """Whether no task lives since the Connector was stopped, and none has been started again."""
-        return bool(self.memory.tasks) and all(t.state == "Stopped" for t in self.memory.tasks.values())
+    def is_idle(self) -> bool:
+        """Whether no task lives: it was stopped, or none has ever been started."""
+        return all(t.state == "Stopped" or not t.incarnation for t in self.memory.tasks.values())
 
     @property
     def overtaken_by(self) -> Standing | None:

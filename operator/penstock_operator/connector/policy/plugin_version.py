@@ -1,6 +1,6 @@
 """Which PluginVersions a Connector runs (KIP-891): resolved once, and kept for as long as nobody asks for others. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.plugin_offers import class_names, offered
 from penstock_model.resources.plugin_resolution import resolve_plugins
-from penstock_operator.connector.model.plans import Plan
+from penstock_operator.connector.model.plans import Plan, PluginRequest
 from penstock_operator.connector.model.resolutions import PluginResolution
 
 __all__ = ["newer", "resolve"]
@@ -27,32 +27,31 @@ def resolve(
     """What the PluginVersions of the namespace come to for a Connector; None: they must be looked at first.
 
     Neither a newer version nor a deleted one changes what a place runs, until its class, its version or
-    `penstock.dev/restart` asks anew. A plugin of the connector's own
-    distribution goes with the connector.
+    `penstock.dev/restart` asks anew. A plugin of the connector's own distribution goes with the connector.
 
     Args:
         connector: the resource.
         worker: the worker configuration as written.
-        plans: that its tasks are made from: the last good one, and that of a canary.
+        plans: that its tasks are made from: the last good one first, and that of a canary.
         restarted: the last token that asked for a restart of the connector.
         found: the PluginVersions of the namespace; None: they have not been looked at.
     """
     asked = asked_plugins(connector.spec.class_name, connector.spec.version, connector.spec.config, worker)
     requests = tuple((a.place, a.name, a.version) for a in asked)
-    last = next((p for p in plans if p.plugin_requests == requests), plans[0] if plans else None)
-    before = {} if last is None else {(place, name): version for place, name, version in last.plugin_requests}
-    mounts = {} if last is None else {place: mount for mount in last.mounts for place in mount.places}
-    is_asked_anew = last is None or last.restarted != restarted
-    same = [a for a in asked if not is_asked_anew and before.get((a.place, a.name), ...) == a.version]
+    first = sorted(plans, key=lambda p: p.plugin_requests != requests)
+    kept = _by_place([p for p in first if p.restarted == restarted], lambda r: r in requests)
+    same = [a for a in asked if a.place in kept]
     changed = [a for a in asked if a not in same and not is_built_in(a.kind, a.name)]
     if found is None and changed:
         return None
+    classes = {r[:2] for r in requests}
+    before = _by_place(plans, lambda r: r[:2] in classes)
     names = {a.name for a in asked}
     resolved = resolve_plugins(
-        [a for a in asked if a in changed or (a in same and a.place in mounts)],
+        [a for a in asked if a in changed or kept.get(a.place) is not None],
         offered(d for d in found or () if names & class_names(d.get("spec"))),
-        kept={a.place: mounts[a.place] for a in same if a.place in mounts},
-        before={a.place: mounts[a.place] for a in asked if a.place in mounts and (a.place, a.name) in before},
+        kept={place: mount for place, mount in kept.items() if mount is not None},
+        before={place: mount for place, mount in before.items() if mount is not None},
     )
     chosen = {place for mount in resolved.mounts for place in mount.places}
     resolution = PluginResolution(
@@ -62,13 +61,25 @@ def resolve(
     )
     if not resolved.problems:
         return resolution
-    is_same_class = any(a.place == CONNECTOR and (a.place, a.name) in before for a in asked)
+    last = plans[0] if plans else None
+    is_same_class = last is not None and {r[:2] for r in last.plugin_requests} & {(CONNECTOR, asked[0].name)}
     return replace(
         resolution,
         mounts=last.mounts if last is not None and is_same_class else (),
         problems=tuple(map(str, resolved.problems)),
         is_missing=resolved.is_missing,
     )
+
+
+def _by_place(plans: Sequence[Plan], counts: Callable[[PluginRequest], bool]) -> dict[str, PluginMount | None]:
+    """What each place has, in the first plan in which its request counts; None: the runtime's own plugin."""
+    found: dict[str, PluginMount | None] = {}
+    for plan in plans:
+        mounts = {place: mount for mount in plan.mounts for place in mount.places}
+        for request in plan.plugin_requests:
+            if counts(request):
+                found.setdefault(request[0], mounts.get(request[0]))
+    return found
 
 
 def newer(

@@ -169,7 +169,7 @@ def test_what_is_lost_comes_back_on_its_own_version_also_without_the_plugin_vers
 
 def test_another_configuration_midway_goes_to_the_canary_first() -> None:
     world = four(config={"file": "/a"})
-    world.plugin = _same_split(world.plugin)
+    world.plugin = _same_split(world.plugin, file="/a")
     world.change(version=TWO)
     world.settle(20.0)
     go(world, TIMEOUT - 60)
@@ -280,15 +280,125 @@ def test_a_version_that_is_refused_while_nothing_runs_leaves_the_last_good_one()
     assert versions(world) == [ONE] * 4
 
 
-def test_a_restart_midway_brings_nothing_to_the_others() -> None:
+def test_a_restart_midway_restarts_all_at_once_each_on_its_own_version_and_not_again_when_the_others_follow() -> None:
     world = four()
     world.change(version=TWO)
     world.settle(20.0)
+    go(world, TIMEOUT / 2)
+    lives = len(world.lives)
     world.annotations = {"penstock.dev/restart": "a"}
     world.settle(60.0)
     assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert len(world.lives) == lives + 4
     go(world, TIMEOUT + 30)
     assert versions(world) == [TWO] * 4
+    assert len(world.lives) == lives + 4 + 3
+
+
+def test_a_restart_starts_a_canary_again_that_has_failed_for_good_and_the_way_back_ends_nothing_else() -> None:
+    world = four(restart={"maxRestarts": 0})
+    world.change(version=TWO)
+    world.settle(20.0)
+    fail(world)
+    go(world, 60)
+    assert world.condition("Stalled").startswith("True TasksFailed")
+    world.annotations = {"penstock.dev/restart": "a"}
+    world.settle(60.0)
+    assert world.condition("Ready").startswith("True")
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    lives = len(world.lives)
+    world.change(version=ONE)
+    world.settle(60.0)
+    assert versions(world) == [ONE] * 4
+    assert len(world.lives) == lives + 1
+
+
+def test_a_version_and_a_restart_that_come_together_have_a_canary_also_when_its_plan_is_there() -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    world.change(version=ONE)
+    go(world, 3600)
+    world.change(version=TWO)
+    world.annotations = {"penstock.dev/restart": "a"}
+    world.settle(100.0)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert pending(world).startswith("True CanaryRunning")
+    go(world, TIMEOUT)
+    assert versions(world) == [TWO] * 4
+
+
+def test_going_back_waits_for_no_plan_of_a_release() -> None:
+    world = four(restart={"maxRestarts": 0})
+    world.change(version=TWO)
+    world.settle(20.0)
+    fail(world)
+    go(world, 30)
+    world.slot = False
+    world.values = {"images": {"runtime": "runtime:2"}}
+    world.start_operator()
+    world.change(version=ONE)
+    go(world, 120)
+    assert versions(world) == [ONE] * 4
+    assert "canary" not in world.status
+    assert "Canary" not in pending(world)
+
+
+@pytest.mark.parametrize("first", [{"restart": "a"}, None], ids=["a restart", "another number of tasks"])
+def test_a_version_that_is_changed_while_the_tasks_begin_anew_has_a_canary_where_there_can_be_one(
+    first: dict[str, str] | None,
+) -> None:
+    world = four()
+    if first is None:
+        world.change(tasksMax=6)
+    else:
+        world.annotations = {f"penstock.dev/{name}": token for name, token in first.items()}
+    while not any(t["state"] == "Restarting" for t in world.status["tasks"]):
+        world.reconcile()
+        world.tick()
+    world.change(version=TWO)
+    world.settle(60.0)
+    assert versions(world) == [TWO, *[ONE] * (3 if first else 5)]
+    assert pending(world).startswith("True CanaryRunning")
+
+
+def test_midway_neither_a_newer_nor_a_deleted_plugin_version_changes_what_runs() -> None:
+    world = running(("ticker", ONE), version="[1,3)", tasksMax=4, rollout={"canary": 1, "timeout": "5m"})
+    apply(world, "ticker", TWO)
+    world.annotations = {"penstock.dev/restart": "a"}
+    world.settle(60.0)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    lives = len(world.lives)
+    apply(world, "ticker", "2.5.0")
+    world.settle(30.0)
+    for version in (TWO, "2.5.0"):
+        world.server.remove(PLUGIN_VERSION, KEY.namespace, f"ticker-{version}")
+    world.settle(30.0)
+    world.plugin = _same_split(world.plugin)
+    world.change(config={"transforms": "t", "transforms.t.type": "HoistField$Value"})
+    world.settle(30.0)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert world.condition("ConfigValid").startswith("True")
+    assert len(world.lives) == lives + 1  # the canary has the transform
+    go(world, TIMEOUT + 30)
+    assert versions(world) == [TWO] * 4
+
+
+def test_another_class_waits_for_no_canary_of_the_class_before() -> None:
+    world = four(restart={"maxRestarts": 0})
+    world.change(version=TWO)
+    world.settle(20.0)
+    fail(world)
+    spec = {"plugin": "tocker", "version": "7.0.0", "image": image("7.0.0")}
+    document = {"apiVersion": PLUGIN_VERSION.api_version, "kind": PLUGIN_VERSION.kind}
+    classes = [{"alias": "Tocker", "type": "source"}]
+    metadata = {"name": "tocker-7.0.0", "namespace": KEY.namespace}
+    world.server.add({**document, "metadata": metadata, "spec": {**spec, "classes": classes}})
+    world.change(**{"class": "Tocker", "version": "7.0.0"})
+    world.settle(60.0)
+    assert versions(world) == ["7.0.0"] * 4
+    assert pending(world) == "absent"
+    assert "rollout" not in world.condition("ConfigValid")
 
 
 def test_tasks_that_are_prepared_anew_midway_keep_their_versions() -> None:
@@ -319,7 +429,7 @@ def test_a_source_that_the_new_version_splits_otherwise_gets_no_canary_and_is_to
     world.settle(60.0)
     assert versions(world) == [TWO] * 4
     assert world.condition("ConfigValid").endswith(
-        "spec.rollout: the change to ticker-2.0.0 has no canary, since it gives the tasks other parts of the source, which "
+        "spec.rollout: the change to ticker-2.0.0 had no canary, since it gives the tasks other parts of the source, which "
         "two of them must never read at once"
     )
     world.change(version=ONE)
@@ -377,14 +487,14 @@ def test_a_change_without_other_versions_comes_to_all_at_once() -> None:
     assert pending(world) == "absent"
 
 
-def _same_split(plugin: Any) -> Any:
-    """A plugin of which no configuration changes what tasks read."""
+def _same_split(plugin: Any, **config: str) -> Any:
+    """A plugin that splits whatever configuration as this one."""
 
     def answer(connector: Any) -> JobAnswer | list[str]:
         found = plugin(connector)
         assert isinstance(found, JobAnswer)
         assert found.plan is not None
-        plan = found.plan.model_copy(update={"split": str(sorted({"file": "/a"}.items()))})
+        plan = found.plan.model_copy(update={"split": str(sorted(config.items()))})
         return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=plan)
 
     return answer
