@@ -136,7 +136,16 @@ def hinder(cluster: Cluster, release: Release, chance: random.Random, *connector
         with suppress(Failed):  # it has ended by itself
             cluster.kill_pod(pod["metadata"]["uid"])
     else:
-        cluster.kubectl("delete", "pod", name, "--namespace", connectors[0].namespace, "--grace-period=0", "--force")
+        cluster.kubectl(
+            "delete",
+            "pod",
+            name,
+            "--namespace",
+            connectors[0].namespace,
+            "--grace-period=0",
+            "--force",
+            "--ignore-not-found",
+        )
     return f"{what} {name}"
 
 

@@ -169,7 +169,7 @@ def test_what_is_lost_comes_back_on_its_own_version_also_without_the_plugin_vers
 
 def test_another_configuration_midway_goes_to_the_canary_first() -> None:
     world = four(config={"file": "/a"})
-    world.plugin = _same_split(world.plugin, file="/a")
+    world.plugin = _same_split(world)
     world.change(version=TWO)
     world.settle(20.0)
     go(world, TIMEOUT - 60)
@@ -374,7 +374,7 @@ def test_midway_neither_a_newer_nor_a_deleted_plugin_version_changes_what_runs()
     for version in (TWO, "2.5.0"):
         world.server.remove(PLUGIN_VERSION, KEY.namespace, f"ticker-{version}")
     world.settle(30.0)
-    world.plugin = _same_split(world.plugin)
+    world.plugin = _same_split(world)
     world.change(config={"transforms": "t", "transforms.t.type": "HoistField$Value"})
     world.settle(30.0)
     assert versions(world) == [TWO, ONE, ONE, ONE]
@@ -487,14 +487,15 @@ def test_a_change_without_other_versions_comes_to_all_at_once() -> None:
     assert pending(world) == "absent"
 
 
-def _same_split(plugin: Any, **config: str) -> Any:
-    """A plugin that splits whatever configuration as this one."""
+def _same_split(world: World) -> Any:
+    """Its plugin, which from now on splits whatever configuration as the present one."""
+    plugin, split = world.plugin, world.plans[-1].split
 
     def answer(connector: Any) -> JobAnswer | list[str]:
         found = plugin(connector)
         assert isinstance(found, JobAnswer)
         assert found.plan is not None
-        plan = found.plan.model_copy(update={"split": str(sorted(config.items()))})
+        plan = found.plan.model_copy(update={"split": split})
         return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=plan)
 
     return answer
