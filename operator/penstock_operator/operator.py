@@ -293,7 +293,7 @@ class Operator:
         self._optional_listed(kind)
 
     def _optional_listed(self, kind: Kind) -> None:
-        if kind is PLUGIN_VERSION:
+        if kind is PLUGIN_VERSION and (self._plugins_listing is None or self._plugins_listing.done()):
             self._plugins_listing = self._task("list of PluginVersions", self._list_plugins())
 
     async def _list_plugins(self) -> None:

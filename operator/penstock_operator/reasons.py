@@ -34,8 +34,8 @@ class ConditionType(StrEnum):
     )
     UPDATE_PENDING = (
         "UpdatePending",
-        "`True`: a change of the release has not reached this connector, which goes on with its last good plan. Otherwise "
-        "absent",
+        "`True`: a change has not reached all tasks of this connector, and the others go on with its last good plan: a "
+        "change of the release, or other plugin versions that run in the first tasks first. Otherwise absent",
     )
 
 

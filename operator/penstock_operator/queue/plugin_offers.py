@@ -18,16 +18,21 @@ class PluginOffers:
 
     def __init__(self) -> None:
         self._offers: defaultdict[str, dict[str, PluginMount]] = defaultdict(dict)
+        self._gone: set[tuple[str, str]] = set()
         self._is_complete = False
 
     def known(self) -> Collection[tuple[str, str]]:
-        """The namespaces and names of all."""
+        """The namespaces and names of all. Ask for them before a list is read, for `listed`."""
+        self._gone.clear()
+        return self._names()
+
+    def _names(self) -> set[tuple[str, str]]:
         return {(namespace, name) for namespace, offers in self._offers.items() for name in offers}
 
     def seen(self, document: Mapping[str, Any]) -> None:
         """Add or replace a PluginVersion."""
         metadata = document["metadata"]
-        self.gone(document)
+        self._offers[metadata["namespace"]].pop(metadata["name"], None)  # it may be none that can be used
         for offer in offered([document]):
             self._offers[metadata["namespace"]][metadata["name"]] = offer
 
@@ -35,6 +40,7 @@ class PluginOffers:
         """Remove a PluginVersion."""
         metadata = document["metadata"]
         self._offers[metadata["namespace"]].pop(metadata["name"], None)
+        self._gone.add((metadata["namespace"], metadata["name"]))
 
     def listed(self, documents: Iterable[Mapping[str, Any]], known: Collection[tuple[str, str]]) -> None:
         """Take in a list of all that there are: deletions may have been missed.
@@ -46,7 +52,7 @@ class PluginOffers:
         there = {(d["metadata"]["namespace"], d["metadata"]["name"]): d for d in documents}
         for namespace, name in {*known} - there.keys():
             self._offers[namespace].pop(name, None)
-        for key in there.keys() - {*self.known()}:
+        for key in there.keys() - self._names() - self._gone:
             self.seen(there[key])
         self._is_complete = True
 

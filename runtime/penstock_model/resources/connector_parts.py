@@ -53,7 +53,8 @@ class Rollout(Part):
         le=MOST,
         strict=True,
         description="How many tasks get the new versions first. 0, or as many as there are: all at once. A change after "
-        "which a source's tasks read other parts of it comes to all at once, too.",
+        "which a source's tasks read other parts of it comes to all at once, too, and so does one together with another "
+        "number of tasks, or while no task runs.",
     )
     timeout: Duration = Field(
         "5m",

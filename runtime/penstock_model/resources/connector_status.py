@@ -188,6 +188,7 @@ class CanaryStatus(StatusPart):
     """Tasks that run other plugin versions than the others, until it is known whether those follow."""
 
     plan: str | None = Field(None, description="Their plan, as a hash.")
+    tasks: int | None = Field(None, ge=0, description="How many they are, the first ones.")
     failure: str | None = Field(None, description="How one of them failed last.")
 
 
@@ -203,7 +204,7 @@ class ConnectorStatus(StatusPart):
     conditions: Conditions | None = Field(
         None,
         description="Ready: it is as spec asks. Reconciling: work is under way. Stalled: a person must change "
-        "something. ConfigValid: the configuration is good. UpdatePending: a change of the release has not reached it.",
+        "something. ConfigValid: the configuration is good. UpdatePending: a change has not reached all its tasks.",
     )
     connector: ResolvedConnector | None = Field(
         None, description="The plugin that spec.class and spec.version resolve to."

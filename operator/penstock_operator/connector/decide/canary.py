@@ -41,6 +41,7 @@ class Canary:
     def memory_after(self, before: CanaryMemory | None, tasks: Mapping[int, TaskMemory]) -> CanaryMemory:
         """What is remembered: the last failure of its tasks too."""
         memory = before if before is not None and before.plan == self.plan.hash else CanaryMemory(self.plan.hash)
+        memory = replace(memory, tasks=self.count)
         failed = [t for n, t in sorted(tasks.items()) if n < self.count and t.state == "Failed"]
         return replace(memory, failure=f"task {failed[0].id}: {failed[0].message}"[:_LONGEST]) if failed else memory
 
@@ -68,7 +69,10 @@ class Canary:
             told = (
                 f"{what}, since a canary failed ({memory.failure}); go back to the version before, or to another one. "
             )
-            return Pending(Reason.CANARY_FAILED, f"{told}It {then} after {timeout:g} s without a failure", canary=True)
+            they = "It" if rest == 1 else "They"
+            return Pending(
+                Reason.CANARY_FAILED, f"{told}{they} {then} after {timeout:g} s without a failure", canary=True
+            )
         wait = "once all canaries run, " if left is None else ""
         return Pending(
             Reason.CANARY_RUNNING, f"{what}, and {then} {wait}after {timeout:g} s without a failure", canary=True
@@ -80,34 +84,40 @@ def canary_for(observed: Observation, last: Plan, plan: Plan) -> Canary | None:
     if not _is_canary_asked(observed, last) or not _is_other_version(last, plan):
         return None
     running = running_canary(observed, last)
-    if running is None and observed.is_idle:  # there is nothing that runs, and need be spared
+    if _is_nothing_to_spare(observed) and (running is None or running.plan.hash != plan.hash):
         return None
     count, name = observed.connector.spec.rollout.canary, observed.connector.connect_name
     if last.fence(name) == plan.fence(name):
         return Canary(plan, count)
     # Another number of tasks, say, waits for it.
-    return None if running is None or _is_other_version(running.plan, plan) else replace(running, follows=False)
+    if running is None or _is_other_version(running.plan, plan):
+        return None
+    return replace(running, count=count, follows=False)
 
 
 def running_canary(observed: Observation, last: Plan) -> Canary | None:
     """The canary that runs, whatever is asked for by now."""
     memory = observed.memory.canary
     plan = observed.plan(memory.plan) if memory is not None else None
-    if plan is None or not _is_canary_asked(observed, last):
+    if memory is None or plan is None or not 0 < memory.tasks < len(last.tasks):
         return None
     name = observed.connector.connect_name
     is_one = _is_other_version(last, plan) and last.fence(name) == plan.fence(name)
-    return Canary(plan, observed.connector.spec.rollout.canary) if is_one else None
+    return Canary(plan, memory.tasks) if is_one else None
 
 
 def no_canary(observed: Observation, last: Plan | None, plan: Plan) -> tuple[str, ...]:
     """Why a change of versions has no canary though one is asked for: a warning."""
-    if last is None or not _is_canary_asked(observed, last) or not _is_other_version(last, plan) or observed.is_idle:
+    if last is None or not _is_canary_asked(observed, last) or not _is_other_version(last, plan):
+        return ()
+    if _is_nothing_to_spare(observed):
         return ()
     if canary_for(observed, last, plan) is not None:
         return ()
     if len(last.tasks) != len(plan.tasks):
         why = f"there were {len(last.tasks)} tasks, and now there are {len(plan.tasks)}"
+    elif (last.kind, last.class_name) != (plan.kind, plan.class_name):
+        why = "the connector is of another class"
     else:
         why = "it gives the tasks other parts of the source, which two of them must never read at once"
     return (f"spec.rollout: the change to {_new(last, plan)} had no canary, since {why}",)
@@ -117,16 +127,20 @@ def _is_canary_asked(observed: Observation, last: Plan) -> bool:
     return 0 < observed.connector.spec.rollout.canary < len(last.tasks)
 
 
+def _is_nothing_to_spare(observed: Observation) -> bool:
+    """Whether no task does anything: the Connector was stopped, all have failed, or none has ever been started."""
+    return all(t.state in ("Stopped", "Failed") or not t.incarnation for t in observed.memory.tasks.values())
+
+
 def _is_other_version(last: Plan, plan: Plan) -> bool:
     """Whether a plugin that both have comes from another image."""
     before, now = _images(last), _images(plan)
     return any(before[plugin] != image for plugin, image in now.items() if plugin in before)
 
 
-def _images(plan: Plan) -> Mapping[tuple[str, str], str | None]:
-    """The images by place and class; None: the plugin is the runtime's own."""
-    mounted = {place: mount.image for mount in plan.mounts for place in mount.places}
-    return {(place, name): mounted.get(place) for place, name, _ in plan.plugin_requests}
+def _images(plan: Plan) -> Mapping[tuple[str, str], str]:
+    """The images by place and distribution."""
+    return {(place, mount.plugin): mount.image for mount in plan.mounts for place in mount.places}
 
 
 def _new(last: Plan, plan: Plan) -> str:

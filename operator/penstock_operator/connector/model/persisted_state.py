@@ -165,10 +165,12 @@ class CanaryMemory:
 
     Attributes:
         plan: the hash of their plan.
+        tasks: how many they are, the first ones.
         failure: how one of them failed last; empty: none has failed.
     """
 
     plan: str = ""
+    tasks: int = 0
     failure: str = ""
 
 

@@ -62,7 +62,7 @@ def all_conditions(
         previous: the present conditions, by type.
         generation: the `metadata.generation` that was decided for.
         now: seconds since 1970.
-        pending: for UpdatePending; None: no change of the release is pending.
+        pending: for UpdatePending; None: no change is pending.
     """
     writer = _Writer(previous, generation, now)
     valid = "Unknown" if config.valid is None else str(config.valid)

@@ -91,7 +91,10 @@ def test_a_canary_that_fails_keeps_the_others_on_their_version_and_going_back_en
     go(world, 3600)
     assert versions(world) == [TWO, ONE, ONE, ONE]
     assert "2.x is bad" in pending(world)
-    assert "the other 3 stay as before" in pending(world)
+    assert pending(world).startswith(
+        "True CanaryFailed: task 0 runs ticker-2.0.0; the other 3 stay as before, since a "
+    )
+    assert pending(world).endswith("or to another one. They follow after 300 s without a failure")
     assert world.condition("Ready").startswith("False")
     jobs = len(world.requests)
     world.change(version=ONE)
@@ -463,6 +466,49 @@ def test_several_canaries_must_all_do_well_and_a_change_of_their_number_counts_a
     world.change(rollout={"canary": 0})
     world.settle(20.0)
     assert versions(world) == [TWO] * 4
+
+
+@pytest.mark.parametrize("canary", [0, 4])
+def test_a_wrong_configuration_with_no_canary_any_more_leaves_the_canaries_that_there_are(canary: int) -> None:
+    world = four()
+    world.change(version=TWO)
+    world.settle(20.0)
+    lives, world.plugin = list(world.lives), lambda _: ["file"]
+    world.change(config={"file": "/wrong"}, rollout={"canary": canary})
+    world.settle(60.0)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
+    assert world.lives == lives
+
+
+def test_another_version_after_a_stop_midway_comes_to_all() -> None:
+    world = four()
+    apply(world, "ticker", "3.0.0")
+    world.change(version=TWO)
+    world.settle(20.0)
+    world.change(state="Stopped")
+    world.settle(60.0)
+    world.change(version="3.0.0", state="Running")
+    world.settle(60.0)
+    assert versions(world) == ["3.0.0"] * 4
+
+
+def test_the_way_back_from_a_version_that_has_failed_in_all_tasks_has_no_canary() -> None:
+    world = four(0, restart={"maxRestarts": 0})
+    world.change(version=TWO)
+    world.settle(20.0)
+    for number in range(4):
+        fail(world, number)
+    world.change(version=ONE, rollout={"canary": 1})
+    world.settle(30.0)
+    assert versions(world) == [ONE] * 4
+    assert world.condition("Ready").startswith("True")
+
+
+def test_another_spelling_of_the_class_is_no_other_plugin() -> None:
+    world = four()
+    world.change(**{"class": "TickerConnector"}, version=TWO)
+    world.settle(30.0)
+    assert versions(world) == [TWO, ONE, ONE, ONE]
 
 
 def test_a_third_version_replaces_the_canary() -> None:

@@ -40,6 +40,17 @@ def test_what_was_deleted_unseen_is_gone_with_the_next_list_and_what_came_meanwh
     assert names(offers) == ["new"]
 
 
+def test_what_is_deleted_while_a_list_is_read_is_not_brought_back_by_it() -> None:
+    offers = PluginOffers()
+    offers.listed([document("a")], offers.known())
+    known = offers.known()
+    offers.gone(document("a"))
+    offers.listed([document("a")], known)
+    assert names(offers) == []
+    offers.listed([document("a")], offers.known())
+    assert names(offers) == ["a"]
+
+
 def test_one_that_is_not_well_formed_offers_nothing() -> None:
     offers = PluginOffers()
     offers.listed([document("a"), document("bad", image="r.example/x:latest")], offers.known())
