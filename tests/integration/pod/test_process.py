@@ -61,7 +61,7 @@ def test_as_the_first_process_it_stops_on_sigterm_and_ends_with_the_code_of_the_
     (first,) = psutil.Process(task.process.pid).children()
     first.send_signal(signal.SIGTERM)
     assert task.process.await_exit() == ExitCode.OK
-    assert task.reports()[-1].state == "UNASSIGNED"
+    task.await_report("UNASSIGNED")
 
 
 @as_root
