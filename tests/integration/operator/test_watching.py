@@ -182,7 +182,7 @@ def test_a_change_of_a_secret_wakes_those_that_name_it_and_its_values_are_never_
 
 def test_policies_and_plugin_versions_wake_their_connectors(watch: Watch, api: Api, namespace: str) -> None:
     named = connector(namespace)
-    named["spec"]["topicCreationPolicy"] = {"name": "any"}
+    named["spec"] |= {"class": "Files", "topicCreationPolicy": {"name": "any"}}
     api.create(named)
     watcher = watch(namespace).ready()
     watcher.key()
@@ -206,7 +206,7 @@ def test_policies_and_plugin_versions_wake_their_connectors(watch: Watch, api: A
                 "plugin": "files",
                 "version": "1.4.2",
                 "image": image,
-                "classes": [{"alias": "FileStreamSource", "type": "source"}],
+                "classes": [{"alias": "Files", "type": "source"}],
             },
         }
     )
