@@ -6,7 +6,16 @@ Kafka Connect lets users leave out the end of a class's name: `FileStreamSource`
 from collections.abc import Collection, Mapping
 from typing import Final, Literal, TypeAlias
 
-__all__ = ["BUILT_INS", "CONNECTOR_ENDING", "ENDINGS", "PluginKind", "aliases", "is_built_in", "is_built_in_connector"]
+__all__ = [
+    "BUILT_INS",
+    "CONNECTOR_ENDING",
+    "ENDINGS",
+    "PluginKind",
+    "aliases",
+    "is_built_in",
+    "is_built_in_connector",
+    "kinds_of_one_name",
+]
 
 PluginKind: TypeAlias = Literal["connector", "converter", "headerConverter", "transform", "predicate"]
 
@@ -20,7 +29,6 @@ ENDINGS: Final[Mapping[PluginKind, tuple[str, ...]]] = {
 }
 """What may be left out at the end of a class's name, in the order of precedence."""
 
-_CONVERTER_KINDS: Final = ("converter", "headerConverter")
 _OWN_PACKAGE: Final = "penstock_plugins."
 """Of the built-in plugins: they may be named by their path."""
 _KAFKA: Final = "org.apache.kafka.connect"
@@ -87,15 +95,19 @@ def aliases(name: str, endings: Collection[str], *, of_connector: bool = False) 
     return frozenset(found)
 
 
-def is_built_in(kind: PluginKind, name: str) -> bool:
-    """Whether a plugin that Penstock brings goes by that name in a place of this kind.
+def kinds_of_one_name(kind: PluginKind) -> tuple[PluginKind, ...]:
+    """The kinds among which a name of this kind may be found.
 
     Converters of values and of headers may bear each other's names, as in Kafka Connect, where one class is both.
     """
-    kinds: tuple[PluginKind, ...] = _CONVERTER_KINDS if kind in _CONVERTER_KINDS else (kind,)
+    return ("converter", "headerConverter") if kind in ("converter", "headerConverter") else (kind,)
+
+
+def is_built_in(kind: PluginKind, name: str) -> bool:
+    """Whether a plugin that Penstock brings goes by that name in a place of this kind."""
     return name.startswith(_OWN_PACKAGE) or any(
         name in java or alias in aliases(name, ENDINGS[k], of_connector=k == "connector")
-        for k in kinds
+        for k in kinds_of_one_name(kind)
         for alias, java in BUILT_INS[k].items()
     )
 

@@ -7,7 +7,14 @@ from typing import Any, Final
 
 from penstock.errors import ConfigError, Problem
 from penstock_model.connect.plugin_chain import AskedPlugin
-from penstock_model.connect.plugin_names import CONNECTOR_ENDING, ENDINGS, PluginKind, aliases, is_built_in
+from penstock_model.connect.plugin_names import (
+    CONNECTOR_ENDING,
+    ENDINGS,
+    PluginKind,
+    aliases,
+    is_built_in,
+    kinds_of_one_name,
+)
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
 from penstock_model.contracts.pod_layout import PLUGINS_DIR
 from penstock_model.resources.plugin_version import PluginVersion, PluginVersionSpec
@@ -22,7 +29,6 @@ _KINDS: Final[Mapping[str, PluginKind]] = {
     "transform": "transform",
     "predicate": "predicate",
 }
-_CONVERTER_KINDS: Final = ("converter", "headerConverter")
 
 
 def offer_of(document: Mapping[str, Any]) -> PluginMount:
@@ -69,7 +75,7 @@ def class_names(spec: object) -> frozenset[str]:
 def offering(asked: AskedPlugin, offers: Sequence[PluginMount]) -> list[PluginMount]:
     """Those that hold a class of that kind which the name may mean."""
     possible = aliases(asked.name, ENDINGS[asked.kind], of_connector=asked.kind == "connector")
-    kinds = _CONVERTER_KINDS if asked.kind in _CONVERTER_KINDS else (asked.kind,)  # one class may be both
+    kinds = kinds_of_one_name(asked.kind)
     return [
         o
         for o in offers
