@@ -13,7 +13,6 @@ __all__ = [
     "PluginKind",
     "aliases",
     "is_built_in",
-    "is_built_in_connector",
     "kinds_of_one_name",
 ]
 
@@ -110,8 +109,3 @@ def is_built_in(kind: PluginKind, name: str) -> bool:
         for k in kinds_of_one_name(kind)
         for alias, java in BUILT_INS[k].items()
     )
-
-
-def is_built_in_connector(name: str) -> bool:
-    """Whether a built-in connector goes by that name."""
-    return is_built_in("connector", name)
