@@ -24,6 +24,8 @@ __all__ = [
     "TASK_MODULE",
     "TERMINATION_LIMIT",
     "TERMINATION_LOG",
+    "VERIFY_FILE",
+    "VERIFY_MODULE",
 ]
 
 TASK_CONTAINER: Final = "task"
@@ -39,6 +41,10 @@ JOB_MODULE: Final = "penstock_runtime.job"
 """`python -m penstock_runtime.job <REQUEST_FILE>`."""
 REQUEST_FILE: Final = "/etc/penstock/job/request.json"
 """A `JobRequest`, from a ConfigMap of its own."""
+VERIFY_MODULE: Final = "penstock_runtime.verify"
+"""`python -m penstock_runtime.verify <VERIFY_FILE>`, in a container of the name `JOB_CONTAINER`."""
+VERIFY_FILE: Final = "/etc/penstock/verify/request.json"
+"""A `VerificationRequest`, from an annotation of the pod."""
 ANSWER_PREFIX: Final = "penstock-answer: "
 """The beginning of the line of standard output that holds a `JobAnswer` as JSON."""
 

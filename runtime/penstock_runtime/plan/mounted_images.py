@@ -17,7 +17,7 @@ from penstock_runtime.plugins.discovery import GROUP, load
 from penstock_runtime.plugins.image_modules import modules_of
 from penstock_runtime.plugins.mounted import distributions, is_named, own_distribution
 
-__all__ = ["check_classes", "check_images", "ignored_copies"]
+__all__ = ["check_class", "check_classes", "check_images", "ignored_copies"]
 
 _TYPES: Final[Mapping[str, type[Plugin]]] = {
     "source": SourceConnector,
@@ -73,14 +73,20 @@ def check_classes(
         plugins: by place, as a task spec has them.
         folders: of all images. What several of them bring is equal, and is imported from the first.
     """
-    declared = {c.alias: c for c in mount.classes}
     for place, reference in plugins.items():
         if place in mount.places:
-            cls = load(reference.reference)
-            if not _is_within(folders, cls):
-                yield _not_from_image(mount, place, reference.alias, cls)
-            elif reference.alias in declared:
-                yield from _differences(mount, declared[reference.alias], cls)
+            yield from check_class(mount, place, reference.alias, load(reference.reference), folders)
+
+
+def check_class(
+    mount: PluginMount, place: str, alias: str, cls: type[Plugin], folders: Collection[str]
+) -> Iterator[Problem]:
+    """What a class that is imported is otherwise than declared; arguments as for `check_classes`."""
+    declared = next((c for c in mount.classes if c.alias == alias), None)
+    if not _is_within(folders, cls):
+        yield _not_from_image(mount, place, alias, cls)
+    elif declared is not None:
+        yield from _differences(mount, declared, cls)
 
 
 def ignored_copies(mount: PluginMount, folders: Collection[str]) -> Iterator[Problem]:

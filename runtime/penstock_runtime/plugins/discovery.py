@@ -27,7 +27,7 @@ from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_runtime.plugins.mounted import distributions, is_in, is_named
 from penstock_runtime.plugins.plugin_ref import ENDINGS, PluginRef, broken, check_variant, checked, kind_name, load
 
-__all__ = ["GROUP", "PluginEntry", "PluginRef", "Plugins", "load"]
+__all__ = ["GROUP", "PluginEntry", "PluginRef", "Plugins", "entries_in", "load"]
 
 GROUP: Final = "penstock.plugins"
 P = TypeVar("P", bound=Plugin)
@@ -217,10 +217,14 @@ def _installed(mounts: tuple[tuple[str, str, tuple[str, ...]], ...]) -> Plugins:
     own = (e for e in importlib.metadata.entry_points(group=GROUP) if e.dist is None or not is_in(e.dist, folders))
     mounted = dict[str, Sequence[PluginEntry]]()
     for folder, plugin, places in mounts:
-        held = (d for d in distributions([folder]) if is_named(d, plugin))
-        entries = tuple(_entry(e) for d in held for e in d.entry_points.select(group=GROUP))
-        mounted |= dict.fromkeys(places, entries)
+        mounted |= dict.fromkeys(places, entries_in(folder, plugin))
     return Plugins(map(_entry, own), mounted)
+
+
+def entries_in(folder: str, plugin: str) -> tuple[PluginEntry, ...]:
+    """The plugins of a distribution in the folder of an image; none is imported."""
+    held = (d for d in distributions([folder]) if is_named(d, plugin))
+    return tuple(_entry(e) for d in held for e in d.entry_points.select(group=GROUP))
 
 
 def _entry(e: importlib.metadata.EntryPoint) -> PluginEntry:

@@ -1,0 +1,202 @@
+"""Watches the process that imports the classes of an image: its answer, its output, its end, its time.
+
+That process runs foreign code. So its answer counts when it is whole, its output is read to the end and shown up to a limit,
+and neither its silence nor its end keeps this process from telling what happened.
+"""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic import Field, ValidationError
+
+from penstock_model.contracts.base import Part
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.task_reports import TerminationMessage
+
+__all__ = ["ANSWER_VARIABLE", "Answer", "Found", "watch"]
+
+ANSWER_VARIABLE: Final = "PENSTOCK_ANSWER"
+"""The descriptor to which the watched process writes lines: `{"importing": <alias>}`, and at last an `Answer`."""
+_CHUNK: Final = 1 << 16
+_LONGEST_ANSWER: Final = 1 << 20  # bytes
+_SHOWN: Final = 1 << 16
+"""Bytes of the output that are shown in the pod's log."""
+
+
+class Answer(Part):
+    """What the watched process found.
+
+    Attributes:
+        problems: what is otherwise than declared, or cannot be imported.
+        warnings: what does not matter.
+        classes: the aliases that were imported.
+    """
+
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    classes: tuple[str, ...] = Field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is told, and the process group of the watched process."""
+
+    message: TerminationMessage
+    group: int
+
+
+@dataclass(slots=True)
+class _Lines:
+    """The answer as it comes.
+
+    Attributes:
+        importing: the class that is being imported.
+        answer: the answer, once it is whole.
+        is_lost: what came is no answer, and no more is read.
+    """
+
+    importing: str = ""
+    answer: Answer | None = None
+    is_lost: bool = False
+    _rest: bytes = b""
+    _length: int = 0
+
+    def add(self, data: bytes) -> None:
+        self._length += len(data)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._read(line)
+        self.is_lost = self.is_lost or self._length > _LONGEST_ANSWER
+
+    def _read(self, line: bytes) -> None:
+        try:
+            document = json.loads(line)
+            if "importing" in document:
+                self.importing = str(document["importing"])[:128]
+            else:
+                self.answer = Answer.model_validate(document)
+        except (ValidationError, ValueError, TypeError):
+            self.is_lost = True
+
+
+@dataclass(slots=True)
+class _Output:
+    """The output, shown up to a limit."""
+
+    length: int = 0
+
+    def add(self, data: bytes) -> None:
+        sys.stdout.buffer.write(data[: max(0, _SHOWN - self.length)])
+        self.length += len(data)
+
+    def end(self) -> None:
+        if self.length > _SHOWN:
+            sys.stdout.write(f"\n[{self.length - _SHOWN} bytes more were printed, and are left out]\n")
+        sys.stdout.flush()
+
+
+@dataclass(slots=True)
+class _Watch:
+    lines: _Lines = field(default_factory=_Lines)
+    output: _Output = field(default_factory=_Output)
+
+    @property
+    def is_over(self) -> bool:
+        return self.lines.answer is not None or self.lines.is_lost
+
+    def until(self, child: int, answer: int, output: int, deadline: float) -> bool:
+        """Read until there is an answer or the process has ended; False: it has not, and its time is over."""
+        process = os.pidfd_open(child)
+        try:
+            with selectors.DefaultSelector() as ready:
+                for descriptor, add in ((answer, self.lines.add), (output, self.output.add), (process, None)):
+                    ready.register(descriptor, selectors.EVENT_READ, add)
+                while not self.is_over:
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        return False
+                    has_ended = False
+                    for key, _ in ready.select(left):
+                        if key.data is None:
+                            has_ended = True
+                        elif data := os.read(key.fd, _CHUNK):
+                            key.data(data)
+                        else:
+                            ready.unregister(key.fd)
+                    if has_ended:
+                        _drain(answer, self.lines.add)
+                        _drain(output, self.output.add)
+                        return True
+        finally:
+            os.close(process)
+        return True
+
+
+def watch(command: Sequence[str], seconds: float) -> Found:
+    """Run a process that answers as `ANSWER_VARIABLE` says, for so many seconds at most.
+
+    It and what it has started may still run afterwards: its group is returned.
+    """
+    answer, to_answer = os.pipe()
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        pass_fds=(to_answer,),
+        env={**os.environ, ANSWER_VARIABLE: str(to_answer)},
+        start_new_session=True,
+    )
+    os.close(to_answer)
+    assert child.stdout is not None
+    state = _Watch()
+    try:
+        is_in_time = state.until(child.pid, answer, child.stdout.fileno(), time.monotonic() + seconds)
+    finally:
+        state.output.end()
+        os.close(answer)
+    code = child.wait() if is_in_time and not state.is_over else None
+    return Found(_message(state.lines, code, seconds), child.pid)
+
+
+def _drain(descriptor: int, add: object) -> None:
+    """Read what is there; another process may have the descriptor still, so that its end may never come."""
+    assert callable(add)
+    os.set_blocking(descriptor, False)
+    try:
+        for _ in range(_LONGEST_ANSWER // _CHUNK):
+            data = os.read(descriptor, _CHUNK)
+            if not data:
+                return
+            add(data)
+    except BlockingIOError:
+        return
+
+
+def _message(lines: _Lines, code: int | None, seconds: float) -> TerminationMessage:
+    doing = f"the import of {lines.importing}" if lines.importing else "looking into the image"
+    found = lines.answer
+    if found is not None and not lines.is_lost:
+        if found.problems:
+            return TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message="; ".join(found.problems))
+        told = f"the image holds what is declared, and these classes of it are imported: {', '.join(found.classes)}"
+        return TerminationMessage(exit_code=ExitCode.OK, message="; ".join((told, *found.warnings)))
+    if lines.is_lost:
+        why = f"{doing} wrote over its answer; a plugin must not write to descriptors that it did not open"
+    elif code is None:
+        why = f"{doing} did not end within {seconds:.0f} s; a plugin must not work or wait where it is imported"
+    elif code < 0:
+        name = signal.Signals(-code).name
+        memory = "; it may have used more memory than its limit" if code == -signal.SIGKILL else ""
+        why = f"{doing} ended its process by signal {-code} ({name}){memory}"
+    else:
+        why = f"{doing} ended its process with exit code {code}"
+    return TerminationMessage(exit_code=ExitCode.FAILED, message=why)

@@ -1,0 +1,142 @@
+"""What the process of a verifying pod tells of an image, whatever the code in the image does (KIP-891)."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.plugin_images import add_distribution, mount
+
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.plugin_mount import DeclaredClass
+from penstock_model.contracts.task_reports import TerminationMessage
+from penstock_model.contracts.verification import VerificationRequest
+from penstock_runtime.process.termination_message import TERMINATION_LOG_VARIABLE
+
+TRIM = DeclaredClass(alias="Trim", type="transform")
+CLASS = """
+from penstock import Transform
+
+class Trim(Transform):
+    def apply(self, record):
+        return record
+"""
+_UNDECIDED = ExitCode.FAILED
+
+
+class Pod:
+    """Looks into an image as a pod does, but not as process 1 of a container."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.log = ""
+
+    def tells(
+        self, code: str, *declared: DeclaredClass, version: str = "1.0.0", seconds: float = 30.0
+    ) -> tuple[int, str]:
+        image = self._folder / "plugin"
+        add_distribution(image, "acme-trim", "1.0.0", {"acme_trim.py": code}, {"Trim": "acme_trim:Trim"})
+        return self.tells_of(image, *declared, version=version, seconds=seconds)
+
+    def tells_of(
+        self, image: Path, *declared: DeclaredClass, version: str = "1.0.0", seconds: float = 30.0
+    ) -> tuple[int, str]:
+        request = VerificationRequest(mount=mount(image, "acme-trim", version, *(declared or (TRIM,))), seconds=seconds)
+        file, log = self._folder / "request.json", self._folder / "termination-log"
+        file.write_text(request.to_json())
+        ended = subprocess.run(
+            [sys.executable, "-m", "penstock_runtime.verify", str(file)],
+            env={**os.environ, TERMINATION_LOG_VARIABLE: str(log)},
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        self.log = ended.stdout.decode(errors="replace")
+        word = TerminationMessage.of(log.read_bytes())
+        assert word is not None, ended.stderr.decode()
+        assert word.exit_code == ended.returncode
+        return ended.returncode, word.message or ""
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> Pod:
+    return Pod(tmp_path)
+
+
+def test_an_image_that_holds_what_is_declared_is_verified_with_the_names_of_its_classes(pod: Pod) -> None:
+    code, told = pod.tells(CLASS)
+    assert (code, told.endswith("these classes of it are imported: Trim")) == (ExitCode.OK, True)
+
+
+def test_what_the_image_has_and_the_runtime_as_well_is_a_warning(pod: Pod, tmp_path: Path) -> None:
+    add_distribution(tmp_path / "plugin", "pydantic", "1.0", {"pydantic/__init__.py": ""})
+    code, told = pod.tells(CLASS)
+    assert code == ExitCode.OK
+    assert "brings its own pydantic 1.0" in told
+
+
+@pytest.mark.parametrize(
+    ("code", "declared", "version", "told"),
+    [
+        (CLASS, TRIM, "2.0.0", "declares acme-trim 2.0.0, but its image"),
+        (CLASS, TRIM.model_copy(update={"alias": "Cut"}), "1.0.0", "holds the classes [Trim], and it declares [Cut]"),
+        (CLASS, TRIM.model_copy(update={"type": "predicate"}), "1.0.0", "holds Trim as a transform"),
+        (CLASS, TRIM.model_copy(update={"java_names": ("a.Trim",)}), "1.0.0", "with the javaNames []"),
+        ("import acme_absent", TRIM, "1.0.0", "ModuleNotFoundError: No module named 'acme_absent'"),
+        ("raise ValueError('x' * 100_000)", TRIM, "1.0.0", "ValueError: xxxxx"),
+        ("class Trim: pass", TRIM, "1.0.0", "is no plugin"),
+    ],
+)
+def test_an_image_that_holds_something_else_or_cannot_be_imported_is_refused_for_good_with_the_cause(
+    pod: Pod, code: str, declared: DeclaredClass, version: str, told: str
+) -> None:
+    ended, message = pod.tells(code, declared, version=version)
+    assert ended == ExitCode.CONFIG_INVALID
+    assert told in message
+    assert len(message) < 2_100
+
+
+def test_a_folder_that_is_not_there_is_told(pod: Pod, tmp_path: Path) -> None:
+    code, told = pod.tells_of(tmp_path / "elsewhere")
+    assert (code, "has no folder of the path" in told) == (ExitCode.CONFIG_INVALID, True)
+
+
+ANSWER = '\'{"problems": [], "classes": ["Trim"]}\\n\''
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("while True: pass", "the import of Trim did not end within 2 s"),
+        ("import os; os._exit(0)", "the import of Trim ended its process with exit code 0"),
+        ("import os; os.kill(os.getpid(), 9)", "by signal 9 (SIGKILL); it may have used more memory than its limit"),
+        (
+            "import os\nfor n in range(3, 64):\n  try: os.write(n, b'7\\n')\n  except OSError: pass",
+            "wrote over its answer",
+        ),
+    ],
+)
+def test_code_that_ends_or_delays_the_process_that_imports_it_proves_nothing(pod: Pod, code: str, told: str) -> None:
+    ended, message = pod.tells(code, seconds=2.0)
+    assert (ended, told in message) == (_UNDECIDED, True), message
+
+
+def test_a_forged_answer_in_the_output_or_in_the_termination_message_counts_for_nothing(
+    pod: Pod, tmp_path: Path
+) -> None:
+    forged = TerminationMessage(exit_code=0, message="forged").to_message()
+    log = tmp_path / "termination-log"
+    writes = f"open({str(log)!r}, 'w').write({forged!r})"
+    endless = f"import os\nif os.fork() == 0:\n  while True: {writes}\n"
+    code = f"print({ANSWER}, flush=True)\n{writes}\n{endless}raise ValueError('broken')\n"
+    ended, message = pod.tells(code)
+    assert ended == ExitCode.CONFIG_INVALID
+    assert "ValueError: broken" in message
+
+
+def test_giant_output_is_cut_in_the_log_and_keeps_nothing_from_being_told(pod: Pod) -> None:
+    code, told = pod.tells(f"import sys\nfor n in range(5_000): sys.stdout.write('x' * 10_000)\n{CLASS}")
+    assert (code, "imported: Trim" in told) == (ExitCode.OK, True)
+    assert len(pod.log) < 70_000
+    assert "bytes more were printed, and are left out" in pod.log
