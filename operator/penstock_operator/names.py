@@ -19,10 +19,12 @@ __all__ = [
     "MANAGED_BY",
     "OPERATOR_LABEL",
     "PLUGIN_VERSIONS_ANNOTATION",
+    "PLUGIN_VERSION_LABEL",
     "ROLE_LABEL",
     "STATE_ANNOTATION",
     "TASK_LABEL",
     "UID_LABEL",
+    "VERIFYING",
     "digest",
     "job_name",
     "label",
@@ -40,6 +42,9 @@ OPERATOR_LABEL: Final = "penstock.dev/operator"
 CONNECTOR_LABEL: Final = "penstock.dev/connector"
 UID_LABEL: Final = "penstock.dev/connector-uid"
 ROLE_LABEL: Final = "penstock.dev/role"
+PLUGIN_VERSION_LABEL: Final = "penstock.dev/plugin-version-uid"
+"""On a verifying pod, whose `ROLE_LABEL` is `VERIFYING`."""
+VERIFYING: Final = "verify"
 TASK_LABEL: Final = "penstock.dev/task"
 INCARNATION_ANNOTATION: Final = "penstock.dev/incarnation"
 GENERATION_ANNOTATION: Final = "penstock.dev/generation"

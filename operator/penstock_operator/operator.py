@@ -31,6 +31,7 @@ from penstock_operator.kubernetes.optional_kinds import OptionalKinds
 from penstock_operator.kubernetes.watch import KopfWatch
 from penstock_operator.kubernetes.watch_health import WatchHealth
 from penstock_operator.metrics import Metrics
+from penstock_operator.plugin_version.verifier import Verifier
 from penstock_operator.probes import Heartbeat, Server, metrics_page, probe_page
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.plugin_offers import PluginOffers
@@ -115,6 +116,7 @@ class Operator:
         self._statuses = {
             kind: WorkQueue(partial(self._write_status, kind), slots=1) for kind in (POLICY, PLUGIN_VERSION)
         }
+        self._verifier = Verifier(settings, self._pool, lambda key: self._statuses[PLUGIN_VERSION].add(key))
 
     def stop(self) -> None:
         """Stop gracefully. Call it in the loop's thread."""
@@ -310,29 +312,35 @@ class Operator:
             if self._index.plugin_versions_of(key):
                 self.queue.add(key)
 
-    async def _write_status(self, kind: Kind, key: Key) -> None:
+    async def _write_status(self, kind: Kind, key: Key) -> float | None:
         """Write the status of a TopicCreationPolicy or PluginVersion, where it says something else."""
         kube, now = self._kube.within(self._lease.check), time.time()
         try:
             document = await self._pool(kube.get, kind, key.namespace, key.name)
         except NoSuchKind:  # a Connector names a policy before there can be one
-            return
+            return None
         if document is None:
-            return
+            self._verifier.forget(key)
+            return None
         users = self._index.with_policy(*key) if kind is POLICY else self._index.running(*key)
-        status = resource_status(kind, document, [k.name for k in users], now)
-        if status is None:
-            return
-        await self._pool(
-            kube.apply_status,
-            kind,
-            key.namespace,
-            key.name,
-            status,
-            uid=document["metadata"]["uid"],
-            manager=STATUS_MANAGER,
-            resource_version=document["metadata"]["resourceVersion"],
-        )
+        found = await self._verifier.verify(kube, key, document, now) if kind is PLUGIN_VERSION else None
+        verified = (found.verdict, found.verified_by) if found is not None else (None, "")
+        status = resource_status(kind, document, [k.name for k in users], now, *verified)
+        if status is not None:
+            await self._pool(
+                kube.apply_status,
+                kind,
+                key.namespace,
+                key.name,
+                status,
+                uid=document["metadata"]["uid"],
+                manager=STATUS_MANAGER,
+                resource_version=document["metadata"]["resourceVersion"],
+            )
+        if found is None:
+            return None
+        await self._verifier.finish(kube, key, document, found)
+        return found.requeue_after
 
     def _hold(self) -> None:
         """Stop all work: another operator may have the Lease."""

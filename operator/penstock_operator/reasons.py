@@ -207,9 +207,30 @@ class Reason(StrEnum):
     ACCEPTED = (
         "Accepted",
         Use.READY,
-        "of a TopicCreationPolicy: its rules and limits are good; of a PluginVersion: Connectors may use it",
+        "of a TopicCreationPolicy: its rules and limits are good",
         "",
         _NORMAL,
+    )
+    VERIFYING = (
+        "Verifying",
+        Use.UNDER_WAY,
+        "of a PluginVersion: a pod looks into its image, or it waits for its turn. Connectors may use it meanwhile",
+        _WAIT,
+        _NORMAL,
+    )
+    VERIFIED = (
+        "Verified",
+        Use.READY,
+        "of a PluginVersion: its image holds what it declares, and the runtime imports all classes of it",
+        "",
+        _NORMAL,
+    )
+    VERIFICATION_FAILED = (
+        "VerificationFailed",
+        Use.UNDER_WAY | Use.STALLED,
+        "of a PluginVersion: its image holds something else, or a class of it cannot be imported: `Stalled`. Where the pod "
+        "ended without an answer it is tried again",
+        "see the message; publish another image, and create another PluginVersion",
     )
     NAME_CONFLICT = (
         "NameConflict",

@@ -1,8 +1,4 @@
-"""The status of a TopicCreationPolicy or PluginVersion: whether Connectors may use it, and which do. Pure.
-
-Whether the image of a PluginVersion can be pulled, and holds what is declared, is seen by the pods that plan a Connector
-with it.
-"""
+"""The status of a TopicCreationPolicy or PluginVersion: whether Connectors may use it, and which do. Pure."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple
@@ -51,14 +47,19 @@ _RESOURCES: Final[Mapping[kinds.Kind, _Resource]] = {
         offer_of,
         Reason.PLUGIN_VERSION_INVALID,
         "",
-        "it is well-formed; a pod looks into the image before tasks run it",
+        "it is well-formed",
         lambda names: {"usedBy": sorted(names)[:_MOST_NAMES]},
     ),
 }
 
 
 def resource_status(
-    kind: kinds.Kind, document: Mapping[str, Any], connectors: Collection[str], now: float
+    kind: kinds.Kind,
+    document: Mapping[str, Any],
+    connectors: Collection[str],
+    now: float,
+    verified: Verdict | None = None,
+    verified_by: str = "",
 ) -> dict[str, Any] | None:
     """The status for the generation that is seen; None: the resource has this status already.
 
@@ -67,9 +68,11 @@ def resource_status(
         document: the resource.
         connectors: names of the Connectors that use it.
         now: seconds since 1970.
+        verified: of a PluginVersion that can be used, what is known of its image.
+        verified_by: likewise, the runtime image that has looked into it; empty: none has.
     """
     resource = _RESOURCES[kind]
-    verdict = Verdict(Kind.READY, Reason.ACCEPTED, resource.accepted)
+    verdict = verified or Verdict(Kind.READY, Reason.ACCEPTED, resource.accepted)
     try:
         resource.check(document)
     except ConfigError as e:
@@ -81,5 +84,7 @@ def resource_status(
         "observedGeneration": generation,
         "conditions": undecided_conditions(before, verdict, generation, now),
         **resource.users(connectors),
+        **({"verifiedBy": verified_by} if verified_by else {}),
     }
-    return None if found == {name: there.get(name) for name in found} else found
+    is_said = found == {name: there.get(name) for name in found} and ("verifiedBy" in found) == ("verifiedBy" in there)
+    return None if is_said else found

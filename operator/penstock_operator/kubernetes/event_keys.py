@@ -6,7 +6,7 @@ from typing import Any
 from penstock_model.resources.plugin_offers import class_names
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
-from penstock_operator.names import CONNECTOR_LABEL
+from penstock_operator.names import CONNECTOR_LABEL, ROLE_LABEL, VERIFYING
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.plugin_offers import PluginOffers
 
@@ -59,11 +59,15 @@ class EventKeys:
             self._status(PLUGIN_VERSION, Key(key.namespace, version))
 
     def pod(self, event: Event) -> None:
-        """Add the key of the Connector of a pod."""
+        """Add the key of the Connector of a pod, or of the PluginVersion that it verifies."""
         metadata = event["object"]["metadata"]
-        name = (metadata.get("labels") or {}).get(CONNECTOR_LABEL)
-        if name:
+        labels = metadata.get("labels") or {}
+        if name := labels.get(CONNECTOR_LABEL):
             self._hurry(Key(metadata["namespace"], name))
+        elif labels.get(ROLE_LABEL) == VERIFYING:
+            for owner in metadata.get("ownerReferences") or ():
+                if owner.get("kind") == PLUGIN_VERSION.kind:
+                    self._status(PLUGIN_VERSION, Key(metadata["namespace"], owner["name"]))
 
     def policy(self, event: Event) -> None:
         """Add the Connectors that name a TopicCreationPolicy. One that is listed may be new: its CRD came late."""

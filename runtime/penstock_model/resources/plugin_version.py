@@ -95,7 +95,10 @@ class PluginVersionStatus(StatusPart):
         default_factory=lambda: -1,
         description="The metadata.generation that this status is of; behind it, the resource is still being looked at.",
     )
-    conditions: Conditions | None = Field(None, description="Ready: Connectors may use it.")
+    conditions: Conditions | None = Field(
+        None, description="Ready: a pod has seen that the image holds what is declared, and has imported it."
+    )
+    verified_by: str | None = Field(None, description="The runtime image that has looked into it.")
     used_by: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
         None, description="The Connectors that run it, at most 100. It may be deleted: their pods keep the image."
     )

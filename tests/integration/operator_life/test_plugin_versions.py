@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ..running import until
-from .world.plugin_versions import image_of, observed, plugin_version
+from .world.plugin_versions import image_of, plugin_version
 from .world.site import Site, condition
 
 FILES: dict[str, Any] = {"class": "Files", "version": "[1,2)"}
@@ -21,7 +21,7 @@ def images(site: Site, name: str) -> list[str]:
 def test_a_connector_waits_for_a_version_in_its_range_keeps_it_and_takes_another_when_asked(site: Site) -> None:
     operator = site.operator().start().ready()
     site.api.create(plugin_version(site, "2.0.0"))
-    site.create("orders", **FILES)
+    site.create("orders", **FILES, rollout={"canary": 0})
     told = "False PluginVersionMissing: spec.version: Plugin Files not found that matches the version range [1,2)"
     site.until("orders", lambda b: condition(b, "Ready").startswith(told), "waits")
     assert condition(site.get("orders"), "Stalled") == "absent"
@@ -32,8 +32,8 @@ def test_a_connector_waits_for_a_version_in_its_range_keeps_it_and_takes_another
     assert (status["connector"]["version"], status["connector"]["pluginVersion"]) == ("1.0.0", "files-1.0.0")
     assert status["tasks"][0]["versions"] == {"connector": "1.0.0"}
     assert images(site, "orders") == [image_of("1.0.0")]
-    first = observed(site, plugin_version(site, "1.0.0"))
-    assert condition(first, "Ready").startswith("True Accepted")
+    first = plugin_version(site, "1.0.0")
+    until(lambda: condition(site.api.get(first), "Ready").startswith("True Verified"), what="it is verified")
     until(lambda: site.api.get(first)["status"]["usedBy"] == ["orders"], what="it names who runs it")
 
     site.api.create(plugin_version(site, "1.1.0"))  # a newer one in the range changes nothing,
@@ -55,4 +55,70 @@ def test_a_connector_waits_for_a_version_in_its_range_keeps_it_and_takes_another
     assert body["status"]["connector"]["pluginVersion"] == "files-1.1.0"
     assert "newerPluginVersions" not in site.settled("orders")["status"]
     assert images(site, "orders") == [image_of("1.1.0")] * 2
+    site.check()
+
+
+def ready(site: Site, resource: dict[str, Any], begins: str) -> dict[str, Any]:
+    """The resource, as soon as its condition Ready begins like that."""
+    until(lambda: condition(site.api.get(resource), "Ready").startswith(begins), what=f"Ready is {begins}")
+    return site.api.get(resource)
+
+
+def verifying(site: Site) -> list[str]:
+    """The names of the pods that verify something now."""
+    return [
+        p["metadata"]["name"]
+        for p in list(site.kubelet.pods.objects.values())
+        if p["metadata"]["labels"].get("penstock.dev/role") == "verify"
+    ]
+
+
+def test_one_pod_looks_into_an_image_whatever_becomes_of_the_operator_and_decides_for_good(site: Site) -> None:
+    site.kubelet.refuses(image_of("2.0.0"), "its image holds files 1.0.0")
+    site.kubelet.hold(lambda pod: pod["metadata"]["labels"]["penstock.dev/role"] == "verify")
+    operator = site.operator().start().ready()
+    good, bad = plugin_version(site, "1.0.0"), plugin_version(site, "2.0.0")
+    site.api.create(good)
+    site.api.create(bad)
+    until(lambda: len(verifying(site)) == 2, what="both are looked at")
+    assert condition(ready(site, good, "False Verifying"), "Reconciling").startswith("True")
+    operator.kill()
+    operator.ended()
+    operator.start().ready()
+    site.kubelet.let_go()
+    found = ready(site, good, "True Verified")
+    assert found["status"]["verifiedBy"]
+    assert condition(ready(site, bad, "False VerificationFailed: its image holds"), "Stalled").startswith("True")
+    until(lambda: verifying(site) == [], what="their pods are deleted")
+    assert sorted(site.kubelet.verified) == [image_of("1.0.0"), image_of("2.0.0")]  # one pod each
+    operator.kill()
+    operator.ended()
+    operator.start().ready()
+    third = plugin_version(site, "3.0.0")
+    site.api.create(third)
+    ready(site, third, "True Verified")
+    assert sorted(site.kubelet.verified) == [image_of(v) for v in ("1.0.0", "2.0.0", "3.0.0")]
+    site.check()
+
+
+@pytest.mark.slow
+def test_one_that_is_deleted_while_its_pod_waits_leaves_no_pod_and_gives_its_turn_to_others(site: Site) -> None:
+    site.kubelet.refuse(lambda pod: pod["metadata"]["labels"]["penstock.dev/role"] == "verify")
+    site.operator().start().ready()
+    stuck = [plugin_version(site, f"1.0.{n}") for n in range(6)]
+    for resource in stuck:
+        site.api.create(resource)
+
+    def those(begins: str) -> int:
+        found = list(site.api.list(first["apiVersion"], first["kind"], site.namespace))
+        return sum(condition(r, "Ready").startswith(f"False {begins}") for r in found)
+
+    first = stuck[0]
+    until(lambda: (those("Unschedulable"), those("Verifying")) == (3, 3), what="three wait for their turn")
+    placed = [r for r in stuck if condition(site.api.get(r), "Ready").startswith("False Unschedulable")]
+    assert len(verifying(site)) == 3  # the last place is for another namespace
+    for resource in placed:
+        site.api.delete(resource)
+    until(lambda: those("Unschedulable") == 3, what="the others are looked at")
+    until(lambda: len(verifying(site)) == 3, what="pods of those that were deleted are gone")
     site.check()

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from penstock_operator.connector.model import verdict
+from penstock_operator.connector.model.verdict import Verdict
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
 from penstock_operator.resource_status import resource_status
 
@@ -41,6 +43,17 @@ def test_one_that_can_be_used_is_ready_for_the_generation_that_was_seen(kind: Ki
     status = status_of(kind, document(GOOD[kind]))
     assert {c["type"]: f"{c['status']} {c['reason']}" for c in status["conditions"]} == {"Ready": "True Accepted"}
     assert {c["observedGeneration"] for c in status["conditions"]} == {status["observedGeneration"]} == {3}
+
+
+def test_a_plugin_version_says_what_is_known_of_its_image_and_which_runtime_has_looked() -> None:
+    verified = Verdict(verdict.Kind.READY, "Verified", "all is there")
+    status = resource_status(PLUGIN_VERSION, document(TICKER), [], NOW, verified, "runtime:2")
+    assert status is not None
+    assert (told(status), status["verifiedBy"]) == ({"Ready": "True Verified: all is there"}, "runtime:2")
+    assert resource_status(PLUGIN_VERSION, document(TICKER, **status), [], NOW + 60, verified, "runtime:2") is None
+    bad = resource_status(PLUGIN_VERSION, document(BAD[PLUGIN_VERSION], **status), [], NOW + 60)
+    assert bad is not None
+    assert "verifiedBy" not in bad
 
 
 def test_a_policy_names_at_most_a_hundred_connectors_in_order_and_counts_all() -> None:

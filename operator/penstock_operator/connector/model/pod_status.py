@@ -37,7 +37,7 @@ class Pod:
     Attributes:
         name, uid: of the pod.
         owner: the uid of the Connector.
-        role: `task` or `job`.
+        role: `task` or `job`; of a pod that verifies a PluginVersion, `names.VERIFYING`.
         phase: where it stands.
         created: when.
         started: when its container started; None: not yet.
@@ -98,7 +98,7 @@ class TaskPod(Pod):
 
 @dataclass(frozen=True, slots=True)
 class JobPod(Pod):
-    """A job pod.
+    """A job pod, or a pod that verifies a PluginVersion: it has no action.
 
     Attributes:
         action: what it is to do.
@@ -130,7 +130,7 @@ class JobPod(Pod):
 
 
 def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
-    """The pod of a manifest; None: it is neither a task pod nor a job pod."""
+    """The pod of a manifest; None: it is none of Penstock's."""
     metadata = manifest["metadata"]
     annotations = metadata.get("annotations") or {}
     labels = metadata.get("labels") or {}
@@ -139,7 +139,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
     ended = end_of(manifest, created)
     started = _started(status)
     leaving, grace = instant(metadata.get("deletionTimestamp")), metadata.get("deletionGracePeriodSeconds") or 0
-    is_job = labels.get(names.ROLE_LABEL) == "job"  # its deadline may have passed before it started
+    is_job = labels.get(names.ROLE_LABEL) in ("job", names.VERIFYING)  # its deadline may have passed before it started
     common: dict[str, Any] = {
         "name": metadata["name"],
         "uid": metadata["uid"],
@@ -168,7 +168,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
                 image=_image(manifest),
                 plugin_versions=tuple(filter(None, annotations.get(names.PLUGIN_VERSIONS_ANNOTATION, "").split(","))),
             )
-        case "job":
+        case "job" | names.VERIFYING:
             return JobPod(
                 **common,
                 action=annotations.get(names.ACTION_ANNOTATION, ""),

@@ -1,6 +1,6 @@
 """Renders the manifests of a connector's pods and of what they read, with secure defaults. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from penstock_operator.connector.model.plans import Plan, Shape
 from penstock_operator.connector.policy.strategic_merge import merged
 from penstock_operator.connector.policy.template_policy import with_init_containers
 from penstock_operator.connector.render.job_volumes import sharable
-from penstock_operator.connector.render.plugin_volumes import plugin_volumes
+from penstock_operator.connector.render.pod_spec import pod_spec
 from penstock_operator.settings import Settings
 
 __all__ = ["PodManifests", "metadata"]
@@ -28,7 +28,6 @@ _CONTAINER_FIELDS: Final = frozenset(
 """Fields of `spec.template` that belong to the container; the others belong to the pod."""
 _OF_TASKS: Final = ("resources", "terminationGracePeriodSeconds")
 """Fields of `spec.template` that a job pod does not take over."""
-_SCRATCH: Final = "scratch"
 _REPLACEABLE: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
 """Without it the autoscaler keeps the node of each pod: it does not know the kind of the owner, and sees a local volume."""
 
@@ -149,20 +148,14 @@ class PodManifests:
             sorted({*shape.secrets, *self.shape.secrets})
         )  # its request may hold references of what is asked for now
         shape = replace(shape, resources=resources, secrets=secrets)
-        spec = self._spec(
-            layout.JOB_CONTAINER,
-            layout.JOB_MODULE,
-            layout.REQUEST_FILE,
-            shape,
-            self.mounts_of(action, plan),
-            tells_missing=True,
-        )
+        mounts = self.mounts_of(action, plan)
+        command = layout.JOB_MODULE, layout.REQUEST_FILE
+        spec = pod_spec(settings, layout.JOB_CONTAINER, command, shape, mounts, tells_missing=True)
         mount = {"name": "request", "configMap": {"name": names.request_name(name)}}
         spec["volumes"] = [mount, *spec["volumes"]]
         spec["containers"][0]["volumeMounts"].insert(0, {"name": "request", "mountPath": _folder(layout.REQUEST_FILE)})
         spec["activeDeadlineSeconds"] = settings.job.deadline_seconds
         spec["terminationGracePeriodSeconds"] = 5
-        spec["tolerations"] = self._lost_node()
         annotations = {names.ACTION_ANNOTATION: action.value, names.KEY_ANNOTATION: key}
         meta = metadata(self.connector, name, operator=self.operator, role="job", annotations=annotations)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
@@ -212,14 +205,10 @@ class PodManifests:
     def _task_pod(self, plan: Plan, task: int, name: str, identity: PodIdentity) -> dict[str, Any]:
         settings = self.settings
         own = self.connector.metadata
-        spec = self._spec(
-            layout.TASK_CONTAINER,
-            layout.TASK_MODULE,
-            layout.TASK_FILE,
-            self.shape_of(plan),
-            plan.mounts,
-            tells_missing=not settings.secrets.watch,
-        )
+        tells_missing = not settings.secrets.watch
+        command = layout.TASK_MODULE, layout.TASK_FILE
+        shape = self.shape_of(plan)
+        spec = pod_spec(settings, layout.TASK_CONTAINER, command, shape, plan.mounts, tells_missing=tells_missing)
         volume = {
             "name": "plan",
             "configMap": {
@@ -234,61 +223,9 @@ class PodManifests:
         container |= _probes(ends=settings.task.liveness_probe)
         container["env"] = [{"name": layout.LIFE_VARIABLE, "value": identity.to_json()}, *container["env"]]
         spec["terminationGracePeriodSeconds"] = settings.task.termination_grace_period_seconds
-        spec["tolerations"] = self._lost_node()
         meta = metadata(self.connector, name, operator=self.operator, role="task", task=task)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
         return self._with_template(pod, layout.TASK_CONTAINER)
-
-    def _lost_node(self) -> list[dict[str, Any]]:
-        """The tolerations that say how long a pod stays on a node that is not ready or not reachable."""
-        lost = self.settings.task.node_lost_seconds
-        return [
-            {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": lost}
-            for key in ("not-ready", "unreachable")
-        ]
-
-    def _spec(
-        self,
-        container: str,
-        module: str,
-        file: str,
-        shape: Shape,
-        plugins: Sequence[PluginMount],
-        *,
-        tells_missing: bool,
-    ) -> dict[str, Any]:
-        mounts: list[dict[str, Any]] = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
-        size = self.settings.task.temporary_size
-        volumes: list[dict[str, Any]] = [{"name": _SCRATCH, "emptyDir": {"sizeLimit": size} if size else {}}]
-        for number, name in enumerate(shape.secrets):
-            volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": tells_missing}})
-            mounts.append({"name": f"secret-{number}", "mountPath": f"{layout.SECRETS_DIR}/{name}", "readOnly": True})
-        images, places = plugin_volumes(plugins, self.settings.plugins.mount)
-        volumes, mounts = [*volumes, *images], [*mounts, *places]
-        return {
-            "restartPolicy": "Never",
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "securityContext": shape.pod_security_context,
-            **({"imagePullSecrets": [{"name": n} for n in shape.pull_secrets]} if shape.pull_secrets else {}),
-            "containers": [
-                {
-                    "name": container,
-                    "image": shape.image,
-                    "imagePullPolicy": shape.pull_policy,
-                    "command": ["python3", "-m", module, file],
-                    "env": [
-                        _field(layout.POD_NAME_VARIABLE, "metadata.name"),
-                        _field(layout.POD_UID_VARIABLE, "metadata.uid"),
-                        _field(layout.NODE_VARIABLE, "spec.nodeName"),
-                    ],
-                    "resources": {k: dict(v) for k, v in shape.resources.items()},
-                    "securityContext": shape.security_context,
-                    "volumeMounts": mounts,
-                }
-            ],
-            "volumes": volumes,
-        }
 
     def _with_template(self, pod: dict[str, Any], container: str, besides: tuple[str, ...] = ()) -> dict[str, Any]:
         template = {k: v for k, v in self.connector.spec.template.items() if k not in besides}
@@ -321,10 +258,6 @@ def _probes(*, ends: bool) -> dict[str, Any]:
         "livenessProbe": {**health, "periodSeconds": 20, "failureThreshold": 9},
         "readinessProbe": readiness,
     }
-
-
-def _field(name: str, path: str) -> dict[str, Any]:
-    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
 def _folder(file: str) -> str:

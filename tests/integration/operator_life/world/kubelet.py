@@ -78,6 +78,7 @@ class Kubelet:
     wrong: list[str] = field(default_factory=list)
     lives: dict[tuple[str, int, int, int], set[str]] = field(default_factory=lambda: defaultdict(set))
     jobs: list[tuple[str, Action]] = field(default_factory=list)
+    verified: list[str] = field(default_factory=list)
     tasks: dict[str, _Task] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -87,6 +88,7 @@ class Kubelet:
         self._kept: list[Callable[[Json], bool]] = []
         self._unpullable: set[str] = set()
         self._broken: set[str] = set()
+        self._refused: dict[str, str] = {}
         self._logs: dict[str, str] = {}
         self._ended: set[str] = set()
         self._latest: dict[str, Json] = {}
@@ -137,6 +139,10 @@ class Kubelet:
         """No registry has this image."""
         self._unpullable.add(image)
 
+    def refuses(self, image: str, why: str) -> None:
+        """A pod that looks into this image of a PluginVersion finds that."""
+        self._refused[image] = why
+
     def breaks(self, image: str) -> None:
         """Tasks with this image fail as soon as they have started."""
         self._broken.add(image)
@@ -155,7 +161,7 @@ class Kubelet:
         found = [
             p
             for p in list(self.pods.objects.values())
-            if f"{p['metadata']['namespace']}/{p['metadata']['labels'][names.CONNECTOR_LABEL]}" == connector
+            if f"{p['metadata']['namespace']}/{p['metadata']['labels'].get(names.CONNECTOR_LABEL)}" == connector
             and p["metadata"]["labels"][names.ROLE_LABEL] == "task"
             and "deletionTimestamp" not in p["metadata"]
             and p.get("status", {}).get("phase") not in ("Failed", "Succeeded")
@@ -235,7 +241,8 @@ class Kubelet:
             if pod["spec"]["containers"][0]["image"] in self._unpullable:
                 self._back_off(pod)
                 return
-            (self._job if pod["metadata"]["labels"][names.ROLE_LABEL] == "job" else self._start)(pod)
+            does = {"job": self._job, names.VERIFYING: self._verify}
+            does.get(pod["metadata"]["labels"][names.ROLE_LABEL], self._start)(pod)
 
     def _unplaceable(self, pod: Json) -> None:
         """As the scheduler says it, once."""
@@ -282,6 +289,15 @@ class Kubelet:
             self._logs[uid] = _line(request, self.answers(request))
         self._ended.add(uid)
         self._status(pod, "Succeeded", _terminated("job", 0, TerminationMessage(exit_code=0).to_message()))
+
+    def _verify(self, pod: Json) -> None:
+        image = next(v["image"]["reference"] for v in pod["spec"]["volumes"] if "image" in v)
+        found = self._refused.get(image)
+        word = TerminationMessage(exit_code=0 if found is None else 2, message=found or "it holds what is declared")
+        self._ended.add(pod["metadata"]["uid"])
+        self.verified.append(image)
+        phase = "Succeeded" if found is None else "Failed"
+        self._status(pod, phase, _terminated("job", word.exit_code, word.to_message()))
 
     def _start(self, pod: Json) -> None:
         uid, labels = pod["metadata"]["uid"], pod["metadata"]["labels"]

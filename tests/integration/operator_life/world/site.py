@@ -213,7 +213,9 @@ class Site:
         key = self.key(name)
 
         def none(pods: dict[str, Json]) -> bool:
-            owners = (f"{p['metadata']['namespace']}/{p['metadata']['labels'][CONNECTOR_LABEL]}" for p in pods.values())
+            owners = (
+                f"{p['metadata']['namespace']}/{p['metadata']['labels'].get(CONNECTOR_LABEL)}" for p in pods.values()
+            )
             return key not in owners
 
         with self._telling(key):

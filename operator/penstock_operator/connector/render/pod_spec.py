@@ -1,0 +1,80 @@
+"""Renders what all pods of Penstock have in common: one container of the runtime, with secure defaults. Pure."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from penstock_model.contracts import pod_layout as layout
+from penstock_model.contracts.plugin_mount import PluginMount
+from penstock_operator.connector.model.plans import Shape
+from penstock_operator.connector.render.plugin_volumes import plugin_volumes
+from penstock_operator.settings import Settings
+
+__all__ = ["pod_spec"]
+
+_SCRATCH: Final = "scratch"
+
+
+def pod_spec(
+    settings: Settings,
+    container: str,
+    command: tuple[str, str],
+    shape: Shape,
+    plugins: Sequence[PluginMount],
+    *,
+    tells_missing: bool,
+) -> dict[str, Any]:
+    """The spec of a pod, without what its container reads.
+
+    Args:
+        settings: of the release.
+        container: its name.
+        command: the module that it runs, and the file that this reads.
+        shape: what the release gives to it.
+        plugins: images of PluginVersions that it mounts.
+        tells_missing: whether its process says which Secrets are missing; otherwise it does not start without them.
+    """
+    mounts: list[dict[str, Any]] = [{"name": _SCRATCH, "mountPath": "/tmp"}]  # noqa: S108 (the pod's own)
+    size = settings.task.temporary_size
+    volumes: list[dict[str, Any]] = [{"name": _SCRATCH, "emptyDir": {"sizeLimit": size} if size else {}}]
+    for number, name in enumerate(shape.secrets):
+        volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": tells_missing}})
+        mounts.append({"name": f"secret-{number}", "mountPath": f"{layout.SECRETS_DIR}/{name}", "readOnly": True})
+    images, places = plugin_volumes(plugins, settings.plugins.mount)
+    volumes, mounts = [*volumes, *images], [*mounts, *places]
+    return {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": shape.pod_security_context,
+        **({"imagePullSecrets": [{"name": n} for n in shape.pull_secrets]} if shape.pull_secrets else {}),
+        "containers": [
+            {
+                "name": container,
+                "image": shape.image,
+                "imagePullPolicy": shape.pull_policy,
+                "command": ["python3", "-m", *command],
+                "env": [
+                    _field(layout.POD_NAME_VARIABLE, "metadata.name"),
+                    _field(layout.POD_UID_VARIABLE, "metadata.uid"),
+                    _field(layout.NODE_VARIABLE, "spec.nodeName"),
+                ],
+                "resources": {k: dict(v) for k, v in shape.resources.items()},
+                "securityContext": shape.security_context,
+                "volumeMounts": mounts,
+            }
+        ],
+        "volumes": volumes,
+        "tolerations": _lost_node(settings.task.node_lost_seconds),
+    }
+
+
+def _lost_node(seconds: int) -> list[dict[str, Any]]:
+    """The tolerations that say how long a pod stays on a node that is not ready or not reachable."""
+    return [
+        {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+        for key in ("not-ready", "unreachable")
+    ]
+
+
+def _field(name: str, path: str) -> dict[str, Any]:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}

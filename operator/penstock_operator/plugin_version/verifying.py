@@ -1,0 +1,187 @@
+"""The verification of one PluginVersion: when its pod is created and deleted, and what its status says. Pure.
+
+A pod that has looked into the image decides for good, as long as the release has the same runtime: image and spec never
+change. Any other end (the image cannot be pulled, no node, not enough memory, an import without an end) is told, and after a
+pause, which doubles to ten minutes, another pod looks. Another runtime has it looked at anew; until that is decided, the
+status stays as it is.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from penstock_model.backoff import ExponentialBackoff
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.pod_end import Ended
+from penstock_operator.connector.model.pod_status import JobPod, Phase
+from penstock_operator.connector.model.verdict import Kind, Verdict
+from penstock_operator.reasons import Reason
+
+__all__ = ["Seen", "Step", "failed", "step"]
+
+_BACKOFF: Final = ExponentialBackoff(first=15.0, longest=600.0)
+_SLOT_WAIT: Final = 60.0
+"""Seconds, should no event come: a PluginVersion that waits for a slot is woken when there is one."""
+_NONE: Final = JobMemory()
+_OUT_OF_MEMORY: Final = "OOMKilled"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was observed of a PluginVersion that is well-formed.
+
+    Attributes:
+        name: of its pod; of one after a pod that does not go, its beginning.
+        pods: its verifying pods.
+        runtime: the image of the runtime that is to look.
+        verified_by: the one that has looked, as the status says; empty: none has.
+        said: what the status says; None: nothing yet.
+        is_decided: whether this operator has decided it since it began. It does so once, whatever the status says of who
+            has: another release with another runtime may watch the same namespace, and the CRD may be an older one.
+        failure: of pods before that decided nothing.
+        slot: whether one more verifying pod may live.
+        deadline: seconds that a node has to take the pod, and the pod to end from then on.
+        node_timeout: seconds after which a pod that should have ended is taken to be on a node that is away.
+        now: seconds since 1970.
+    """
+
+    name: str
+    pods: Sequence[JobPod]
+    runtime: str
+    verified_by: str
+    said: Verdict | None
+    is_decided: bool
+    failure: JobMemory
+    slot: bool
+    deadline: float
+    node_timeout: float
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done about a PluginVersion.
+
+    Attributes:
+        verdict: what its status says.
+        verified_by: for its status.
+        failure: to remember.
+        create: the name of a pod to create.
+        delete: pods to delete, once the status is written.
+        requeue_after: look again after so many seconds; None: when something happens.
+        queued: it waits for a slot.
+        is_decided: a pod has decided it.
+    """
+
+    verdict: Verdict
+    verified_by: str = ""
+    failure: JobMemory = _NONE
+    create: str | None = None
+    delete: tuple[JobPod, ...] = ()
+    requeue_after: float | None = None
+    queued: bool = False
+    is_decided: bool = False
+
+
+def step(seen: Seen) -> Step:
+    """The step for a PluginVersion that is well-formed."""
+    living = tuple(p for p in seen.pods if p.leaving is None)
+    if seen.said is not None and (seen.is_decided or seen.verified_by == seen.runtime):
+        return Step(seen.said, seen.verified_by or seen.runtime, delete=living, is_decided=True)
+    return _as_before(seen, _next_step(seen))
+
+
+def failed(seen: Seen, reason: str, message: str) -> Step:
+    """The step after a pod that decided nothing, or could not be created: another one follows after a pause."""
+    attempts = seen.failure.attempts + 1
+    pause = _BACKOFF.pause(attempts)
+    memory = JobMemory(seen.name, attempts, seen.now + pause, reason, f"{message}; it is tried again by itself")
+    return _as_before(seen, Step(_waits(memory, reason, message), failure=memory, requeue_after=pause))
+
+
+def _as_before(seen: Seen, found: Step) -> Step:
+    """What an earlier runtime found stands until this one has decided."""
+    if seen.said is None or not seen.verified_by or found.is_decided:
+        return found
+    return replace(found, verdict=seen.said, verified_by=seen.verified_by)
+
+
+def _next_step(seen: Seen) -> Step:
+    away = [p for p in seen.pods if p.is_on_lost_node(seen.now, seen.node_timeout)]
+    pod = next((p for p in sorted(seen.pods, key=lambda p: p.created) if p not in away), None)
+    doing = "a pod looks into the image, and imports what it is declared to hold"
+    verdict, memory = _waits(seen.failure, Reason.VERIFYING, doing), seen.failure
+    if pod is None:
+        if memory.retry_at is not None and memory.retry_at > seen.now:
+            return Step(verdict, failure=memory, requeue_after=memory.retry_at - seen.now)
+        if not seen.slot:
+            turn = "waits for its turn: only a few PluginVersions of a release are looked at once"
+            waits = _waits(memory, Reason.VERIFYING, turn)
+            return Step(waits, failure=memory, requeue_after=_SLOT_WAIT, queued=True)
+        return Step(verdict, failure=memory, create=_free_name(seen))
+    if pod.phase is Phase.ENDED:
+        return _after_end(seen, pod)
+    if pod.leaves_by is not None:
+        return Step(verdict, failure=memory, requeue_after=pod.leaves_by + seen.node_timeout - seen.now)
+    left = pod.due(seen.deadline, seen.node_timeout) - seen.now
+    if left <= 0:
+        return replace(failed(seen, *_overdue(seen, pod)), delete=(pod,))
+    if pod.hindrance is not None:
+        verdict = Verdict(Kind.UNDER_WAY, *pod.hindrance)
+    return Step(verdict, failure=memory, requeue_after=left)
+
+
+def _free_name(seen: Seen) -> str:
+    taken = {p.name for p in seen.pods}
+    names = (f"{seen.name}-{number}" if number else seen.name for number in itertools.count())
+    return next(n for n in names if n not in taken)
+
+
+def _waits(memory: JobMemory, reason: str, message: str) -> Verdict:
+    """While another pod looks, the failure of the one before stands: it is what a person wants to know."""
+    if memory.attempts:
+        return Verdict(Kind.UNDER_WAY, memory.reason, memory.message)
+    return Verdict(Kind.UNDER_WAY, reason, message)
+
+
+def _after_end(seen: Seen, pod: JobPod) -> Step:
+    gone = () if pod.leaving is not None else (pod,)
+    ended = pod.ended
+    assert ended is not None
+    word = ended.word
+    if not ended.lost and word is not None and word.exit_code == ended.code:
+        message = word.message or ""
+        if ended.code == ExitCode.OK:
+            verdict = Verdict(Kind.READY, Reason.VERIFIED, message)
+            return Step(verdict, seen.runtime, delete=gone, is_decided=True)
+        if ended.code == ExitCode.CONFIG_INVALID:
+            verdict = Verdict(Kind.STALLED, Reason.VERIFICATION_FAILED, message)
+            return Step(verdict, seen.runtime, delete=gone, is_decided=True)
+    if pod.leaving is not None and seen.failure.attempts:  # counted already
+        left = (pod.leaves_by or seen.now) + seen.node_timeout - seen.now
+        return Step(_waits(seen.failure, "", ""), failure=seen.failure, requeue_after=left)
+    return replace(failed(seen, *_cause(pod, ended)), delete=gone)
+
+
+def _cause(pod: JobPod, ended: Ended) -> tuple[str, str]:
+    if ended.reason == Reason.DEADLINE_EXCEEDED:
+        if pod.hindrance is not None:
+            return pod.hindrance
+        slow = "where an image takes long to be pulled, raise job.deadlineSeconds of the release"
+        return ended.reason, f"the verifying pod did not end in time; {slow}"
+    if ended.reason == _OUT_OF_MEMORY:
+        limit = f"its limit of {ended.memory_limit}" if ended.memory_limit else "its node has"
+        remedy = "import less, or raise job.resources.limits.memory of the release"
+        return ended.reason, f"OOMKilled: the import used more memory than {limit}; {remedy}"
+    reason = ended.reason if ended.lost and ended.code is None else Reason.VERIFICATION_FAILED
+    return reason, ended.describe()
+
+
+def _overdue(seen: Seen, pod: JobPod) -> tuple[str, str]:
+    if pod.hindrance is not None:
+        return pod.hindrance
+    if not pod.node:
+        return Reason.UNSCHEDULABLE, f"no node took the verifying pod within {seen.deadline:.0f} s"
+    return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, whose time is over"

@@ -1,0 +1,217 @@
+"""The verification of a PluginVersion: what each end of its pod means, and when another one looks (KIP-891)."""
+
+import json
+from typing import Any
+
+import pytest
+
+from penstock_model.contracts.task_reports import TerminationMessage
+from penstock_model.contracts.verification import VerificationRequest
+from penstock_model.resources.plugin_offers import offer_of
+from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.pod_end import Ended
+from penstock_operator.connector.model.pod_status import JobPod, Phase
+from penstock_operator.connector.model.verdict import Kind, Verdict
+from penstock_operator.plugin_version.pod import name_of, verifying_pod
+from penstock_operator.plugin_version.verifying import Seen, Step, step
+from penstock_operator.settings import Settings
+
+NAME, NOW = "ticker-verify-1", 1_000.0
+READY = Verdict(Kind.READY, "Verified", "the image holds what is declared")
+
+
+def pod(name: str = NAME, phase: Phase = Phase.WAITING, **more: Any) -> JobPod:
+    return JobPod(name=name, phase=phase, **{"uid": name, "owner": "", "role": "verify", "created": NOW, **more})
+
+
+def ended(code: int | None, message: str | None = None, reason: str = "Error", **more: Any) -> JobPod:
+    word = None if message is None else TerminationMessage(exit_code=code or 0, message=message)
+    how = Ended(code=code, reason=reason, message="", word=word, at=NOW, memory_limit="512Mi")
+    return pod(phase=Phase.ENDED, node="n", ended=how, **more)
+
+
+def seen(*pods: JobPod, **more: Any) -> Seen:
+    usual: dict[str, Any] = {
+        "name": NAME,
+        "pods": pods,
+        "runtime": "runtime:2",
+        "verified_by": "",
+        "said": None,
+        "is_decided": False,
+        "failure": JobMemory(),
+        "slot": True,
+        "deadline": 120.0,
+        "node_timeout": 30.0,
+        "now": NOW,
+    }
+    return Seen(**{**usual, **more})
+
+
+def told(found: Step) -> tuple[Kind, str, str]:
+    return found.verdict.kind, found.verdict.reason, found.verdict.message
+
+
+def test_a_new_one_gets_a_pod_and_is_under_way_until_that_has_looked() -> None:
+    first = step(seen())
+    assert (first.create, first.verdict.kind, first.verdict.reason) == (NAME, Kind.UNDER_WAY, "Verifying")
+    assert step(seen(pod())).create is None
+    assert step(seen(pod())).requeue_after == 120
+
+
+def test_it_waits_for_its_turn_where_enough_others_are_looked_at() -> None:
+    waits = step(seen(slot=False))
+    assert (waits.create, waits.queued, waits.verdict.reason) == (None, True, "Verifying")
+    assert "waits for its turn" in waits.verdict.message
+
+
+def test_a_pod_that_found_what_is_declared_makes_it_ready_by_that_runtime() -> None:
+    found = step(seen(ended(0, "all is there", "Completed")))
+    assert told(found) == (Kind.READY, "Verified", "all is there")
+    assert (found.verified_by, [p.name for p in found.delete], found.is_decided) == ("runtime:2", [NAME], True)
+
+
+def test_a_pod_that_found_something_else_has_it_stalled_for_good() -> None:
+    found = step(seen(ended(2, "holds acme 2.0.0")))
+    assert told(found) == (Kind.STALLED, "VerificationFailed", "holds acme 2.0.0")
+    assert (found.verified_by, found.requeue_after) == ("runtime:2", None)
+
+
+@pytest.mark.parametrize("said", [READY, Verdict(Kind.STALLED, "VerificationFailed", "no")])
+def test_what_this_runtime_has_decided_is_not_looked_at_again(said: Verdict) -> None:
+    found = step(seen(pod(), said=said, verified_by="runtime:2"))
+    assert (found.verdict, found.create, [p.name for p in found.delete]) == (said, None, [NAME])
+
+
+@pytest.mark.parametrize("pods", [(), (pod(),), (ended(None, reason="Evicted"),)])
+def test_another_runtime_looks_anew_and_what_the_one_before_found_stands_meanwhile(pods: tuple[JobPod, ...]) -> None:
+    found = step(seen(*pods, said=READY, verified_by="runtime:1"))
+    assert (found.verdict, found.verified_by) == (READY, "runtime:1")
+    assert (found.create is not None) == (not pods)
+
+
+def test_another_runtime_that_finds_something_else_is_believed() -> None:
+    found = step(seen(ended(2, "built for Python 3.11"), said=READY, verified_by="runtime:1"))
+    assert (found.verdict.kind, found.verified_by) == (Kind.STALLED, "runtime:2")
+
+
+def test_two_releases_with_two_runtimes_in_one_namespace_do_not_take_turns() -> None:
+    found = step(seen(said=READY, verified_by="runtime:of-the-other", is_decided=True))
+    assert (found.create, found.verdict) == (None, READY)
+
+
+def test_with_an_older_crd_that_drops_who_has_looked_one_pod_looks() -> None:
+    assert step(seen(said=READY, is_decided=True)).create is None
+
+
+@pytest.mark.parametrize(
+    ("end", "reason", "words"),
+    [
+        (ended(137, reason="OOMKilled"), "OOMKilled", "OOMKilled"),
+        (ended(1, "the import of Ticker did not end within 60 s"), "VerificationFailed", "did not end within 60 s"),
+        (ended(0), "VerificationFailed", "exit code 0"),
+        (ended(None, reason="Evicted"), "Evicted", "Evicted"),
+        (ended(None, reason="DeadlineExceeded"), "DeadlineExceeded", "raise job.deadlineSeconds"),
+        (
+            ended(None, reason="DeadlineExceeded", hindrance=("ErrImagePull", "no such host")),
+            "ErrImagePull",
+            "no such host",
+        ),
+        (
+            ended(1, "No module named penstock_runtime.verify"),
+            "VerificationFailed",
+            "No module named penstock_runtime.verify",
+        ),
+    ],
+)
+def test_a_pod_that_decided_nothing_is_told_and_another_one_looks_after_a_pause(
+    end: JobPod, reason: str, words: str
+) -> None:
+    found = step(seen(end))
+    assert (found.verdict.kind, found.verdict.reason, found.is_decided) == (Kind.UNDER_WAY, reason, False)
+    assert words in found.verdict.message
+    assert (found.requeue_after, [p.name for p in found.delete]) == (15, [NAME])
+    waits = step(seen(failure=found.failure, now=NOW + 14))
+    assert (waits.create, waits.requeue_after) == (None, 1)
+    again = step(seen(failure=found.failure, now=NOW + 15))
+    assert (again.create, again.verdict.reason) == (NAME, reason)  # the cause stands while another pod looks
+    assert "tried again by itself" in again.verdict.message
+    assert step(seen(end, failure=found.failure, now=NOW + 20)).requeue_after == 30
+
+
+def test_out_of_memory_names_the_limit_and_what_to_raise() -> None:
+    message = step(seen(ended(137, reason="OOMKilled"))).verdict.message
+    assert "used more memory than its limit of 512Mi" in message
+    assert "job.resources.limits.memory" in message
+
+
+def test_what_keeps_a_pod_from_starting_is_told_while_it_waits_and_its_deadline_counts_from_its_creation() -> None:
+    waiting = pod(hindrance=("Unschedulable", "0/1 nodes are available"))
+    assert told(step(seen(waiting))) == (Kind.UNDER_WAY, "Unschedulable", "0/1 nodes are available")
+    late = step(seen(waiting, now=NOW + 120))
+    assert ([p.name for p in late.delete], late.verdict.reason, late.create) == ([NAME], "Unschedulable", None)
+    unseen = step(seen(pod(), now=NOW + 120))
+    assert unseen.verdict.message.startswith("no node took the verifying pod within 120 s")
+
+
+def test_a_pod_on_a_node_that_is_away_is_left_and_another_name_is_taken() -> None:
+    away = pod(node="n", leaving=NOW - 100, leaves_by=NOW - 99)
+    assert step(seen(away)).create == f"{NAME}-1"
+    leaves = pod(node="n", leaving=NOW, leaves_by=NOW + 1)
+    assert (step(seen(leaves)).create, step(seen(leaves)).requeue_after) == (None, 31)
+    assert step(seen(pod(node="n", accepted=NOW), now=NOW + 150)).verdict.reason == "NodeLost"
+
+
+def test_a_verdict_of_a_pod_that_somebody_deletes_still_counts() -> None:
+    found = step(seen(ended(0, "all is there", "Completed", leaving=NOW, leaves_by=NOW + 1)))
+    assert (found.verdict.kind, found.delete) == (Kind.READY, ())
+
+
+SETTINGS = Settings.of(
+    {
+        "release": {"name": "penstock", "namespace": "ops"},
+        "worker": {"bootstrap.servers": "kafka:9092"},
+        "images": {"runtime": "runtime:2", "pullSecrets": ["registry"]},
+    }
+)
+DOCUMENT: dict[str, Any] = {
+    "apiVersion": "penstock.dev/v1alpha1",
+    "kind": "PluginVersion",
+    "metadata": {"name": "ticker-1.0.0", "namespace": "shop", "uid": "u-1", "generation": 1},
+    "spec": {
+        "plugin": "penstock-ticker",
+        "version": "1.0.0",
+        "image": f"plugins.example/ticker@sha256:{'0' * 64}",
+        "path": "/opt/plugin",
+        "classes": [{"alias": "Ticker", "type": "source"}],
+    },
+}
+
+
+def test_its_pod_has_no_secret_no_token_a_limit_of_memory_and_of_time_and_goes_with_it() -> None:
+    name = name_of(DOCUMENT, SETTINGS)
+    made = verifying_pod(name, DOCUMENT, offer_of(DOCUMENT), SETTINGS)
+    spec, meta = made["spec"], made["metadata"]
+    (container,) = spec["containers"]
+    assert spec["automountServiceAccountToken"] is False
+    assert not [v for v in spec["volumes"] if "secret" in v or "projected" in v or "configMap" in v]
+    assert "bootstrap" not in json.dumps(made)
+    assert container["resources"]["limits"] == {"memory": "512Mi"}
+    assert spec["activeDeadlineSeconds"] == 120
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert spec["imagePullSecrets"] == [{"name": "registry"}]
+    assert [v["image"]["reference"] for v in spec["volumes"] if "image" in v] == [DOCUMENT["spec"]["image"]]
+    assert [(o["kind"], o["uid"]) for o in meta["ownerReferences"]] == [("PluginVersion", "u-1")]
+    assert meta["labels"]["penstock.dev/role"] == "verify"
+    assert "penstock.dev/connector" not in meta["labels"]
+    request = VerificationRequest.from_json(meta["annotations"]["penstock.dev/verification"])
+    assert (request.mount.folder, request.seconds) == ("/etc/penstock/plugins/0/opt/plugin", 60)
+    assert [c.alias for c in request.mount.classes] == ["Ticker"]
+
+
+def test_the_name_of_its_pod_is_a_host_name_and_another_for_another_runtime_release_or_resource() -> None:
+    long = {**DOCUMENT, "metadata": {**DOCUMENT["metadata"], "name": "a." * 100 + "a"}}
+    assert len(name_of(long, SETTINGS)) <= 60
+    assert "." not in name_of(long, SETTINGS)
+    other = {**DOCUMENT, "metadata": {**DOCUMENT["metadata"], "uid": "u-2"}}
+    newer = SETTINGS.model_copy(update={"images": SETTINGS.images.model_copy(update={"runtime": "runtime:3"})})
+    assert len({name_of(DOCUMENT, SETTINGS), name_of(other, SETTINGS), name_of(DOCUMENT, newer)}) == 3
