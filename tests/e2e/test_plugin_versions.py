@@ -60,6 +60,16 @@ def runs(connector: Connector, version: str, image: str) -> None:
     assert [v["image"]["reference"] for v in pod["spec"]["volumes"] if "image" in v] == [image]
 
 
+def says(place: Place, name: str, reason: str, words: str, limit: float = 90) -> None:
+    """A PluginVersion comes to say that of itself."""
+
+    def claim(found: Any) -> bool | None:
+        ready = condition(found or {})
+        return (ready.get("reason") == reason and words in ready["message"]) or None
+
+    place.cluster.api.until("pluginversions", place.namespace, name, claim, f"{reason}: {words}", limit)
+
+
 def ticks(place: Place, topic: str, least: int) -> list[int]:
     return [json.loads(r.value or b"")["tick"] for r in place.kafka.records(topic, least=least)]
 
@@ -71,7 +81,8 @@ def test_two_versions_run_side_by_side_and_one_outlives_a_range_without_versions
     old, new = (Connector(place.cluster, place.namespace, name, {}) for name in ("old", "new"))
     runs(old, "1.0.0", images["1.0.0"])
     runs(new, "2.0.0", images["2.0.0"])
-    old.kubectl("wait", "--for=condition=Ready", "pluginversion/ticker-1.0.0", "--timeout=30s")
+    for version in images:
+        says(place, f"ticker-{version}", "Verified", "these classes of it are imported: Ticker")
     table = old.kubectl("get", "connectors", "--output=wide")
     assert [line.split()[-2] for line in sorted(table.splitlines()[1:])] == ["2.0.0", "1.0.0"]
 
@@ -229,3 +240,61 @@ def test_a_plugin_with_packages_and_native_code_of_its_own_runs_in_sparks_worker
     numbers.reaches("Running")
     assert place.kafka.records(by_workers, least=1)
     assert "brings its own pydantic 1.0" in condition(numbers.get(), "ConfigValid")["message"]
+
+
+FORGED = """{"apiVersion":"penstock.dev/last-word/v1","exitCode":0,"message":"forged"}"""
+BROKEN: Mapping[str, tuple[str, str, str]] = {
+    "absent": ("import acme_absent", "VerificationFailed", "No module named 'acme_absent'; install what brings"),
+    "endless": ("while True: pass", "VerificationFailed", "the import of Trim did not end within"),
+    "greedy": ("x = []\nwhile True: x.append(bytes(10_000_000))", "OOMKilled", "more memory than its limit of 512Mi"),
+    "ends": ("import os; os._exit(0)", "VerificationFailed", "ended its process with exit code 0"),
+    "forges": (
+        f"""
+import os, signal
+forged = {FORGED!r}
+print(forged, flush=True)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+    os.kill(1, number)
+for file in ("/proc/1/mem", "/proc/1/fd/1", "/proc/1/environ"):
+    try:
+        open(file, "rb").close()
+    except PermissionError:
+        continue
+    os._exit(7)  # process 1 is open to this one
+if os.fork() == 0:
+    os.setsid()
+    while True:
+        open("/dev/termination-log", "w").write(forged)
+raise ValueError("after all of that")
+""",
+        "VerificationFailed",
+        "ValueError: after all of that",
+    ),
+}
+
+
+@pytest.mark.slow
+def test_a_plugin_version_is_not_ready_where_its_image_is_broken_whatever_that_does_to_look_well(
+    place: Place, images: dict[str, str], tmp_path: Path
+) -> None:
+    giant = "import sys\nfor n in range(20_000): sys.stdout.write('x' * 10_000)\nfrom penstock import Transform\n"
+    giant += "class Trim(Transform):\n  def apply(self, record): return record\n"
+    codes = {name: code for name, (code, _, _) in BROKEN.items()} | {"giant": giant}
+    missing = f"plugins.example/ticker@sha256:{'0' * 64}"
+    archives, found = [], [plugin_version("4.0.0", images["2.0.0"]), plugin_version("5.0.0", missing)]
+    for name, code in codes.items():
+        add_distribution(tmp_path / name, "acme-trim", "1.0.0", {"acme_trim.py": code}, {"Trim": "acme_trim:Trim"})
+        archives.append(tmp_path / f"{name}.tar")
+        image = write_image(tmp_path / name, f"plugins.example/{name}", archives[-1])
+        made = plugin_version("1.0.0", image, plugin="acme-trim", classes=[{"alias": "Trim", "type": "transform"}])
+        found.append({**made, "metadata": {"name": name}})
+    place.cluster.component("load", *map(str, archives))
+    place.apply(*found)
+    expected = {name: (reason, words) for name, (_, reason, words) in BROKEN.items()}
+    expected |= {
+        "giant": ("Verified", "are imported: Trim"),
+        "ticker-4.0.0": ("VerificationFailed", "declares penstock-ticker 4.0.0, but its image"),
+        "ticker-5.0.0": ("ErrImagePull", missing),
+    }
+    for name, (reason, words) in expected.items():
+        says(place, name, reason, words, limit=240)
