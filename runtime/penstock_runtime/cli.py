@@ -122,10 +122,18 @@ def _parser() -> argparse.ArgumentParser:
     plugins = commands.add_parser(
         "plugins",
         allow_abbrev=False,
-        help="list the installed plugins, or describe one",
-        description="Lists the installed plugins. With a name, prints the plugin's description and configuration.",
+        help="list the plugins with their versions, or describe one",
+        description="Lists the installed plugins, one row for each version; the last version of a plugin is what runs where "
+        "none is asked for. With a name, prints the plugin's description and configuration.",
+        epilog="kubectl get pluginversions --output=yaml | penstock plugins --plugin-versions -",
     )
     plugins.add_argument("name", metavar="NAME", nargs="?", help="an alias such as Cast, or a Java class name")
+    plugins.add_argument("--version", metavar="V", help="this version alone, or a range such as [1.2,2.0)")
+    plugins.add_argument(
+        "--plugin-versions",
+        metavar="FILE",
+        help="PluginVersions of one namespace to list besides: manifests, or what kubectl prints; - is standard input",
+    )
     plugins.add_argument("--json", action="store_true", help="print JSON, for programs")
     plugins.set_defaults(command=_plugins)
 
@@ -289,7 +297,13 @@ def _transform(options: argparse.Namespace) -> ExitCode:
 def _plugins(options: argparse.Namespace) -> ExitCode:
     from penstock_runtime.local.plugin_list import listing
 
-    text, found = listing(options.name, as_json=options.json)
+    file = options.plugin_versions
+    documents = None
+    if file is not None:
+        from penstock_runtime.manifests.reader import read_plugin_versions
+
+        documents = read_plugin_versions(file)
+    text, found = listing(options.name, as_json=options.json, version=options.version, documents=documents)
     sys.stdout.write(text)
     return ExitCode.OK if found else ExitCode.CONFIG_INVALID
 

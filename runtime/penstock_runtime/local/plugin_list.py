@@ -1,48 +1,63 @@
-"""`penstock plugins`: lists the installed plugins, and describes their configuration."""
+"""`penstock plugins`: lists plugins with all of their versions, and describes their configuration."""
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock import ConfigError, Connector, Plugin, Problem, SourceConnector, Transform
-from penstock.config import nearest
+from penstock import ConfigError, Plugin, Problem, Transform
+from penstock.config import Property, nearest
+from penstock_runtime.local.plugin_rows import Row, offers_of, rows, within
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
-from penstock_runtime.plugins.plugin_ref import kind_name
 
 __all__ = ["listing"]
 
 
-def listing(name: str | None, *, as_json: bool) -> tuple[str, bool]:
+def listing(
+    name: str | None, *, as_json: bool, version: str | None = None, documents: Sequence[Mapping[str, Any]] | None = None
+) -> tuple[str, bool]:
     """The text to print, and whether it is an answer and not an error.
 
     Args:
         name: show this plugin with its configuration; None lists all.
         as_json: print JSON.
+        version: show this version alone, or a range of versions; None shows all.
+        documents: PluginVersions of one namespace, besides what is installed; None: none were given.
     """
     plugins = Plugins.installed()
     every = list(plugins.every())
     refs = [r for r in every if isinstance(r, PluginRef)]
     broken = [p for p in every if isinstance(p, Problem)]
-    if name is not None:
-        try:
-            refs = [r for r in refs if _named(r, name)] or _by_name(name, plugins, broken)
-        except ConfigError as e:
-            return f"{e}\n", False
+    try:
+        offers, refused = offers_of(documents or ())
+        found = rows(refs, offers)
+        if name is not None:
+            found = [r for r in found if r.is_named(name)] or rows(_by_name(name, plugins, broken, found), ())
+        if version is not None:
+            found = within(found, version, name)
+    except ConfigError as e:
+        return f"{e}\n", False
     if as_json:
-        return json.dumps([_as_data(r) for r in refs], indent=2) + "\n", True
+        return json.dumps([_as_data(r) for r in found], indent=2) + "\n", True
+    told = "".join(f"broken: {p}\n" for p in refused)
     if name is not None:
-        return "\n".join(_described(r) for r in refs), True
-    rows = [(r.alias, _kind(r), r.version, ", ".join(r.cls.java_names)) for r in refs]
-    rows.sort(key=lambda row: (row[1], row[0]))
-    widths = [max(len(row[i]) for row in [*rows, ("PLUGIN", "KIND", "VERSION", "")]) for i in range(3)]
-    lines = [("PLUGIN", "KIND", "VERSION", "STANDS IN FOR"), *rows]
-    text = "\n".join("  ".join(c.ljust(w) for c, w in zip(line, [*widths, 0], strict=True)).rstrip() for line in lines)
-    text += "\n\nOne plugin's configuration: penstock plugins NAME\n"
-    return text + "".join(f"broken: {p.message}\n" for p in broken), True
+        return "\n".join(map(_described, found)) + told, True
+    told = "".join(f"broken: {p.message}\n" for p in broken) + told
+    table = _table(found, with_origin=documents is not None)
+    return f"{table}\n\nOne plugin's configuration: penstock plugins NAME\n{told}", True
 
 
-def _by_name(name: str, plugins: Plugins, broken: Sequence[Problem]) -> list[PluginRef[Plugin]]:
+def _table(found: Sequence[Row], *, with_origin: bool) -> str:
+    head = ["PLUGIN", "KIND", "VERSION", *(["FROM"] if with_origin else []), "STANDS IN FOR"]
+    lines = [head]
+    for r in found:
+        origin = [r.offer.name if r.offer is not None else "the runtime"] if with_origin else []
+        lines.append([r.alias, r.kind, r.version, *origin, ", ".join(r.java_names)])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def _by_name(name: str, plugins: Plugins, broken: Sequence[Problem], found: Sequence[Row]) -> list[PluginRef[Plugin]]:
     """The plugin whose class has this path.
 
     Raises:
@@ -53,53 +68,55 @@ def _by_name(name: str, plugins: Plugins, broken: Sequence[Problem]) -> list[Plu
         raise ConfigError(named)
     if "." in name or ":" in name:
         return [plugins.find(Plugin, name)]
-    known = [e.alias for e in plugins.entries]
+    known = [r.alias for r in found]
     near = nearest(plain, known) or next((k for k in known if k.lower() == plain.lower()), None)
     raise ConfigError(
         f"There is no plugin {name}.{f' Did you mean {near}?' if near else ''} penstock plugins lists all."
     )
 
 
-def _named(ref: PluginRef[Plugin], name: str) -> bool:
-    plain = name.partition("$")[0]
-    return plain in (ref.alias, ref.reference, *ref.cls.java_names)
-
-
-def _kind(ref: PluginRef[Plugin]) -> str:
-    if issubclass(ref.cls, Connector):
-        return "source" if issubclass(ref.cls, SourceConnector) else "sink"
-    return kind_name(ref.cls).lower()
-
-
-def _as_data(ref: PluginRef[Plugin]) -> dict[str, Any]:
+def _as_data(row: Row) -> dict[str, Any]:
+    ref = row.ref
     return {
-        "alias": ref.alias,
-        "class": ref.reference,
-        "kind": _kind(ref),
-        "version": ref.version,
-        "javaNames": list(ref.cls.java_names),
-        "variants": list(ref.cls.variants) if issubclass(ref.cls, Transform) else [],
-        "config": [
-            {
-                "name": p.name,
-                "type": p.type,
-                "required": p.required,
-                "default": p.default if isinstance(p.default, (str, int, float, bool, list)) else None,
-                "importance": p.importance.value,
-                "documentation": p.doc,
-                "validValues": p.valid,
-            }
-            for p in ref.cls.Config.properties()
-        ],
+        "alias": row.alias,
+        "class": ref.reference if ref is not None else None,
+        "kind": row.kind,
+        "version": row.version,
+        "defaultVersion": row.versions[0],
+        "recommendedVersions": list(row.versions),
+        "pluginVersion": row.offer.name if row.offer is not None else None,
+        "image": row.offer.image if row.offer is not None else None,
+        "javaNames": list(row.java_names),
+        "variants": list(ref.cls.variants) if ref is not None and issubclass(ref.cls, Transform) else [],
+        "config": None if ref is None else [_property(p) for p in ref.cls.Config.properties()],
     }
 
 
-def _described(ref: PluginRef[Plugin]) -> str:
+def _property(p: Property) -> dict[str, Any]:
+    return {
+        "name": p.name,
+        "type": p.type,
+        "required": p.required,
+        "default": p.default if isinstance(p.default, (str, int, float, bool, list)) else None,
+        "importance": p.importance.value,
+        "documentation": p.doc,
+        "validValues": p.valid,
+    }
+
+
+def _described(row: Row) -> str:
+    ref = row.ref
+    title = f"{row.alias} {row.version} ({row.kind})"
+    if ref is None:
+        offer = row.offer
+        assert offer is not None
+        where = f"PluginVersion {offer.name}, image {offer.image}"
+        return f"{title}\n  {where}\n  Its configuration stands in the image: install it to have it described here.\n"
     doc = (ref.cls.__doc__ or "").strip()
     variants = ""
     if issubclass(ref.cls, Transform) and ref.cls.variants:
         variants = "  write " + " or ".join(f"{ref.alias}${v}" for v in ref.cls.variants)
-    lines = [f"{ref.alias} {ref.version} ({_kind(ref)}){variants}", textwrap.indent(doc, "  "), ""]
+    lines = [f"{title}{variants}", textwrap.indent(doc, "  "), ""]
     for p in ref.cls.Config.properties():
         default = "required" if p.required else f"default {json.dumps(p.default, default=str)}"
         valid = f"; {p.valid}" if p.valid and p.type != "BOOLEAN" else ""

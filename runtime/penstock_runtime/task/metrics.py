@@ -19,6 +19,7 @@ from penstock_runtime.pipeline.summary import Summary as BatchSummary
 __all__ = ["TaskMetrics"]
 
 _LABELS: Final = ("connector", "task")
+_PLUGINS: Final = ("connector", "key.converter", "value.converter", "header.converter")
 _BUCKETS: Final = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _ERRORS: Final[Mapping[str, str]] = {
     "total_record_failures": "Attempts at a record that failed.",
@@ -34,11 +35,11 @@ _ERRORS: Final[Mapping[str, str]] = {
 class TaskMetrics:
     """The metrics of one task."""
 
-    def __init__(self, spec: TaskSpec, versions: Mapping[str, str]) -> None:
+    def __init__(self, spec: TaskSpec) -> None:
         self.registry = CollectorRegistry()
         self._labels = {"connector": spec.connector, "task": str(spec.task)}
         self._source = spec.kind == "source"
-        self._describe(spec, versions)
+        self._describe(spec)
         self._status = self._gauge("connector_task_status", "1 for the state that the task is in.", "state")
         for state in ("running", "pause"):
             ratio = self._gauge(f"connector_task_{state}_ratio", "Share of this process's time in that state.")
@@ -131,11 +132,20 @@ class TaskMetrics:
         """Whether the Spark session is up."""
         self._spark.set(up)
 
-    def _describe(self, spec: TaskSpec, versions: Mapping[str, str]) -> None:
+    def _describe(self, spec: TaskSpec) -> None:
+        """What KIP-891 adds: its metrics have texts as values, which are labels here."""
         info = Info(
-            "kafka_connect_task", "Classes and versions of this task's plugins.", _LABELS, registry=self.registry
+            "kafka_connect_connector_task",
+            "Classes and versions of this task's plugins.",
+            _LABELS,
+            registry=self.registry,
         )
-        info.labels(**self._labels).info({k.replace(".", "_"): v for k, v in versions.items()})
+        described: dict[str, str] = {"connector_type": spec.kind}
+        for place in _PLUGINS:
+            if (ref := spec.plugins.get(place)) is not None:
+                name = place.replace(".", "_")
+                described |= {f"{name}_class": ref.alias, f"{name}_version": ref.version}
+        info.labels(**self._labels).info(described)
         for kind in ("transform", "predicate"):
             of = Info(
                 f"kafka_connect_connector_{kind}",

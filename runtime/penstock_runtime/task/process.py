@@ -226,7 +226,7 @@ class _Process:
 
     def _create_reports(self, context: TaskContext, writer: StatusWriter) -> TaskReports:
         spec = self._spec
-        metrics = TaskMetrics(spec, {f"{place}.plugin": f"{p.alias} {p.version}" for place, p in spec.plugins.items()})
+        metrics = TaskMetrics(spec)
         port = serve(
             self._metrics_port(), metrics.registry, healthy=self._unhealthy, ready=self._unready, age=lambda: LOOP.age
         )

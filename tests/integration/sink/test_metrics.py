@@ -1,7 +1,9 @@
 """The metrics of a task, by Connect's names."""
 
+import importlib.metadata
 import re
 import urllib.request
+from collections.abc import Mapping
 from typing import Final
 
 import pytest
@@ -52,6 +54,12 @@ def scraped(task: Running) -> dict[str, float]:
     return {re.sub(r'\{connector="[^"]*",task="0"\}$', "", name): value for name, value in found.items()}
 
 
+def labels(found: Mapping[str, float], metric: str) -> dict[str, str]:
+    """The labels of the only row of a metric."""
+    (row,) = (name for name in found if name.startswith(f"{metric}{{"))
+    return dict(re.findall(r'(\w+)="([^"]*)"', row))
+
+
 def test_a_sink_counts_what_it_reads_writes_commits_and_fails_to(lab: Lab) -> None:
     topic, dlq = lab.topic(), lab.topic("dlq")
     lab.produce(topic, "a", "boom", "b", "slow")
@@ -95,8 +103,18 @@ def test_a_sink_counts_what_it_reads_writes_commits_and_fails_to(lab: Lab) -> No
         "deadletterqueue-produce-failures": 0,
     }
     assert found["kafka_connect_sink_task_lag"] == 0
-    assert any(n.startswith("kafka_connect_connector_transform_info{") and 'transform="f"' in n for n in found)
-    assert any(n.startswith("kafka_connect_connector_predicate_info{") and 'predicate="p"' in n for n in found)
+    version = importlib.metadata.version("penstock")
+    described = labels(found, "kafka_connect_connector_task_info")
+    assert (described["connector_type"], described["connector"], described["task"]) == ("sink", name, "0")
+    assert described["connector_class"]
+    converters = {place: described[f"{place}_converter_class"] for place in ("key", "value", "header")}
+    assert converters["value"] == "Picky"
+    assert described["key_converter_version"] == described["header_converter_version"] == version
+    of_f = labels(found, "kafka_connect_connector_transform_info")
+    assert (of_f["transform"], of_f["transform_class"], of_f["transform_version"]) == ("f", "Filter", version)
+    of_p = labels(found, "kafka_connect_connector_predicate_info")
+    assert (of_p["predicate"], of_p["predicate_class"]) == ("p", "RecordIsTombstone")
+    assert of_p["predicate_version"] == version
     task.stop()
 
 

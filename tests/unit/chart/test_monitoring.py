@@ -52,7 +52,7 @@ def measured() -> Labels:
                 "plugins": {"connector": ref},
             }
         )
-        task = TaskMetrics(spec, {"connector.version": "1"})
+        task = TaskMetrics(spec)
         task.batch(Summary(), 0.0, on_spark=False)
         found.update(samples(generate_latest(task.registry)))
     return {name: labels | {"namespace", "pod"} for name, labels in found.items()}

@@ -112,3 +112,88 @@ def test_a_plugin_is_shown_with_the_values_that_its_properties_take(tmp_path: Pa
     assert "  operation  (STRING, required, HIGH; move, copy)\n" in shown
     (found,) = json.loads(penstock(tmp_path, "plugins", "HeaderFrom", "--json").stdout)
     assert {p["name"]: p["validValues"] for p in found["config"]}["operation"] == "move, copy"
+
+
+def manifests(*versions: str, namespace: str = "shop", **spec: object) -> str:
+    """A List of PluginVersions, as `kubectl get pluginversions --output=yaml` prints it."""
+    digest = f"sha256:{'0' * 64}"
+    usual = {"plugin": "ticker", "image": f"r.example/t@{digest}", "classes": [{"alias": "Ticker", "type": "source"}]}
+    items = [
+        {
+            "apiVersion": "penstock.dev/v1alpha1",
+            "kind": "PluginVersion",
+            "metadata": {"name": f"ticker-{v}", "namespace": namespace, "managedFields": []},
+            "spec": {**usual, "version": v, **spec},
+            "status": {"observedGeneration": 1},
+        }
+        for v in versions
+    ]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+
+
+@pytest.fixture
+def versions(tmp_path: Path) -> Path:
+    """A file with four versions of a plugin, in no order."""
+    file = tmp_path / "versions.yaml"
+    file.write_text(manifests("1.10.0", "1.9.0", "2.0.0-rc1", "1.0.0"))
+    return file
+
+
+def test_each_version_has_a_row_and_they_increase_so_that_the_default_is_last(tmp_path: Path, versions: Path) -> None:
+    shown = penstock(tmp_path, "plugins", "--plugin-versions", str(versions)).stdout
+    rows = [line.split() for line in shown.splitlines() if line.startswith("Ticker ")]
+    assert [(row[2], row[3]) for row in rows] == [
+        ("1.0.0", "ticker-1.0.0"),
+        ("1.9.0", "ticker-1.9.0"),
+        ("1.10.0", "ticker-1.10.0"),
+        ("2.0.0-rc1", "ticker-2.0.0-rc1"),
+    ]
+    assert "FileStreamSource" in shown
+
+
+def test_json_has_the_default_and_the_recommended_versions_the_latest_first(tmp_path: Path, versions: Path) -> None:
+    found = json.loads(penstock(tmp_path, "plugins", "Ticker", "--json", "--plugin-versions", str(versions)).stdout)
+    assert [r["version"] for r in found] == ["1.0.0", "1.9.0", "1.10.0", "2.0.0-rc1"]
+    recommended = ["2.0.0-rc1", "1.10.0", "1.9.0", "1.0.0"]
+    assert {(r["defaultVersion"], tuple(r["recommendedVersions"])) for r in found} == {
+        ("2.0.0-rc1", tuple(recommended))
+    }
+    assert found[0]["pluginVersion"] == "ticker-1.0.0"
+    (built_in,) = json.loads(penstock(tmp_path, "plugins", "HeaderFrom", "--json").stdout)
+    assert built_in["recommendedVersions"] == [built_in["defaultVersion"]] == [built_in["version"]]
+
+
+def test_one_version_or_a_range_is_shown_and_one_that_is_not_there_is_refused_with_those_that_are(
+    tmp_path: Path, versions: Path
+) -> None:
+    def shown(version: str) -> "subprocess.CompletedProcess[str]":
+        return penstock(tmp_path, "plugins", "Ticker", "--version", version, "--plugin-versions", str(versions))
+
+    assert shown("1.9").stdout.startswith("Ticker 1.9.0 (source)\n  PluginVersion ticker-1.9.0, image r.example/t@")
+    assert [line for line in shown("[1.5,2)").stdout.splitlines() if line.startswith("Ticker")] == [
+        "Ticker 1.9.0 (source)",
+        "Ticker 1.10.0 (source)",
+        "Ticker 2.0.0-rc1 (source)",
+    ]
+    assert shown("latest").stdout.startswith("Ticker 2.0.0-rc1 (source)\n")
+    absent = shown("3.0")
+    assert (absent.returncode, absent.stdout) == (
+        2,
+        "Plugin Ticker not found that matches the version range [3.0,3.0], available versions: "
+        "[1.0.0, 1.9.0, 1.10.0, 2.0.0-rc1]\n",
+    )
+    assert "Unbounded range" in shown("(1.0").stdout
+
+
+def test_what_is_no_plugin_version_or_one_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    def shown(text: str) -> "subprocess.CompletedProcess[str]":
+        (tmp_path / "a.yaml").write_text(text)
+        return penstock(tmp_path, "plugins", "--plugin-versions", str(tmp_path / "a.yaml"))
+
+    connector = shown("{kind: Connector, metadata: {name: a}}")
+    assert (connector.returncode, "must be PluginVersion" in connector.stderr) == (2, True)
+    assert "broken: PluginVersion ticker-1.0.0: spec.image" in shown(manifests("1.0.0", image="r.example/t:1")).stdout
+    both = shown(manifests("1.0.0") + "\n---\n" + manifests("2.0.0", namespace="other"))
+    assert (both.returncode, "of several namespaces (other, shop)" in both.stdout) == (2, True)
+    assert "cannot be read" in penstock(tmp_path, "plugins", "--plugin-versions", "nowhere.yaml").stderr
+    assert "FileStreamSource" in shown(manifests()).stdout

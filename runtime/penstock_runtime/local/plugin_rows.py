@@ -1,0 +1,114 @@
+"""The rows of `penstock plugins`: one for each version of a plugin (KIP-891, `GET /connector-plugins`). Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock import ConfigError, Connector, Plugin, Problem, SourceConnector
+from penstock_model.connect.versions import Version, VersionRange
+from penstock_model.contracts.plugin_mount import PluginMount
+from penstock_model.resources.plugin_offers import offer_of
+from penstock_runtime.plugins.discovery import PluginRef
+from penstock_runtime.plugins.plugin_ref import kind_name
+
+__all__ = ["Row", "kind_of", "offers_of", "rows", "within"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One version of one plugin.
+
+    Attributes:
+        alias, kind, version: of the plugin.
+        java_names: classes of Kafka Connect that it stands in for.
+        ref: the plugin, where it is installed here.
+        offer: the PluginVersion that it is in, where it is not.
+        versions: all of this plugin, the latest first; that is what runs where no version is asked for.
+    """
+
+    alias: str
+    kind: str
+    version: str
+    java_names: tuple[str, ...]
+    ref: PluginRef[Plugin] | None = None
+    offer: PluginMount | None = None
+    versions: tuple[str, ...] = ()
+
+    def is_named(self, name: str) -> bool:
+        """Whether a name leads to it: an alias, a class's path, or a Java name, with or without a variant."""
+        plain = name.partition("$")[0]
+        own = (self.ref.reference,) if self.ref is not None else ()
+        return plain in (self.alias, *own, *self.java_names)
+
+
+def kind_of(ref: PluginRef[Plugin]) -> str:
+    """What it is, in one word."""
+    if issubclass(ref.cls, Connector):
+        return "source" if issubclass(ref.cls, SourceConnector) else "sink"
+    return kind_name(ref.cls).lower()
+
+
+def offers_of(documents: Iterable[Mapping[str, Any]]) -> tuple[list[PluginMount], list[Problem]]:
+    """What PluginVersions offer, and what is wrong with those that offer nothing.
+
+    Raises:
+        ConfigError: they are of several namespaces, between which versions are not shared.
+    """
+    offers: list[PluginMount] = []
+    problems: list[Problem] = []
+    namespaces = set[str]()
+    for document in documents:
+        metadata = document.get("metadata")
+        metadata = metadata if isinstance(metadata, Mapping) else {}
+        namespaces.add(str(metadata.get("namespace", "")))
+        try:
+            offers.append(offer_of(document))
+        except ConfigError as e:
+            name = metadata.get("name") or "without a name"
+            problems += (Problem(f"PluginVersion {name}: {p.property}", p.message) for p in e.problems)
+    if len(namespaces) > 1:
+        raise ConfigError(
+            f"The PluginVersions are of several namespaces ({', '.join(sorted(namespaces))}), and a Connector uses those of "
+            "its own; give those of one namespace"
+        )
+    return offers, problems
+
+
+def rows(refs: Sequence[PluginRef[Plugin]], offers: Sequence[PluginMount]) -> list[Row]:
+    """One row for each version, by kind and name; the versions increase, so that what runs by default comes last.
+
+    A class that a PluginVersion offers is never looked for in the runtime's image, so it has no row for what is installed.
+    """
+    found = [Row(c.alias, c.type.lower(), o.version, c.java_names, offer=o) for o in offers for c in o.classes]
+    offered = {(r.alias, r.kind) for r in found}
+    installed = (Row(r.alias, kind_of(r), r.version, tuple(r.cls.java_names), ref=r) for r in refs)
+    found += (r for r in installed if (r.alias, r.kind) not in offered)
+    found.sort(key=lambda r: (r.kind, r.alias, Version(r.version)))
+    versions: dict[tuple[str, str], list[str]] = {}
+    for row in found:
+        versions.setdefault((row.kind, row.alias), []).insert(0, row.version)
+    return [replace(r, versions=tuple(versions[r.kind, r.alias])) for r in found]
+
+
+def within(found: Sequence[Row], version: str, name: str | None) -> list[Row]:
+    """The rows of this version, or of a range of versions.
+
+    Args:
+        found: rows.
+        version: as `spec.version` has it.
+        name: the plugin that was asked for, for messages.
+
+    Raises:
+        ConfigError: there is none, or that is no version.
+    """
+    try:
+        wanted = VersionRange.requested(version)
+    except ValueError as e:
+        raise ConfigError(Problem("--version", str(e))) from None
+    if wanted is None:
+        return [r for r in found if r.version == r.versions[0]]
+    if matching := [r for r in found if r.version in wanted]:
+        return matching
+    there = ", ".join(dict.fromkeys(v for r in found for v in reversed(r.versions)))
+    what = f"Plugin {name}" if name is not None else "A plugin"
+    raise ConfigError(f"{what} not found that matches the version range {wanted}, available versions: [{there}]")
