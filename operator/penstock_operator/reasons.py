@@ -282,7 +282,12 @@ class Reason(StrEnum):
     SPARK_LOST = "SparkLost", Use.TASK, "the task lost its Spark session"
     ENDED = "Ended", Use.TASK, "the process ended without an error, though the task is to run"
     DELETED = "Deleted", Use.TASK, "the pod was deleted"
-    INIT_CONTAINER_FAILED = "InitContainerFailed", Use.TASK, "an init container of `spec.template` failed"
+    INIT_CONTAINER_FAILED = (
+        "InitContainerFailed",
+        Use.TASK,
+        "an init container failed: one of `spec.template`, or one that copies the image of a PluginVersion "
+        "(`penstock-plugin-0` and so on)",
+    )
     LOST = "Lost", Use.TASK, "the pod ended, and Kubernetes does not say why"
     DISRUPTED = "Disrupted", Use.TASK, "Kubernetes ended the pod to make room or to empty its node"
 

@@ -116,12 +116,6 @@ class Images(_Part):
     pull_secrets: Names = ()
 
 
-def _image_volume(how: str) -> str:
-    if how != "ImageVolume":
-        raise ValueError("must be ImageVolume: no init container copies images of PluginVersions in this release")
-    return how
-
-
 def _none_shared(names: tuple[str, ...]) -> tuple[str, ...]:
     if names:
         raise ValueError("must be empty: only PluginVersions of a Connector's own namespace are used in this release")
@@ -131,7 +125,7 @@ def _none_shared(names: tuple[str, ...]) -> tuple[str, ...]:
 class Plugins(_Part):
     """How the images of PluginVersions reach a pod, and whose may be used everywhere: refused until that is done."""
 
-    mount: Annotated[Literal["ImageVolume", "InitContainer"], AfterValidator(_image_volume)] = "ImageVolume"
+    mount: Literal["ImageVolume", "InitContainer"] = "ImageVolume"
     shared_namespaces: Annotated[Names, AfterValidator(_none_shared)] = ()
 
 

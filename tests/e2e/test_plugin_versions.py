@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from penstock_runtime.local.plugin.build import build_image
 
 from ..plugin_images import add_distribution
 from .cluster import ROOT, Cluster
+from .kafka import Kafka
 from .place import Connector, Place, condition, task
+from .release import Release
 
 pytestmark = pytest.mark.own_cluster  # there is no registry: images are loaded into its node
 _PYTHON_OF_IMAGES = 3, 11
@@ -298,3 +300,39 @@ def test_a_plugin_version_is_not_ready_where_its_image_is_broken_whatever_that_d
     }
     for name, (reason, words) in expected.items():
         says(place, name, reason, words, limit=240)
+
+
+@pytest.fixture
+def copying(release: Release, kafka: Kafka) -> Iterator[None]:
+    """The release with `plugins.mount: InitContainer`."""
+    usual = {"task": {"nodeLostSeconds": 10}}
+    release.install({"bootstrap.servers": kafka.servers}, **usual, plugins={"mount": "InitContainer"})
+    yield
+    release.install({"bootstrap.servers": kafka.servers}, **usual)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("copying")
+def test_without_image_volumes_init_containers_copy_images_that_hold_no_program(
+    place: Place, images: dict[str, str], tmp_path: Path
+) -> None:
+    two, image = marks(place, tmp_path, "2.0.0")
+    wrong = {"plugin": "penstock-ticker", "version": "1.0.0", "image": images["1.0.0"]}
+    place.apply(
+        plugin_version("1.0.0", images["1.0.0"]),
+        two,
+        {**plugin_version("3.0.0", images["1.0.0"], **wrong, path="/elsewhere"), "metadata": {"name": "elsewhere"}},
+        {**plugin_version("4.0.0", images["1.0.0"], **wrong, path="/"), "metadata": {"name": "whole"}},
+    )
+    says(place, "ticker-1.0.0", "Verified", "are imported: Ticker")
+    says(place, "elsewhere", "VerificationFailed", "has no folder of the path that the PluginVersion names")
+    says(place, "whole", "InitContainerFailed", "spec.path of the PluginVersion is /")
+    place.cluster.kubectl("--namespace", place.namespace, "delete", "pluginversion", "elsewhere", "whole")
+    mark = {"value.converter": "Mark", "value.converter.plugin.version": "2.0.0"}
+    one = ticker(place, "one", mark, version="1.0.0")
+    found = one.reaches("Running")
+    assert found["status"]["pluginVersions"] == ["mark-2.0.0", "ticker-1.0.0"]
+    (pod,) = one.pods().values()
+    assert [c["image"] for c in pod["spec"]["initContainers"][1:]] == [images["1.0.0"], image]
+    assert not [v for v in pod["spec"]["volumes"] if "image" in v]
+    assert {r.value for r in place.kafka.records(one.topic, least=2)} == {b"2.0.0"}

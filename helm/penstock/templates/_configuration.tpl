@@ -23,9 +23,6 @@ digits that were written are lost before a template sees them.
     {{- end -}}
   {{- end -}}
 {{- end -}}
-{{- if ne .Values.plugins.mount "ImageVolume" -}}
-  {{- $refused = append $refused "plugins.mount must be ImageVolume: no init container copies images of PluginVersions in this release; use a cluster with image volumes (Kubernetes 1.35, or 1.33 with the feature gate ImageVolume)" -}}
-{{- end -}}
 {{- if .Values.plugins.sharedNamespaces -}}
   {{- $refused = append $refused "plugins.sharedNamespaces must be empty: only PluginVersions of a Connector's own namespace are used in this release; apply them in each namespace" -}}
 {{- end -}}

@@ -70,7 +70,7 @@ OTHERS: Mapping[str, Any] = {
     "plugins.sharedNamespaces": ["shop"],
 }
 """Other values than the chart's, where one more, one letter more or the opposite will not do."""
-REFUSED = {"plugins.mount", "plugins.sharedNamespaces"}
+REFUSED = {"plugins.sharedNamespaces"}
 
 
 def leaves(values: Any, path: str = "") -> Iterator[str]:

@@ -193,7 +193,7 @@ def _is_model(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-REFUSED_SETTINGS = {"plugins.mount": "InitContainer", "plugins.shared_namespaces": ["shop"]}
+REFUSED_SETTINGS = {"plugins.shared_namespaces": ["shop"]}
 
 
 def test_every_field_of_the_operators_configuration_is_read_or_refused() -> None:

@@ -156,6 +156,12 @@ def _reserved_names(template: Mapping[str, Any]) -> Iterator[Problem]:
         name = str(mapping(volume).get("name", ""))
         if name in _VOLUMES or name.startswith(_PREFIXES):
             yield Problem(f"spec.template.volumes[{name}]", "is the name of a volume of Penstock's; take another one")
+    for container in items(template.get("initContainers")):
+        name = str(mapping(container).get("name", ""))
+        if name.startswith(_PREFIXES):
+            yield Problem(
+                f"spec.template.initContainers[{name}]", "is the name of a container of Penstock's; take another one"
+            )
     for mount in items(template.get("volumeMounts")):
         path = normpath(f"/{mapping(mount).get('mountPath', '')}").replace("//", "/", 1)
         if path == _FOLDER or path.startswith(f"{_FOLDER}/"):

@@ -1,30 +1,92 @@
-"""Renders the images of PluginVersions as volumes of a pod (Kubernetes: image volumes). Pure."""
+"""Renders how the images of PluginVersions get into a pod: as image volumes, or copied by init containers. Pure."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.pod_layout import PLUGINS_DIR
 
-__all__ = ["plugin_volumes"]
+__all__ = ["PluginVolumes", "plugin_volumes"]
+
+_NAME: Final = "penstock-plugin"
+_COPIER: Final = f"{_NAME}-copier"
+_TOOLS: Final = "/penstock-copier"
+_TARGET: Final = "/penstock-plugin"
+_PROGRAM: Final = f"{_TOOLS}/busybox"
+_COPY: Final = """\
+if [ "$1" = / ]; then
+  echo "spec.path of the PluginVersion is /: a whole image is not copied; give it the folder with the package" >&2
+  exit 1
+fi
+[ -d "$1" ] || exit 0
+"$0" mkdir -p "$2" && "$0" cp -R "$1/." "$2"
+"""
+"""$0 is the program, $1 the folder in the image, $2 its copy. Who looks for a folder that is not there tells of it."""
+
+
+class PluginVolumes(NamedTuple):
+    """The parts of a pod's spec that bring the images.
+
+    Attributes:
+        volumes: of the pod.
+        places: where its main container mounts them, read-only.
+        init_containers: that fill them.
+    """
+
+    volumes: list[dict[str, Any]]
+    places: list[dict[str, Any]]
+    init_containers: list[dict[str, Any]]
 
 
 def plugin_volumes(
-    mounts: Sequence[PluginMount], how: Literal["ImageVolume", "InitContainer"]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The volumes, and where the container mounts them.
+    mounts: Sequence[PluginMount],
+    how: Literal["ImageVolume", "InitContainer"],
+    runtime: Mapping[str, Any],
+    size: str,
+) -> PluginVolumes:
+    """The parts for these images.
 
-    The whole image is mounted: a `subPath` of an image volume needs a newer Kubernetes than the volume itself. A digest
-    means one image for ever, so that a node that has it pulls nothing.
+    Args:
+        mounts: the images.
+        how: `plugins.mount` of the release.
+        runtime: the fields of an init container of the runtime's image; all init containers have its rights and resources.
+        size: the bound of a copy; empty: none.
     """
-    if how != "ImageVolume":
-        raise AssertionError(f"settings refuse {how}")
-    volumes = [
-        {"name": f"penstock-plugin-{n}", "image": {"reference": mount.image, "pullPolicy": "IfNotPresent"}}
-        for n, mount in enumerate(mounts)
-    ]
-    places = [
-        {"name": f"penstock-plugin-{n}", "mountPath": f"{PLUGINS_DIR}/{n}", "readOnly": True}
-        for n, _ in enumerate(mounts)
-    ]
-    return volumes, places
+    named = [(f"{_NAME}-{n}", f"{PLUGINS_DIR}/{n}", mount) for n, mount in enumerate(mounts)]
+    places = [{"name": name, "mountPath": folder, "readOnly": True} for name, folder, _ in named]
+    if how == "ImageVolume":
+        return PluginVolumes([_image_volume(name, mount) for name, _, mount in named], places, [])
+    names = [_COPIER, *(name for name, _, _ in named)] if named else []
+    volumes = [{"name": name, "emptyDir": {"sizeLimit": size} if size else {}} for name in names]
+    copies = [_copy(name, folder, mount, runtime) for name, folder, mount in named]
+    return PluginVolumes(volumes, places, [_copier(runtime), *copies] if named else [])
+
+
+def _image_volume(name: str, mount: PluginMount) -> dict[str, Any]:
+    """The whole image: a `subPath` of an image volume needs a newer Kubernetes than the volume itself.
+
+    A digest means one image for ever, so that a node that has it pulls nothing.
+    """
+    return {"name": name, "image": {"reference": mount.image, "pullPolicy": "IfNotPresent"}}
+
+
+def _copier(runtime: Mapping[str, Any]) -> dict[str, Any]:
+    """Lends the images a program that copies: one that is linked statically runs in any of them."""
+    tools = {"name": _COPIER, "mountPath": _TOOLS}
+    return {**runtime, "name": _COPIER, "command": ["cp", "/bin/busybox", _PROGRAM], "volumeMounts": [tools]}
+
+
+def _copy(name: str, folder: str, mount: PluginMount, runtime: Mapping[str, Any]) -> dict[str, Any]:
+    path = mount.folder.removeprefix(folder) or "/"
+    return {
+        **runtime,
+        "name": name,
+        "image": mount.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": [_PROGRAM, "sh", "-c", _COPY, _PROGRAM, path, f"{_TARGET}{path}"],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": _COPIER, "mountPath": _TOOLS, "readOnly": True},
+            {"name": name, "mountPath": _TARGET},
+        ],
+    }

@@ -39,31 +39,34 @@ def pod_spec(
     for number, name in enumerate(shape.secrets):
         volumes.append({"name": f"secret-{number}", "secret": {"secretName": name, "optional": tells_missing}})
         mounts.append({"name": f"secret-{number}", "mountPath": f"{layout.SECRETS_DIR}/{name}", "readOnly": True})
-    images, places = plugin_volumes(plugins, settings.plugins.mount)
-    volumes, mounts = [*volumes, *images], [*mounts, *places]
+    runtime = {
+        "image": shape.image,
+        "imagePullPolicy": shape.pull_policy,
+        "resources": {k: dict(v) for k, v in shape.resources.items()},
+        "securityContext": shape.security_context,
+    }
+    images = plugin_volumes(plugins, settings.plugins.mount, runtime, size)
     return {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "securityContext": shape.pod_security_context,
         **({"imagePullSecrets": [{"name": n} for n in shape.pull_secrets]} if shape.pull_secrets else {}),
+        **({"initContainers": images.init_containers} if images.init_containers else {}),
         "containers": [
             {
+                **runtime,
                 "name": container,
-                "image": shape.image,
-                "imagePullPolicy": shape.pull_policy,
                 "command": ["python3", "-m", *command],
                 "env": [
                     _field(layout.POD_NAME_VARIABLE, "metadata.name"),
                     _field(layout.POD_UID_VARIABLE, "metadata.uid"),
                     _field(layout.NODE_VARIABLE, "spec.nodeName"),
                 ],
-                "resources": {k: dict(v) for k, v in shape.resources.items()},
-                "securityContext": shape.security_context,
-                "volumeMounts": mounts,
+                "volumeMounts": [*mounts, *images.places],
             }
         ],
-        "volumes": volumes,
+        "volumes": [*volumes, *images.volumes],
         "tolerations": _lost_node(settings.task.node_lost_seconds),
     }
 
