@@ -17,7 +17,7 @@ __all__ = ["Installation"]
 
 HERE = Path(__file__).parent
 TICKER = ROOT / "examples" / "plugin-ticker"
-VERSIONS = ("1.0.0", "2.0.0")
+VERSIONS = ("1.0.0", "2.0.0", "3.0.0")
 NAMESPACES = ("demo", "kafka", "penstock-system")
 MADE_CRDS = "penstock.dev/demo-made-definitions"
 LOADED = "penstock.dev/demo-images"
@@ -71,9 +71,9 @@ class Installation:
         return kube
 
     def _plugins(self, kube: Kube) -> None:
-        """A plugin in two versions, each from an image of its own, and a connector for each."""
+        """A plugin in three versions, each from its image, and connectors of the first two; the third one fails."""
         with (
-            self.screen.step("Two versions of a plugin, side by side: examples/plugin-ticker") as tell,
+            self.screen.step("Versions of a plugin, side by side: examples/plugin-ticker") as tell,
             tempfile.TemporaryDirectory() as folder,
         ):
             images: dict[str, str] = {}
@@ -82,7 +82,7 @@ class Installation:
                 build = [sys.executable, "-m", "penstock_runtime.local.plugin", "build", str(TICKER / version)]
                 images[version] = run([*build, "--repository", "plugins.example/ticker", "--out", str(archive)]).strip()
                 self.cluster.load([str(archive)], tell)
-            for path in sorted(TICKER.glob("*.yaml")):
+            for path in sorted([*TICKER.glob("*.yaml"), *TICKER.glob("canary/*.yaml")]):
                 documents = list(yaml.safe_load_all(path.read_text()))
                 for found in documents:
                     if found["kind"] == "PluginVersion":  # on another architecture the digest is another

@@ -1,10 +1,10 @@
-"""The play: connectors start, records move, a task's pod is killed and replaced, and everything is counted."""
+"""The play: connectors start, records move, a pod is killed and replaced, a bad version is held back, and all is counted."""
 
 import time
 from collections.abc import Callable
 
 from command import Failed, Kube
-from scene import FILE, POLICY, SINK, SOURCE, TOPIC, Scene, count_lines, look, moved, table, topic_as_created
+from scene import CANARY, FILE, POLICY, SINK, SOURCE, TOPIC, Scene, count_lines, look, moved, table, topic_as_created
 from screen import Screen
 
 __all__ = ["Play"]
@@ -13,6 +13,7 @@ PERIOD = 1.0  # seconds between two looks
 TOLD = 2.0  # seconds between two lines about the records, where there is no terminal
 CALM = 10.0  # seconds of records before the fault
 PATIENCE = 180.0  # seconds for a start, or for a replacement
+_BROKEN = '{"spec":{"version":"3.0.0"}}'
 DRAIN = 60.0  # seconds until the last record must be at the other end
 
 
@@ -45,6 +46,8 @@ class Play:
             calm = CALM if self._seconds is None else min(CALM, self._seconds / 3)
             self._until(f"{SOURCE} runs", lambda s: s.at >= moving.at + calm and s.running(SOURCE))
             self._kill(self._scene.connectors[SOURCE].pod)
+            if CANARY in self._scene.connectors:
+                self._upgrade()
             while self._seconds is None or self._scene.at < moving.at + self._seconds:
                 self._next()
 
@@ -75,8 +78,10 @@ class Play:
         say(f"  created by TopicCreationPolicy {POLICY}: {topic_as_created(self._kube)}")
         tickers = [c for c in scene.connectors.values() if c.plugin == "Ticker"]
         if tickers:
-            versions = " and ".join(f"{c.name} runs {c.plugin_version or 'not yet'}" for c in tickers)
-            say(f"  plugin Ticker in two versions, each from its image: {versions}")
+            versions = ", ".join(
+                f"{c.name} runs {c.versions or 'not yet'}{f' ({c.pending})' if c.pending else ''}" for c in tickers
+            )
+            say(f"  plugin Ticker in several versions, each from its image: {versions}")
         say(f"  {FILE} in pod {pod}: {len(orders):,} lines, {absent} missing, {again} written again")
         say(f"  the last line: {scene.lines.text}", "dim")
         return topic.missing == topic.doubled == absent == 0
@@ -90,6 +95,17 @@ class Play:
         self._note(f"{there.connectors[SOURCE].pod} runs in its place, {there.at - killed:.0f} s after the kill.")
         again = self._until("records move again", lambda s: s.topic.records > there.topic.records)
         self._note(f"Records move again, {again.at - killed:.0f} s after the kill. Ctrl-C ends the view and counts.")
+
+    def _upgrade(self) -> None:
+        """Write a version that fails: its first task stays the only one that gets it."""
+        self._until(f"{CANARY} runs", lambda s: s.running(CANARY))
+        words = ("patch", "connector", CANARY, "--namespace=demo", "--type=merge", f"--patch={_BROKEN}")
+        self._note(f"A version that fails: kubectl {' '.join(words)}")
+        self._kube.kubectl(*words)
+        there = self._until("its first task has failed", lambda s: s.connectors[CANARY].pending == "CanaryFailed")
+        self._note(
+            f"{CANARY}: the tasks run {there.connectors[CANARY].versions}, CanaryFailed: the others stay as they are."
+        )
 
     def _until(self, what: str, claim: Callable[[Scene], bool]) -> Scene:
         end = time.monotonic() + PATIENCE

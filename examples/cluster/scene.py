@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 __all__ = [
+    "CANARY",
     "FILE",
     "POLICY",
     "SINK",
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 SOURCE, SINK, TOPIC, FILE = "orders-in", "orders-out", "shop-orders", "/data/orders.txt"
+CANARY = "many"
+"""The Connector that is to come to a version that fails; it is there only on a cluster of the demo's own."""
 POLICY = "shop-topics"
 _DESCRIBE = """
 import os, sys
@@ -46,7 +49,8 @@ _ORDER = re.compile(r"order_id=(\d+)")
 class Connector:
     """A Connector as `kubectl get connectors` shows it.
 
-    `message` is that of condition Ready, `pod` and `plugin_version` are those of task 0.
+    `message` is that of condition Ready, `pod` that of task 0; `versions` are the plugin's in each task, `pending` is the
+    reason of condition UpdatePending.
     """
 
     name: str
@@ -58,7 +62,8 @@ class Connector:
     message: str
     stalled: bool
     pod: str
-    plugin_version: str
+    versions: str
+    pending: str
 
     @classmethod
     def of(cls, resource: Object) -> "Connector":
@@ -78,7 +83,8 @@ class Connector:
             stalled=conditions.get("Stalled", {}).get("status") == "True"
             and status.get("observedGeneration") == meta["generation"],
             pod=task.get("pod", ""),
-            plugin_version=task.get("versions", {}).get("connector", ""),
+            versions=" ".join(t.get("versions", {}).get("connector", "-") for t in status.get("tasks", [])),
+            pending=conditions.get("UpdatePending", {}).get("reason", ""),
         )
 
 

@@ -317,13 +317,12 @@ def test_without_image_volumes_init_containers_copy_images_that_hold_no_program(
     place: Place, images: dict[str, str], tmp_path: Path
 ) -> None:
     two, image = marks(place, tmp_path, "2.0.0")
-    wrong = {"plugin": "penstock-ticker", "version": "1.0.0", "image": images["1.0.0"]}
-    place.apply(
-        plugin_version("1.0.0", images["1.0.0"]),
-        two,
-        {**plugin_version("3.0.0", images["1.0.0"], **wrong, path="/elsewhere"), "metadata": {"name": "elsewhere"}},
-        {**plugin_version("4.0.0", images["1.0.0"], **wrong, path="/"), "metadata": {"name": "whole"}},
-    )
+    good = plugin_version("1.0.0", images["1.0.0"])
+    wrong = [
+        {**good, "metadata": {"name": name}, "spec": {**good["spec"], "path": path}}
+        for name, path in (("elsewhere", "/elsewhere"), ("whole", "/"))
+    ]
+    place.apply(good, two, *wrong)
     says(place, "ticker-1.0.0", "Verified", "are imported: Ticker")
     says(place, "elsewhere", "VerificationFailed", "has no folder of the path that the PluginVersion names")
     says(place, "whole", "InitContainerFailed", "spec.path of the PluginVersion is /")

@@ -1,7 +1,7 @@
-"""Ticker: a source that counts, one record for each interval."""
+"""Ticker: a source that counts, one record for each interval, each task for itself."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from penstock import (
     Config,
@@ -16,15 +16,15 @@ from penstock import (
     prop,
 )
 
-__all__ = ["Ticker", "TickerConfig", "TickerSource", "position"]
-
-COUNTER = SourcePartition({"ticker": "counter"})
+__all__ = ["Ticker", "TickerConfig", "TickerSource", "partition", "position"]
 
 
 class TickerConfig(Config):
     topic: str = prop("topic", doc="The topic to write to.", min_length=1)
     interval: int = prop("interval.ms", 1000, doc="Milliseconds from one record to the next.", ge=1, le=86_400_000)
     text: str = prop("text", "tick", doc="A text that every record carries.", max_length=1000)
+    counters: int = prop("counters", 1, doc="How many counters there are, if tasksMax allows as many.", ge=1, le=100)
+    counter: int = prop("counter", 0, doc="The counter that a task reads; each task is given its own.", ge=0)
 
 
 class TickerSource(PollingSource):
@@ -43,22 +43,35 @@ class TickerSource(PollingSource):
         if now < self._due:
             return
         self._due = now + self._config.interval / 1000
-        number = position(start)
-        yield [Record(topic=self._config.topic, value=self.value(number))], {COUNTER: {"next": number + 1}}
+        own = partition(self._config.counter)
+        number = position(start, own)
+        record = Record(topic=self._config.topic, key=str(self._config.counter), value=self.value(number))
+        yield [record], {own: {"next": number + 1}}
 
     def value(self, number: int) -> dict[str, object]:
         return {"tick": number, "text": self._config.text}
 
 
 class Ticker(SourceConnector):
-    """Counts from 0 on, one record for each interval, exactly once."""
+    """Counts from 0 on, one record for each interval, exactly once; each counter in a task of its own."""
 
     Config = TickerConfig
+
+    def task_configs(
+        self, config: TickerConfig, properties: Mapping[str, str], max_tasks: int
+    ) -> Sequence[Mapping[str, str]]:
+        """Every version gives its tasks the same properties, so that they read the same counters as those before it."""
+        return [{**properties, "counter": str(number)} for number in range(min(config.counters, max_tasks))]
 
     def source(self, config: TickerConfig) -> PollingSource:
         return TickerSource(config)
 
 
-def position(offsets: Offsets) -> int:
+def partition(counter: int) -> SourcePartition:
+    """The source partition of a counter."""
+    return SourcePartition({"counter": counter})
+
+
+def position(offsets: Offsets, own: SourcePartition) -> int:
     """The number of the next record. Every version reads the offsets of those before it."""
-    return int(offsets.get(COUNTER, {}).get("next") or 0)
+    return int(offsets.get(own, {}).get("next") or 0)

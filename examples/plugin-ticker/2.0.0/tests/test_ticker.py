@@ -3,7 +3,7 @@
 from itertools import count
 
 import pytest
-from penstock_ticker import COUNTER, Ticker, TickerConfig, TickerSource
+from penstock_ticker import Ticker, TickerConfig, TickerSource, partition
 
 from penstock import ConfigError, Limits, PollingSource
 from penstock.testing import SourceSuite, parsed, run_source
@@ -32,8 +32,15 @@ class TestTicker(SourceSuite):
         ]
 
     def test_it_goes_on_from_an_offset_of_version_1(self) -> None:
-        records = run_source(Hurried, self.properties, offsets={COUNTER: {"next": 41}}, max_batches=2)
+        records = run_source(Hurried, self.properties, offsets={partition(0): {"next": 41}}, max_batches=2)
         assert [record.value["tick"] for record in records] == [41, 42]
+
+    def test_each_task_has_a_counter_of_its_own(self) -> None:
+        properties = {**self.properties, "counters": "4"}
+        tasks = Ticker().task_configs(parsed(Ticker, properties), properties, 3)
+        assert [t["counter"] for t in tasks] == ["0", "1", "2"]
+        records = run_source(Hurried, tasks[2], offsets={partition(2): {"next": 7}}, max_batches=1)
+        assert [(record.key, record.value["tick"]) for record in records] == [("2", 7)]
 
     def test_it_waits_for_the_interval_and_makes_up_for_nothing(self) -> None:
         now = 100.0

@@ -15,7 +15,8 @@ from .images import Image
 
 ROOT = Path(__file__).parents[5]
 EXAMPLE = ROOT / "examples" / "plugin-ticker"
-VERSIONS = ("1.0.0", "2.0.0")
+VERSIONS = ("1.0.0", "2.0.0", "3.0.0")
+FILES = {"1.0.0": "pluginversions.yaml", "2.0.0": "pluginversions.yaml", "3.0.0": "canary/pluginversion.yaml"}
 
 
 def documents(name: str) -> dict[str, dict[str, Any]]:
@@ -45,32 +46,39 @@ def penstock(plugins: Path, *arguments: str | Path) -> "subprocess.CompletedProc
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_digest_of_the_manifest_is_that_of_the_sources(version: str, built: dict[str, Image]) -> None:
-    spec = documents("pluginversions.yaml")[f"ticker-{version}"]["spec"]
+    spec = documents(FILES[version])[f"ticker-{version}"]["spec"]
     assert (spec["plugin"], spec["version"]) == ("penstock-ticker", version)
     assert spec["image"] == built[version].name, (
-        f"examples/plugin-ticker/{version} has changed, or what builds it: write the new name into pluginversions.yaml"
+        f"examples/plugin-ticker/{version} has changed, or what builds it: write the new name into {FILES[version]}"
     )
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_image_holds_what_the_manifest_says(version: str, built: dict[str, Image]) -> None:
-    declared = documents("pluginversions.yaml")[f"ticker-{version}"]["spec"]["classes"]
+    declared = documents(FILES[version])[f"ticker-{version}"]["spec"]["classes"]
     assert declared == [{"alias": "Ticker", "type": "source"}]
     entries = built[version].text(f"plugin/penstock_ticker-{version}.dist-info/entry_points.txt")
     assert entries == "[penstock.plugins]\nTicker = penstock_ticker:Ticker\n"
     assert not [name for name in built[version].members() if "test" in name]
 
 
-@pytest.mark.parametrize(("version", "connector"), [("1.0.0", "old"), ("2.0.0", "new")])
+@pytest.mark.parametrize(
+    ("version", "file", "connector"),
+    [
+        ("1.0.0", "connectors.yaml", "old"),
+        ("2.0.0", "connectors.yaml", "new"),
+        ("2.0.0", "canary/connector.yaml", "many"),
+    ],
+)
 @pytest.mark.slow
 def test_penstock_takes_the_mounted_image_and_its_connector(
-    version: str, connector: str, built: dict[str, Image], tmp_path: Path
+    version: str, file: str, connector: str, built: dict[str, Image], tmp_path: Path
 ) -> None:
     plugins = built[version].unpack(tmp_path) / "plugin"
     described = penstock(plugins, "plugins", "Ticker")
     assert described.stdout.startswith(f"Ticker {version} (source)\n"), described
     manifest = tmp_path / "connector.yaml"
-    manifest.write_text(yaml.safe_dump(documents("connectors.yaml")[connector]))
+    manifest.write_text(yaml.safe_dump(documents(file)[connector]))
     done = penstock(plugins, "validate", manifest)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "warning" not in (done.stdout + done.stderr).lower()

@@ -1,0 +1,77 @@
+"""Ticker: a source that counts, one record for each interval, each task for itself."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from penstock import (
+    Config,
+    Limits,
+    Offsets,
+    OffsetUpdates,
+    PollingSource,
+    Record,
+    RecordBatch,
+    SourceConnector,
+    SourcePartition,
+    prop,
+)
+
+__all__ = ["Ticker", "TickerConfig", "TickerSource", "partition", "position"]
+
+
+class TickerConfig(Config):
+    topic: str = prop("topic", doc="The topic to write to.", min_length=1)
+    interval: int = prop("interval.ms", 1000, doc="Milliseconds from one record to the next.", ge=1, le=86_400_000)
+    text: str = prop("text", "tick", doc="A text that every record carries.", max_length=1000)
+    counters: int = prop("counters", 1, doc="How many counters there are, if tasksMax allows as many.", ge=1, le=100)
+    counter: int = prop("counter", 0, doc="The counter that a task reads; each task is given its own.", ge=0)
+
+
+class TickerSource(PollingSource):
+    """Reads a counter. A record depends on its number alone, so that one which is read again is the same."""
+
+    def __init__(self, config: TickerConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._clock = clock
+        self._due = 0.0
+
+    def start(self, offsets: Offsets) -> None:
+        self._due = self._clock()
+
+    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
+        now = self._clock()
+        if now < self._due:
+            return
+        self._due = now + self._config.interval / 1000
+        own = partition(self._config.counter)
+        number = position(start, own)
+        record = Record(topic=self._config.topic, key=str(self._config.counter), value=self.value(number))
+        yield [record], {own: {"next": number + 1}}
+
+    def value(self, number: int) -> dict[str, object]:
+        raise RuntimeError(f"version 3.0.0 is broken, to show what the first task is for; it fails at tick {number}")
+
+
+class Ticker(SourceConnector):
+    """Counts from 0 on, one record for each interval, exactly once; each counter in a task of its own."""
+
+    Config = TickerConfig
+
+    def task_configs(
+        self, config: TickerConfig, properties: Mapping[str, str], max_tasks: int
+    ) -> Sequence[Mapping[str, str]]:
+        """Every version gives its tasks the same properties, so that they read the same counters as those before it."""
+        return [{**properties, "counter": str(number)} for number in range(min(config.counters, max_tasks))]
+
+    def source(self, config: TickerConfig) -> PollingSource:
+        return TickerSource(config)
+
+
+def partition(counter: int) -> SourcePartition:
+    """The source partition of a counter."""
+    return SourcePartition({"counter": counter})
+
+
+def position(offsets: Offsets, own: SourcePartition) -> int:
+    """The number of the next record. Every version reads the offsets of those before it."""
+    return int(offsets.get(own, {}).get("next") or 0)
