@@ -97,7 +97,7 @@ def _next_steps(cluster: Cluster) -> str:
             "  kubectl get topiccreationpolicies --namespace demo          # by which rules its topics are created",
             "  kubectl get pluginversions --namespace demo --output wide   # versions of a plugin, and who runs them",
             "  kubectl logs --namespace demo --selector penstock.dev/connector=orders-in --follow",
-            "  kubectl apply --namespace demo --filename examples/plugin-ticker/canary/connector.yaml   # its tasks go back to 2.0.0",
+            "  kubectl apply --namespace demo --filename examples/plugin-ticker/canary/connector.yaml      # back to 2.0.0",
             '  kubectl patch connector orders-in --namespace demo --type merge --patch \'{"spec":{"state":"Paused"}}\'',
             "  kubectl delete pods --namespace demo --selector penstock.dev/role=task      # all at once",
             "  kubectl apply --namespace demo --filename examples/connectors      # after a change of yours; puts all back",
