@@ -301,6 +301,8 @@ class Operator:
     async def _list_plugins(self) -> None:
         """See which PluginVersions there are. It is a hint only: without an answer, the next list tells."""
         known, found = self._plugins.known(), list[dict[str, Any]]()
+        for key in self._verifier.undecided():  # they may be gone, and hold up others
+            self._statuses[PLUGIN_VERSION].add(key)
         try:
             for namespace in self._settings.watch_namespaces or (None,):
                 found += await self._pool(self._kube.list, PLUGIN_VERSION, namespace)

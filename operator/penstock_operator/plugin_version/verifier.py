@@ -1,6 +1,6 @@
 """Has the PluginVersions of a release verified, a few at once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -44,6 +44,7 @@ class Verifier:
         self._slots = JobSlots(min(_AT_ONCE, settings.limits.job_pods), wake)
         self._failures: dict[Key, JobMemory] = {}
         self._decided: dict[Key, str] = {}
+        self._open: set[Key] = set()
 
     async def verify(self, kube: Kube, key: Key, document: Mapping[str, Any], now: float) -> Step | None:
         """Do the next step for a PluginVersion, but for `Step.delete`: call `finish` once the status is written.
@@ -59,6 +60,7 @@ class Verifier:
         except ConfigError:
             self.forget(key)
             return None
+        self._open.add(key)
         seen = await self._see(kube, key, document, now)
         found = step(seen)
         if found.create is not None:
@@ -82,6 +84,7 @@ class Verifier:
         """Delete the pods of a step, whose status is written."""
         if found.is_decided:
             self._decided[key] = document["metadata"]["uid"]
+            self._open.discard(key)
         for pod in found.delete:
             await self._run(kube.delete, POD, key.namespace, pod.name, uid=pod.uid)
             self._slots.give_back(f"{key.namespace}/{pod.name}")
@@ -92,6 +95,11 @@ class Verifier:
         self._slots.withdraw(key)
         self._failures.pop(key, None)
         self._decided.pop(key, None)
+        self._open.discard(key)
+
+    def undecided(self) -> Collection[Key]:
+        """Those that take slots or wait: where deletions were missed, look whether they are still there."""
+        return tuple(self._open)
 
     async def _see(self, kube: Kube, key: Key, document: Mapping[str, Any], now: float) -> Seen:
         settings, name = self._settings, name_of(document, self._settings)

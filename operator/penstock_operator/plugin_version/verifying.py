@@ -34,7 +34,7 @@ class Seen:
 
     Attributes:
         name: of its pod; of one after a pod that does not go, its beginning.
-        pods: its verifying pods.
+        pods: its verifying pods. Those of another runtime, which an earlier operator has made, have other names.
         runtime: the image of the runtime that is to look.
         verified_by: the one that has looked, as the status says; empty: none has.
         said: what the status says; None: nothing yet.
@@ -90,7 +90,9 @@ def step(seen: Seen) -> Step:
     living = tuple(p for p in seen.pods if p.leaving is None)
     if seen.said is not None and (seen.is_decided or seen.verified_by == seen.runtime):
         return Step(seen.said, seen.verified_by or seen.runtime, delete=living, is_decided=True)
-    return _as_before(seen, _next_step(seen))
+    own = [p for p in seen.pods if p.name == seen.name or p.name.startswith(f"{seen.name}-")]
+    found = _as_before(seen, _next_step(replace(seen, pods=own)))
+    return replace(found, delete=(*found.delete, *(p for p in living if p not in own)))
 
 
 def failed(seen: Seen, reason: str, message: str) -> Step:

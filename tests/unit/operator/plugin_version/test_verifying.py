@@ -24,10 +24,10 @@ def pod(name: str = NAME, phase: Phase = Phase.WAITING, **more: Any) -> JobPod:
     return JobPod(name=name, phase=phase, **{"uid": name, "owner": "", "role": "verify", "created": NOW, **more})
 
 
-def ended(code: int | None, message: str | None = None, reason: str = "Error", **more: Any) -> JobPod:
+def ended(code: int | None, message: str | None = None, reason: str = "Error", name: str = NAME, **more: Any) -> JobPod:
     word = None if message is None else TerminationMessage(exit_code=code or 0, message=message)
     how = Ended(code=code, reason=reason, message="", word=word, at=NOW, memory_limit="512Mi")
-    return pod(phase=Phase.ENDED, node="n", ended=how, **more)
+    return pod(name, phase=Phase.ENDED, node="n", ended=how, **more)
 
 
 def seen(*pods: JobPod, **more: Any) -> Seen:
@@ -87,6 +87,18 @@ def test_another_runtime_looks_anew_and_what_the_one_before_found_stands_meanwhi
     found = step(seen(*pods, said=READY, verified_by="runtime:1"))
     assert (found.verdict, found.verified_by) == (READY, "runtime:1")
     assert (found.create is not None) == (not pods)
+
+
+def test_a_pod_of_an_earlier_operator_with_another_runtime_is_deleted_and_not_believed() -> None:
+    old = ended(0, "by the runtime before", "Completed", name="ticker-verify-0")
+    found = step(seen(old))
+    assert (found.create, [p.name for p in found.delete], found.verdict.reason) == (
+        NAME,
+        ["ticker-verify-0"],
+        "Verifying",
+    )
+    both = step(seen(old, ended(2, "holds something else")))
+    assert (both.verdict.kind, {p.name for p in both.delete}) == (Kind.STALLED, {NAME, "ticker-verify-0"})
 
 
 def test_another_runtime_that_finds_something_else_is_believed() -> None:
