@@ -49,7 +49,7 @@ def measured() -> Labels:
                 "kind": kind,
                 "config": {},
                 "worker": {},
-                "plugins": {"connector": ref},
+                "plugins": dict.fromkeys(("connector", "transforms.t", "predicates.p"), ref),
             }
         )
         task = TaskMetrics(spec)
