@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
         help="list the plugins with their versions, or describe one",
         description="Lists the installed plugins, one row for each version; the last version of a plugin is what runs where "
         "none is asked for. With a name, prints the plugin's description and configuration.",
-        epilog="kubectl get pluginversions --output=yaml | penstock plugins --plugin-versions -",
+        epilog="kubectl get pluginversions -o yaml | penstock plugins --plugin-versions -",
     )
     plugins.add_argument("name", metavar="NAME", nargs="?", help="an alias such as Cast, or a Java class name")
     plugins.add_argument("--version", metavar="V", help="this version alone, or a range such as [1.2,2.0)")
