@@ -54,12 +54,14 @@ def _short(texts: list[str]) -> tuple[str, ...]:
 
 def main(file: str) -> None:
     """Answer the request of a file. Does not return: what a plugin leaves running keeps the process from nothing."""
+    key = sys.stdin.readline().rstrip("\n")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     descriptor = int(os.environ.pop(ANSWER_VARIABLE))
     os.set_inheritable(descriptor, False)
     with os.fdopen(descriptor, "w", encoding="utf-8", buffering=1) as answers:
         request = VerificationRequest.from_json(Path(file).read_bytes())
-        found = look(request.mount, lambda alias: print(json.dumps({"importing": alias}), file=answers))
-        print(found.model_dump_json(), file=answers)
+        found = look(request.mount, lambda alias: print(key, json.dumps({"importing": alias}), sep="", file=answers))
+        print(key, found.model_dump_json(), sep="", file=answers)
         answers.flush()
         sys.stdout.flush()
         os._exit(0)

@@ -6,12 +6,14 @@ and neither its silence nor its end keeps this process from telling what happene
 
 import json
 import os
+import secrets
 import selectors
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,7 +26,10 @@ from penstock_model.contracts.task_reports import TerminationMessage
 __all__ = ["ANSWER_VARIABLE", "Answer", "Found", "watch"]
 
 ANSWER_VARIABLE: Final = "PENSTOCK_ANSWER"
-"""The descriptor to which the watched process writes lines: `{"importing": <alias>}`, and at last an `Answer`."""
+"""The descriptor to which the watched process writes lines: `{"importing": <alias>}`, and at last an `Answer`.
+
+Each begins with the first line of its standard input, which code that writes to any descriptor does not know.
+"""
 _CHUNK: Final = 1 << 16
 _LONGEST_ANSWER: Final = 1 << 20  # bytes
 _SHOWN: Final = 1 << 16
@@ -58,11 +63,13 @@ class _Lines:
     """The answer as it comes.
 
     Attributes:
+        key: the beginning of each line.
         importing: the class that is being imported.
         answer: the answer, once it is whole.
         is_lost: what came is no answer, and no more is read.
     """
 
+    key: bytes
     importing: str = ""
     answer: Answer | None = None
     is_lost: bool = False
@@ -78,7 +85,9 @@ class _Lines:
 
     def _read(self, line: bytes) -> None:
         try:
-            document = json.loads(line)
+            if not line.startswith(self.key):
+                raise ValueError
+            document = json.loads(line.removeprefix(self.key))
             if "importing" in document:
                 self.importing = str(document["importing"])[:128]
             else:
@@ -105,7 +114,7 @@ class _Output:
 
 @dataclass(slots=True)
 class _Watch:
-    lines: _Lines = field(default_factory=_Lines)
+    lines: _Lines
     output: _Output = field(default_factory=_Output)
 
     @property
@@ -146,9 +155,10 @@ def watch(command: Sequence[str], seconds: float) -> Found:
     It and what it has started may still run afterwards: its group is returned.
     """
     answer, to_answer = os.pipe()
+    key = f"{secrets.token_hex(16)} ".encode()
     child = subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         pass_fds=(to_answer,),
@@ -156,8 +166,11 @@ def watch(command: Sequence[str], seconds: float) -> Found:
         start_new_session=True,
     )
     os.close(to_answer)
+    assert child.stdin is not None
     assert child.stdout is not None
-    state = _Watch()
+    with suppress(BrokenPipeError), child.stdin as to_child:
+        to_child.write(key + b"\n")
+    state = _Watch(_Lines(key))
     try:
         is_in_time = state.until(child.pid, answer, child.stdout.fileno(), time.monotonic() + seconds)
     finally:

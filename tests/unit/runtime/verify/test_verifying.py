@@ -102,6 +102,17 @@ def test_a_folder_that_is_not_there_is_told(pod: Pod, tmp_path: Path) -> None:
     assert (code, "has no folder of the path" in told) == (ExitCode.CONFIG_INVALID, True)
 
 
+EVERYWHERE = """
+import os
+
+def write(text):
+    for number in range(3, 64):
+        try:
+            os.write(number, text)
+        except OSError:
+            pass
+
+"""
 ANSWER = '\'{"problems": [], "classes": ["Trim"]}\\n\''
 
 
@@ -111,10 +122,9 @@ ANSWER = '\'{"problems": [], "classes": ["Trim"]}\\n\''
         ("while True: pass", "the import of Trim did not end within 2 s"),
         ("import os; os._exit(0)", "the import of Trim ended its process with exit code 0"),
         ("import os; os.kill(os.getpid(), 9)", "by signal 9 (SIGKILL); it may have used more memory than its limit"),
-        (
-            "import os\nfor n in range(3, 64):\n  try: os.write(n, b'7\\n')\n  except OSError: pass",
-            "wrote over its answer",
-        ),
+        (f"{EVERYWHERE}write(b'7\\n')", "wrote over its answer"),
+        (f"{EVERYWHERE}write(b{ANSWER})\nos._exit(0)", "wrote over its answer"),
+        (f"{EVERYWHERE}write(b{ANSWER}[:9])\nwhile True: pass", "did not end within 2 s"),
     ],
 )
 def test_code_that_ends_or_delays_the_process_that_imports_it_proves_nothing(pod: Pod, code: str, told: str) -> None:
