@@ -1,4 +1,4 @@
-"""The command line: `penstock run`, `validate`, `transform`, `plugins`, `offsets`, `import`, `kafka`."""
+"""The command line: `penstock run`, `validate`, `transform`, `plugins`, `topics`, `offsets`, `import`, `kafka`."""
 
 import argparse
 import json
@@ -136,6 +136,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     plugins.add_argument("--json", action="store_true", help="print JSON, for programs")
     plugins.set_defaults(command=_plugins)
+
+    topics = commands.add_parser(
+        "topics",
+        allow_abbrev=False,
+        help="show by which rule a source's topics would be created",
+        description="Shows by which rule the topics of a source would be created, with which partitions, replicas and "
+        "settings, and which limit of its TopicCreationPolicy refuses them. Asks no Kafka. Exit code 1: one is refused.",
+    )
+    topics.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
+    topics.add_argument("names", metavar="TOPIC", nargs="+", help="the name of a topic, after the transforms")
+    topics.add_argument("--policy", metavar="FILE", help="the TopicCreationPolicy that the Connector names")
+    topics.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
+    _add_secrets(topics)
+    topics.set_defaults(command=_topics)
 
     from penstock_runtime.local.migration.options import add_import
     from penstock_runtime.local.offsets.options import add_offsets
@@ -300,12 +314,21 @@ def _plugins(options: argparse.Namespace) -> ExitCode:
     file = options.plugin_versions
     documents = None
     if file is not None:
-        from penstock_runtime.manifests.reader import read_plugin_versions
+        from penstock_runtime.manifests.reader import read_resources
 
-        documents = read_plugin_versions(file)
+        documents = read_resources(file, "PluginVersion")
     text, found = listing(options.name, as_json=options.json, version=options.version, documents=documents)
     sys.stdout.write(text)
     return ExitCode.OK if found else ExitCode.CONFIG_INVALID
+
+
+def _topics(options: argparse.Namespace) -> ExitCode:
+    from penstock_runtime.local.topic_rules import show_topics
+
+    _check_secrets(options)
+    return show_topics(
+        options.file, options.names, policy=options.policy, connector=options.connector, secrets=options.secrets
+    )
 
 
 def _offsets(options: argparse.Namespace) -> ExitCode:

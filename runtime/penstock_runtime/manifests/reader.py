@@ -17,7 +17,7 @@ from penstock_model.resources.connector import API_VERSION, UNNAMED, Connector, 
 from penstock_runtime.manifests import connect_forms
 from penstock_runtime.manifests.yaml_text import Document, documents
 
-__all__ = ["Manifest", "chosen", "read_manifests", "read_plugin_versions"]
+__all__ = ["Manifest", "chosen", "read_manifests", "read_resources"]
 
 _LATER: Final = ("TopicCreationPolicy", "PluginVersion")
 
@@ -65,8 +65,8 @@ def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> 
     return tuple(_told_apart(found))
 
 
-def read_plugin_versions(file: str | Path, stdin: TextIO | None = None) -> list[Mapping[str, Any]]:
-    """The PluginVersions of a file of manifests, or of what `kubectl get --output=yaml` prints; `-` is standard input.
+def read_resources(file: str | Path, kind: str, stdin: TextIO | None = None) -> list[Mapping[str, Any]]:
+    """The resources of a kind in a file of manifests, or in what `kubectl get --output=yaml` prints; `-` is standard input.
 
     Raises:
         ConfigError: something else stands in it, or it cannot be read.
@@ -77,11 +77,11 @@ def read_plugin_versions(file: str | Path, stdin: TextIO | None = None) -> list[
     for document in documents(text):
         problems += (Problem(f"{name}: {p.property}", p.message) for p in document.problems)
         for value in _items(document.value) if document.value is not None else ():
-            if isinstance(value, dict) and value.get("kind") == "PluginVersion":
+            if isinstance(value, dict) and value.get("kind") == kind:
                 found.append(value)
             else:
-                kind = value.get("kind") if isinstance(value, dict) else None
-                problems.append(Problem(f"{name}: kind", f"must be PluginVersion, or a List of those, not {kind}"))
+                other = value.get("kind") if isinstance(value, dict) else None
+                problems.append(Problem(f"{name}: kind", f"must be {kind}, or a List of those, not {other}"))
     if problems:
         raise ConfigError(problems)
     return found
