@@ -12,12 +12,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from penstock_model.contracts.base import Part
 from penstock_model.contracts.exit_codes import ExitCode
@@ -47,7 +47,7 @@ class Answer(Part):
 
     problems: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    classes: tuple[str, ...] = Field(default=())
+    classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +180,8 @@ def watch(command: Sequence[str], seconds: float) -> Found:
     return Found(_message(state.lines, code, seconds), child.pid)
 
 
-def _drain(descriptor: int, add: object) -> None:
+def _drain(descriptor: int, add: Callable[[bytes], None]) -> None:
     """Read what is there; another process may have the descriptor still, so that its end may never come."""
-    assert callable(add)
     os.set_blocking(descriptor, False)
     try:
         for _ in range(_LONGEST_ANSWER // _CHUNK):
