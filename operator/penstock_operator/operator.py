@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from penstock_model.contracts.pod_layout import POD_NAME_VARIABLE, POD_UID_VARIABLE
+from penstock_model.resources.policy_binding import selector_of
 from penstock_operator.connector.kubernetes_writes import STATUS_MANAGER
 from penstock_operator.connector.model.plan_hashes import release_hash
 from penstock_operator.connector.observe.pods import living_job_pods
@@ -324,7 +325,8 @@ class Operator:
         if document is None:
             self._verifier.forget(key)
             return None
-        users = self._index.with_policy(*key) if kind is POLICY else self._index.running(*key)
+        is_policy = kind is POLICY
+        users = self._index.bound_by(*key, selector_of(document)) if is_policy else self._index.running(*key)
         found = await self._verifier.verify(kube, key, document, now) if kind is PLUGIN_VERSION else None
         verified = (found.verdict, found.verified_by) if found is not None else (None, "")
         status = resource_status(kind, document, [k.name for k in users], now, *verified)

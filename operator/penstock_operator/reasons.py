@@ -180,16 +180,23 @@ class Reason(StrEnum):
     POLICY_MISSING = (
         "PolicyMissing",
         Use.UNDER_WAY | Use.UPDATE_PENDING,
-        "the TopicCreationPolicy that `spec.topicCreationPolicy` names is not in this namespace. At `UpdatePending`: it was "
-        "deleted, and tasks go on by its last good rules",
-        "create it; the connector follows by itself",
+        "the TopicCreationPolicy that `spec.topicCreationPolicy` names is not in this namespace. At `UpdatePending`: it, or "
+        "one that selected the connector, was deleted, and tasks go on by its last good rules",
+        "create it; the connector follows by itself. To go on without one that selected it, restart the connector",
     )
     POLICY_INVALID = (
         "PolicyInvalid",
         Use.STALLED | Use.UPDATE_PENDING,
-        "a TopicCreationPolicy cannot be applied; the message lists every problem. Of a Connector: that which it names. At "
-        "`UpdatePending`: tasks go on by its last good rules",
+        "a TopicCreationPolicy cannot be applied; the message lists every problem. Of a Connector: one that it names or "
+        "that selects it. At `UpdatePending`: tasks go on by the last good rules",
         "correct the policy",
+    )
+    POLICY_CONFLICT = (
+        "PolicyConflict",
+        Use.STALLED | Use.UPDATE_PENDING,
+        "several TopicCreationPolicies with rules select the connector; or, at `UpdatePending` alone, one forbids the "
+        "`topic.creation.*` that the connector has. There tasks go on by the last good rules",
+        "narrow a `connectorSelector`, name one in `spec.topicCreationPolicy`, or change what the message names",
     )
     PLUGIN_VERSION_MISSING = (
         "PluginVersionMissing",

@@ -40,7 +40,7 @@ _RESOURCES: Final[Mapping[kinds.Kind, _Resource]] = {
         effective_policy,
         Reason.POLICY_INVALID,
         "; connectors that run go on with the last good rules, others wait",
-        "the rules and limits are good; connectors that name the policy follow them",
+        "the rules and limits are good; connectors that name the policy, or that it selects, follow them",
         lambda names: {"connectors": sorted(names)[:_MOST_NAMES], "connectorCount": len(names)},
     ),
     kinds.PLUGIN_VERSION: _Resource(

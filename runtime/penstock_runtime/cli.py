@@ -146,7 +146,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     topics.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
     topics.add_argument("names", metavar="TOPIC", nargs="+", help="the name of a topic, after the transforms")
-    topics.add_argument("--policy", metavar="FILE", help="the TopicCreationPolicy that the Connector names")
+    topics.add_argument(
+        "--policy", metavar="FILE", help="with the TopicCreationPolicies that it names, or that select it"
+    )
     topics.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
     _add_secrets(topics)
     topics.set_defaults(command=_topics)

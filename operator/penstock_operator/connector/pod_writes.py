@@ -119,4 +119,5 @@ def _request(creation: CreateJob, owner: str, manifests: PodManifests, context: 
         owner=owner,
         offsets=creation.offsets,
         kind=creation.kind,
+        selected=creation.policy_selects,
     ).with_mounts(manifests.mounts_of(creation.action, creation.plan))

@@ -9,6 +9,7 @@ from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
 from penstock_operator.names import CONNECTOR_LABEL, ROLE_LABEL, VERIFYING
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.plugin_offers import PluginOffers
+from penstock_operator.queue.policy_selectors import PolicySelectors
 
 __all__ = ["Event", "EventKeys"]
 
@@ -24,7 +25,7 @@ class EventKeys:
         add: takes a key.
         hurry: takes a key that goes first: the Connector itself or one of its pods has changed.
         status: takes a resource that has a status of its own to be written: a TopicCreationPolicy or PluginVersion.
-        plugins: kept up to date here, likewise.
+        plugins, policies: kept up to date here, likewise.
     """
 
     def __init__(
@@ -34,27 +35,30 @@ class EventKeys:
         hurry: AddKey,
         status: Callable[[Kind, Key], None] = lambda kind, key: None,
         plugins: PluginOffers | None = None,
+        policies: PolicySelectors | None = None,
     ) -> None:
         self._index = index
         self._add = add
         self._hurry = hurry
         self._status = status
         self._plugins = plugins or PluginOffers()
+        self._policies = policies or PolicySelectors()
         self._versions: dict[tuple[str, str, str], str] = {}
 
     def connector(self, event: Event) -> None:
         """Add the key of a Connector, unless only its status changed."""
         body = event["object"]
         key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
-        before, ran = self._index.policy_of(key), self._index.plugin_versions_of(key)
+        selectors = self._policies.of(key.namespace)
+        before, ran = self._index.policies_of(key, selectors), self._index.plugin_versions_of(key)
         if event["type"] == "DELETED":
             self._index.gone(key)
             self._hurry(key)
         elif self._index.seen(key, body):
             self._hurry(key)
-        now, runs = self._index.policy_of(key), self._index.plugin_versions_of(key)
-        for policy in {before, now} - {None} if before != now else ():
-            self._status(POLICY, Key(key.namespace, str(policy)))
+        now, runs = self._index.policies_of(key, selectors), self._index.plugin_versions_of(key)
+        for policy in before ^ now:
+            self._status(POLICY, Key(key.namespace, policy))
         for version in ran ^ runs:
             self._status(PLUGIN_VERSION, Key(key.namespace, version))
 
@@ -70,11 +74,19 @@ class EventKeys:
                     self._status(PLUGIN_VERSION, Key(metadata["namespace"], owner["name"]))
 
     def policy(self, event: Event) -> None:
-        """Add the Connectors that name a TopicCreationPolicy. One that is listed may be new: its CRD came late."""
+        """Add the Connectors that a TopicCreationPolicy binds, or did. One that is listed may be new: its CRD came late."""
         self._write_status(POLICY, event)
         metadata = event["object"]["metadata"]
-        if self._is_new("policy", event, str(metadata.get("generation", "")), listed=True):
-            self._add_all(self._index.with_policy(metadata["namespace"], metadata["name"]))
+        namespace, name = metadata["namespace"], metadata["name"]
+        if not self._is_new("policy", event, str(metadata.get("generation", "")), listed=True):
+            return
+        bound = self._index.bound_by(namespace, name, self._policies.of(namespace).get(name))
+        if event["type"] == "DELETED":
+            self._policies.gone(namespace, name)
+        else:
+            self._policies.seen(event["object"])
+        bound_now = self._index.bound_by(namespace, name, self._policies.of(namespace).get(name))
+        self._add_all(dict.fromkeys((*bound, *bound_now)))
 
     def plugin_version(self, event: Event) -> None:
         """Add the Connectors that may use a PluginVersion. One that is listed may be new: its CRD came late."""

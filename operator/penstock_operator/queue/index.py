@@ -12,6 +12,7 @@ from penstock_model.connect.plugin_chain import asked_plugins
 from penstock_model.connect.plugin_names import is_built_in
 from penstock_model.connect.variables import SECRET_REFERENCE
 from penstock_model.resources.connector import default_connect_name
+from penstock_model.resources.topic_creation_policy import ConnectorSelector
 from penstock_operator.key import Key
 from penstock_operator.name_ownership import Age, age_of
 
@@ -25,6 +26,7 @@ class _Known:
     connect_name: str
     secrets: frozenset[str]
     policy: str | None
+    labels: Mapping[str, str]
     class_names: frozenset[str]
     plugin_versions: frozenset[str]
 
@@ -98,14 +100,28 @@ class ConnectorIndex:
         """Those of a namespace whose configuration, or that of the worker, names the secret."""
         return self.of_namespace(namespace) if secret in self._of_all else self._by("secret", namespace, secret)
 
-    def with_policy(self, namespace: str, policy: str) -> Collection[Key]:
-        """Those of a namespace that name the TopicCreationPolicy."""
-        return self._by("policy", namespace, policy)
+    def bound_by(self, namespace: str, policy: str, selector: ConnectorSelector | None) -> Collection[Key]:
+        """Those of a namespace that name the TopicCreationPolicy, or that its selector takes. Looks at each of them."""
+        named = self._by("policy", namespace, policy)
+        if selector is None:
+            return named
+        taken = (key for key in self.of_namespace(namespace) if selector.selects(self._known[key].labels))
+        return list(dict.fromkeys((*named, *taken)))
 
-    def policy_of(self, key: Key) -> str | None:
-        """The TopicCreationPolicy that a Connector names."""
+    def policies_of(self, key: Key, selectors: Mapping[str, ConnectorSelector | None]) -> frozenset[str]:
+        """The TopicCreationPolicies that a Connector names, or that select it.
+
+        Args:
+            key: of the Connector.
+            selectors: of all policies of its namespace, by name.
+        """
         known = self._known.get(key)
-        return None if known is None else known.policy
+        if known is None:
+            return frozenset()
+        taken = (
+            name for name, selector in selectors.items() if selector is not None and selector.selects(known.labels)
+        )
+        return frozenset((*taken, *(() if known.policy is None else (known.policy,))))
 
     def of_class(self, namespace: str, names: Collection[str]) -> Collection[Key]:
         """Those of a namespace that ask for a plugin of one of these names, or whose worker does."""
@@ -151,13 +167,14 @@ def _known(key: Key, body: Mapping[str, Any], worker: Mapping[str, str]) -> _Kno
     config = spec.get("config") or {}
     reference = spec.get("topicCreationPolicy") or {}
     versions = (body.get("status") or {}).get("pluginVersions")
+    labels = {str(n): str(t) for n, t in (metadata.get("labels") or {}).items()}
     # All that a write of the status alone does not change. The generation stands for the spec.
     mark = (
         metadata.get("uid"),
         metadata.get("generation"),
         metadata.get("deletionTimestamp"),
         tuple(metadata.get("finalizers") or ()),
-        frozenset((metadata.get("labels") or {}).items()),
+        frozenset(labels.items()),
         frozenset((metadata.get("annotations") or {}).items()),
     )
     return _Known(
@@ -166,6 +183,7 @@ def _known(key: Key, body: Mapping[str, Any], worker: Mapping[str, str]) -> _Kno
         connect_name=str(spec.get("connectName") or default_connect_name(key.namespace, key.name)),
         secrets=frozenset(_secrets(config.values())) if isinstance(config, Mapping) else frozenset(),
         policy=reference.get("name") if isinstance(reference, Mapping) else None,
+        labels=labels,
         class_names=_class_names(spec, worker),
         plugin_versions=frozenset(map(str, versions)) if isinstance(versions, list) else frozenset(),
     )

@@ -1,17 +1,21 @@
 """The rails within which a connector's topics are created, whoever wrote the rules: `limits` of policies (KIP-158). Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from penstock.errors import ConfigError, Problem
 from penstock_java.regex import JavaPattern, compile_java
-from penstock_model.connect.topic_creation_rules import TopicGroup
+from penstock_model.connect.topic_creation_rules import PREFIX, TopicGroup, TopicRules
 from penstock_model.contracts.topic_policy import PolicyLimits
 
-__all__ = ["TopicLimits", "violations"]
+__all__ = ["TopicLimits", "literal_violations", "violations"]
 
 _BROKERS: Final = -1
 _MOST_PATTERNS: Final = 5
+_VARIABLE: Final = "${"
+_WITHIN: Final = {".partitions": "1", ".replication.factor": str(2**15 - 1)}
+"""What no limit forbids, by the end of a property's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,37 +34,75 @@ class TopicLimits:
         """
         return cls(given, None if given.topics is None else tuple(map(compile_java, given.topics)))
 
-    def violations(self, topic: str, rule: TopicGroup) -> Iterator[str]:
-        """Why this topic may not be created by this rule: the limit, the rule, and what would do."""
-        given, name = self.given, self.given.policy
+    def forbids(self, topic: str) -> Iterator[str]:
+        """Why no topic of this name may be created, whatever the rule."""
         if self.topics is not None and not any(p.matches(topic) for p in self.topics):
-            patterns = ", ".join((given.topics or ())[:_MOST_PATTERNS])
+            patterns = ", ".join((self.given.topics or ())[:_MOST_PATTERNS])
             more = ", ..." if len(self.topics) > _MOST_PATTERNS else ""
             yield (
-                f"limits.topics of the TopicCreationPolicy {name} allows {patterns}{more}; write to a topic whose whole "
-                f"name matches, have the limit widened, or have the topic created by whoever may"
-            )
-        most, least = given.max_partitions, given.min_replication_factor
-        if most is not None and (rule.partitions == _BROKERS or rule.partitions > most):
-            yield (
-                f"limits.maxPartitions of the TopicCreationPolicy {name} is {most}, and {rule.where} asks for "
-                f"{_count(rule.partitions, 'partitions')}"
-            )
-        if least is not None and rule.replication_factor < least:  # -1 too
-            yield (
-                f"limits.minReplicationFactor of the TopicCreationPolicy {name} is {least}, and {rule.where} asks for "
-                f"{_count(rule.replication_factor, 'copies')}"
-            )
-        if given.config is not None and (others := sorted({*rule.settings} - {*given.config})):
-            yield (
-                f"limits.config of the TopicCreationPolicy {name} does not have {', '.join(others)}, which {rule.where} "
-                f"sets; it allows {', '.join(given.config) or 'no setting'}"
+                f"limits.topics of the TopicCreationPolicy {self.given.policy} allows {patterns}{more}; write to a topic "
+                f"whose whole name matches, have the limit widened, or have the topic created by whoever may"
             )
 
 
-def violations(limits: Sequence[TopicLimits], topic: str, rule: TopicGroup) -> list[str]:
-    """Every limit, of every policy, that forbids to create this topic by this rule."""
-    return [text for each in limits for text in each.violations(topic, rule)]
+def violations(limits: Sequence[TopicLimits], topic: str, rule: TopicGroup | None) -> list[str]:
+    """Every limit, of every policy, that forbids to create this topic by this rule: the limit, the rule, what would do.
+
+    Where limits apply and no rule does, nothing is created: the brokers' own creation would heed no limit.
+    """
+    by_name = [text for each in limits for text in each.forbids(topic)]
+    if rule is not None:
+        return [*by_name, *(text for each in limits for text in _violations(each.given, rule))]
+    if not limits:
+        return []
+    policies = ", ".join(sorted({each.given.policy for each in limits}))
+    return [
+        *by_name,
+        f"the TopicCreationPolicy {policies} limits how topics are created, and no rule says how this one is; write "
+        f"{PREFIX}default.partitions and {PREFIX}default.replication.factor into the connector's configuration, name a "
+        f"policy with rules in spec.topicCreationPolicy, or have the topic created by whoever may",
+    ]
+
+
+def literal_violations(properties: Mapping[str, str], limits: Sequence[PolicyLimits]) -> Iterator[Problem]:
+    """What of a connector's own `topic.creation.*` no limit allows, as far as it is written there and no variable.
+
+    What cannot be read is left to the check of the rules themselves.
+
+    Args:
+        properties: of the connector, as written.
+        limits: of all policies that apply.
+    """
+    own = {n: t for n, t in properties.items() if n.startswith(PREFIX)}
+    for name in (n for n, t in own.items() if _VARIABLE in t):
+        for number, within in _WITHIN.items():
+            if name.endswith(number):
+                own[name] = within
+    try:
+        rules = TopicRules.of(own, enabled=True)
+    except ConfigError:
+        return
+    for rule in () if rules is None else (*rules.groups, rules.default):
+        yield from (Problem(rule.where, text) for each in limits for text in _violations(each, rule))
+
+
+def _violations(given: PolicyLimits, rule: TopicGroup) -> Iterator[str]:
+    name, most, least = given.policy, given.max_partitions, given.min_replication_factor
+    if most is not None and (rule.partitions == _BROKERS or rule.partitions > most):
+        yield (
+            f"limits.maxPartitions of the TopicCreationPolicy {name} is {most}, and {rule.where} asks for "
+            f"{_count(rule.partitions, 'partitions')}"
+        )
+    if least is not None and rule.replication_factor < least:  # -1 too
+        yield (
+            f"limits.minReplicationFactor of the TopicCreationPolicy {name} is {least}, and {rule.where} asks for "
+            f"{_count(rule.replication_factor, 'copies')}"
+        )
+    if given.config is not None and (others := sorted({*rule.settings} - {*given.config})):
+        yield (
+            f"limits.config of the TopicCreationPolicy {name} does not have {', '.join(others)}, which {rule.where} "
+            f"sets; it allows {', '.join(given.config) or 'no setting'}"
+        )
 
 
 def _count(number: int, what: str) -> str:

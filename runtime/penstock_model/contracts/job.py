@@ -97,6 +97,7 @@ class JobRequest(Document):
         kind: LIST_OFFSETS only: `source` or `sink`, as the last plan has it. None: there is no plan, and both are listed.
         mounts: the images of PluginVersions in the pod, the connector's first, with what they are declared to hold. A
             request with mounts is of version 2, so that a runtime that knows none refuses it, and asks no other plugin.
+        selected: a TopicCreationPolicy applies that the Connector does not name.
     """
 
     called: ClassVar = "a job"
@@ -114,6 +115,7 @@ class JobRequest(Document):
     offsets: OffsetsWork | None = Field(default=None, exclude_if=lambda v: v is None)
     kind: Literal["source", "sink"] | None = Field(default=None, exclude_if=lambda v: v is None)
     mounts: tuple[PluginMount, ...] = Field(default=(), exclude_if=lambda v: not v)
+    selected: bool = Field(default=False, exclude_if=lambda v: not v)
 
     def with_mounts(self, mounts: Sequence[PluginMount]) -> Self:
         """The same request to a pod with these mounts."""

@@ -63,7 +63,17 @@ class PolicyLimits(Part):
 
 
 class TopicPolicy(Part):
-    """The rules of one policy, and the limits of every policy that applies."""
+    """The rules of one policy, and the limits of every policy that applies.
 
-    rules: PolicyRules
+    Without rules the source's own `topic.creation.*` apply, within the limits; without these, no topic is created.
+    """
+
+    rules: PolicyRules | None = None
     limits: tuple[PolicyLimits, ...] = ()
+
+    @property
+    def policies(self) -> frozenset[str]:
+        """The names of the TopicCreationPolicies that it comes from."""
+        return frozenset(
+            (*(() if self.rules is None else (self.rules.policy,)), *(each.policy for each in self.limits))
+        )

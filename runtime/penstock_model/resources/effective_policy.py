@@ -1,15 +1,15 @@
-"""What a TopicCreationPolicy comes to for the connectors that name it: the effective topic policy of their tasks. Pure."""
+"""What one TopicCreationPolicy comes to for the connectors that it applies to. Pure."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from penstock.errors import ConfigError, Problem
 from penstock_model.contracts.topic_policy import PolicyGroup, PolicyLimits, PolicyRules, TopicPolicy
-from penstock_model.resources.topic_creation_policy import TopicCreationPolicy, TopicCreationPolicySpec, TopicLimits
+from penstock_model.resources.topic_creation_policy import TopicCreationPolicy, TopicLimits
 
-__all__ = ["MOST_BYTES", "effective_policy", "refused_policy_fields"]
+__all__ = ["MOST_BYTES", "effective_policy"]
 
 _PARTS: Final = ("apiVersion", "kind", "spec")
 _MOST_KEPT: Final = 256
@@ -18,7 +18,7 @@ MOST_BYTES: Final = 16 << 10
 
 
 def effective_policy(document: Mapping[str, Any]) -> TopicPolicy:
-    """The effective policy of connectors that name this TopicCreationPolicy.
+    """The effective policy of connectors to which this TopicCreationPolicy applies and no other.
 
     Args:
         document: the resource, as the API server gives it.
@@ -49,8 +49,6 @@ def _read(text: str) -> TopicPolicy | tuple[Problem, ...]:
         return e.problems
     except (RecursionError, MemoryError, OverflowError):
         return (Problem("spec", "holds a pattern that cannot be compiled; write it simpler"),)
-    if problems := tuple(refused_policy_fields(policy.spec)):
-        return problems
     return _effective(policy)
 
 
@@ -69,6 +67,8 @@ def _effective(policy: TopicCreationPolicy) -> TopicPolicy:
                 config=None if given.config is None else _ordered(given.config),
             ),
         )
+    if default is None:
+        return TopicPolicy(limits=limits)
     groups = tuple(
         PolicyGroup(
             name=group.name,
@@ -93,19 +93,3 @@ def _effective(policy: TopicCreationPolicy) -> TopicPolicy:
 
 def _ordered(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({*texts}))
-
-
-def refused_policy_fields(spec: TopicCreationPolicySpec) -> Iterator[Problem]:
-    """A problem for each field that is set and not supported yet."""
-    if spec.connector_selector is not None:
-        yield Problem(
-            "spec.connectorSelector",
-            "policies do not select connectors in this release; remove it, and name the policy in spec.topicCreationPolicy "
-            "of the Connectors",
-        )
-    if spec.allow_overrides:
-        yield Problem(
-            "spec.allowOverrides",
-            "topic.creation.* of a connector does not go over a policy in this release; remove it, and have such a "
-            "connector name no policy",
-        )

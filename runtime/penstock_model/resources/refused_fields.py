@@ -9,8 +9,6 @@ from penstock_model.resources.spark_settings import refused_settings
 
 __all__ = ["UNSUPPORTED", "refused_fields"]
 
-_RULES: Final = "topic.creation."
-
 UNSUPPORTED: Final[Mapping[str, str]] = {
     "offsets": "offsets are not listed or altered by a field in this release; remove it, and use the annotations "
     "penstock.dev/list-offsets, penstock.dev/alter-offsets and penstock.dev/reset-offsets",
@@ -31,11 +29,4 @@ def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
             yield Problem(f"spec.{field.alias or name}", UNSUPPORTED[field.alias or name])
     if spec.spark.executors:
         yield Problem("spec.spark.executors", "Spark runs in the task's own pod in this release; remove it, or write 0")
-    inline = [name for name in spec.config if name.startswith(_RULES)]
-    if spec.topic_creation_policy is not None and inline:
-        yield Problem(
-            "spec.topicCreationPolicy",
-            f"names {spec.topic_creation_policy.name}, and spec.config has {', '.join(inline)}: one of them decides how "
-            f"topics are created; remove the other",
-        )
     yield from refused_settings(spec.spark.conf)

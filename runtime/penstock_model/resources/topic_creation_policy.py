@@ -1,5 +1,6 @@
 """The `TopicCreationPolicy` resource: how topics of sources are created (KIP-158), for all connectors of a team. Pure."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
@@ -24,6 +25,10 @@ _MOST: Final = 2**31 - 1
 _MOST_REPLICAS: Final = 2**15 - 1
 _NONE_OR_POSITIVE: Final = "must be -1, for the broker's default, or 1 and more"
 _UNIQUE: Final = "two groups have the same name; names must be unique"
+_WITH_DEFAULT: Final = "need default, which has what they leave open, and all topics that none of them takes"
+_EMPTY: Final = "has neither rules (default, groups) nor limits, so that it would do nothing"
+_VALUES: Final = "must have values with In and NotIn, and none with Exists and DoesNotExist"
+_SETS: Final = ("In", "NotIn")
 
 
 def _not_zero(number: int) -> int:
@@ -98,25 +103,60 @@ class TopicLimits(Part):
 class SelectorRequirement(Part):
     """One requirement of a label selector."""
 
+    model_config = ConfigDict(
+        json_schema_extra=ruled(
+            rule("(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)", _VALUES)
+        )
+    )
+
     key: Annotated[str, AtMost(317, least=1)] = Field(description="The label.")
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="How it is compared.")
-    values: Annotated[list[str], Mark(**list_of("atomic"))] = Field([], description="With what: for In and NotIn.")
+    values: Annotated[list[Annotated[str, AtMost(63)]], AtMost(64), Mark(**list_of("atomic"))] = Field(
+        [], description="With what: for In and NotIn."
+    )
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        if (self.operator in _SETS) != bool(self.values):
+            raise ValueError(_VALUES)
+        return self
+
+    def admits(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels fulfil it. A label that is absent is in no set."""
+        if self.operator in _SETS:
+            return (labels.get(self.key) in self.values) == (self.operator == "In")
+        return (self.key in labels) == (self.operator == "Exists")
 
 
 class ConnectorSelector(Part):
     """Connectors by their labels, as Kubernetes selects pods."""
 
     match_labels: dict[str, str] = Field({}, description="Labels that a Connector must have.")
-    match_expressions: Annotated[list[SelectorRequirement], Mark(**list_of("atomic"))] = Field(
+    match_expressions: Annotated[list[SelectorRequirement], AtMost(64), Mark(**list_of("atomic"))] = Field(
         [], description="Requirements that its labels must fulfil, all of them."
     )
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether it takes an object with these labels. An empty one takes every object."""
+        own = self.match_labels.items()
+        return all(labels.get(n) == t for n, t in own) and all(e.admits(labels) for e in self.match_expressions)
 
 
 class TopicCreationPolicySpec(Part):
     """The rules."""
 
-    default: TopicDefaults = Field(
-        description="What applies to topics that no group matches, and what groups leave open."
+    model_config = ConfigDict(
+        json_schema_extra=ruled(
+            rule("has(self.default) || !has(self.groups) || size(self.groups) == 0", _WITH_DEFAULT, path=".groups"),
+            rule("has(self.default) || has(self.limits)", _EMPTY),
+        )
+    )
+
+    default: TopicDefaults | None = Field(
+        None,
+        examples=[{"replicationFactor": -1, "partitions": -1}],
+        description="What applies to topics that no group matches, and what groups leave open. Without it the policy has "
+        "limits alone, for topics that are created by rules from elsewhere.",
     )
     groups: Annotated[
         list[TopicGroup],
@@ -136,7 +176,8 @@ class TopicCreationPolicySpec(Part):
     )
     allow_overrides: Flag = Field(
         False,
-        description="Whether a connector may set topic.creation.* besides, over this policy and within its limits.",
+        description="Whether a connector that this policy gives its rules may set topic.creation.* itself, which replace "
+        "the rules whole; the limits hold all the same.",
     )
 
     @model_validator(mode="after")
@@ -144,6 +185,14 @@ class TopicCreationPolicySpec(Part):
         names = [group.name for group in self.groups]
         if len(set(names)) < len(names):
             raise ValueError(f"groups: {_UNIQUE}")
+        return self
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.default is None and self.groups:
+            raise ValueError(f"groups: {_WITH_DEFAULT}")
+        if self.default is None and self.limits is None:
+            raise ValueError(_EMPTY)
         return self
 
 

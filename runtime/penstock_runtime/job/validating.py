@@ -79,7 +79,9 @@ def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
     if of_images := check_images(request.mounts):  # no class of theirs is imported
         raise ConfigError([*problems, *resource.reading.problems, *of_images])
     try:
-        found = plan(resource, worker.config, Plugins.installed(request.mounts), secrets)
+        found = plan(
+            resource, worker.config, Plugins.installed(request.mounts), secrets, policy_selects=request.selected
+        )
     except ConfigError as e:
         more = [p for p in problems if p not in e.problems]
         raise ConfigError([*more, *e.problems], e.warnings) from e

@@ -1,6 +1,6 @@
 """Creates the topics of a source by its rules and within limits, before the first record goes there (KIP-158)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -23,11 +23,11 @@ class TopicCreator:
 
     Args:
         settings: how to connect; topics are created on the cluster that producers write to.
-        rules: of the source's `topic.creation.*`, or of a policy.
+        rules: of the source's `topic.creation.*`, or of a policy; None: there are limits alone, and none is created.
         limits: of all policies that apply. They hold for topics that are created; one that exists is taken as it is.
     """
 
-    def __init__(self, settings: ClientSettings, rules: TopicRules, limits: Sequence[TopicLimits] = ()) -> None:
+    def __init__(self, settings: ClientSettings, rules: TopicRules | None, limits: Sequence[TopicLimits] = ()) -> None:
         self._settings = settings
         self._rules = rules
         self._limits = limits
@@ -42,7 +42,7 @@ class TopicCreator:
 
         Raises:
             RetriableError: no broker answered; another call creates what is still missing.
-            ConfigError: a limit forbids one of them, and then none is created. No retry helps.
+            ConfigError: a limit forbids one of them, or no rule says how, and then none is created. No retry helps.
             ConnectError: a topic cannot be created, or the right is missing. `errors.tolerance` does not cover any of these.
         """
         unchecked = sorted({*topics} - self._existing)
@@ -52,12 +52,12 @@ class TopicCreator:
         self._existing.update({*unchecked} - {*missing})
         if not missing:
             return
-        rules = {topic: self._rules.group_of(topic) for topic in missing}
+        rules = {topic: None if self._rules is None else self._rules.group_of(topic) for topic in missing}
         self._check_limits(rules)
-        self._cluster.create([_requested(topic, rule) for topic, rule in rules.items()])
+        self._cluster.create([_requested(topic, rule) for topic, rule in rules.items() if rule is not None])
         self._existing.update(missing)
 
-    def _check_limits(self, rules: dict[str, TopicGroup]) -> None:
+    def _check_limits(self, rules: Mapping[str, TopicGroup | None]) -> None:
         found = ((topic, violations(self._limits, topic, rule)) for topic, rule in rules.items())
         forbidden = [(topic, texts) for topic, texts in found if texts]
         if not forbidden:

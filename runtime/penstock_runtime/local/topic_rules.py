@@ -10,12 +10,14 @@ from penstock_model.connect.topic_creation_rules import PREFIX, TopicGroup, Topi
 from penstock_model.connect.topic_limits import TopicLimits, violations
 from penstock_model.connect.variables import resolve
 from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.effective_policy import effective_policy
+from penstock_model.resources.policy_binding import bind, name_of, rivalry
 from penstock_runtime.manifests.reader import chosen, read_manifests, read_resources
 
 __all__ = ["show_topics"]
 
+_KIND: Final = "TopicCreationPolicy"
 _FIELD: Final = "spec.topicCreationPolicy"
 _BROKERS: Final = -1
 
@@ -35,7 +37,7 @@ def show_topics(
     Args:
         file: with the Connector; `-` is standard input.
         topics: their names.
-        policy: a file with the TopicCreationPolicy that the Connector names; None: it names none.
+        policy: a file with TopicCreationPolicies; those that the Connector names, or that select it, apply. None: no policy.
         connector: the name of the Connector, if the file holds several.
         secrets: where `${secret:..}` is found.
         stdin: stands for standard input.
@@ -53,49 +55,49 @@ def show_topics(
     for topic in topics:
         for line in _lines(topic, rules, limits):
             (out or sys.stdout).write(f"{line}\n")
-        refused = refused or (rules is not None and bool(violations(limits, topic, rules.group_of(topic))))
+        refused = refused or bool(violations(limits, topic, None if rules is None else rules.group_of(topic)))
     return ExitCode.FAILED if refused else ExitCode.OK
 
 
 def _rules(
     connector: Connector, file: str | None, secrets: Path | None
 ) -> tuple[TopicRules | None, Sequence[TopicLimits]]:
-    config = connector.spec.config
-    own = {n: t for n, t in config.items() if n.startswith(PREFIX)}
-    named = connector.spec.topic_creation_policy
-    if named is None:
-        if file is not None:
-            raise ConfigError(Problem(_FIELD, "is missing: the Connector names no policy, so that none applies to it"))
-        resolved = resolve(own, secrets)
-        if resolved.problems:
-            raise ConfigError(resolved.problems)
-        return TopicRules.of(resolved.values, enabled=True), ()
-    if own:
-        raise ConfigError(Problem(n, f"is refused beside {_FIELD}; remove one of them") for n in sorted(own))
-    if file is None:
-        raise ConfigError(
-            Problem("--policy", f"is missing: the Connector names the policy {named.name}; give its file")
-        )
-    policy = effective_policy(_policy(file, named.name))
-    return TopicRules.of_policy(policy.rules), [*map(TopicLimits.of, policy.limits)]
+    spec, own = connector.spec, connector.metadata
+    named = None if spec.topic_creation_policy is None else spec.topic_creation_policy.name
+    if named is not None and file is None:
+        raise ConfigError(Problem("--policy", f"is missing: the Connector names the policy {named}; give its file"))
+    documents = () if file is None else [d for d in read_resources(file, _KIND) if _is_beside(d, own.namespace)]
+    found = bind(named, own.labels, spec.config, documents)
+    problems = [Problem(name, f"this {_KIND} cannot be applied: {why}") for name, why in found.invalid.items()]
+    if found.missing:
+        held = ", ".join(map(name_of, documents)) or "no policy"
+        problems.append(Problem(_FIELD, f"names {found.missing}, and {file} holds {held}"))
+    if found.rivals:
+        problems.append(Problem("", rivalry(found.rivals)))
+    problems += found.refused
+    if problems:
+        raise ConfigError(problems)
+    if file is not None and found.policy is None and not found.selected and named is None:
+        raise ConfigError(Problem(_FIELD, f"is missing, and no policy of {file} selects the Connector: none applies"))
+    policy = found.policy or TopicPolicy()
+    limits = [*map(TopicLimits.of, policy.limits)]
+    if policy.rules is not None:
+        return TopicRules.of_policy(policy.rules), limits
+    texts = resolve({n: t for n, t in spec.config.items() if n.startswith(PREFIX)}, secrets).checked()
+    return TopicRules.of(texts, enabled=True), limits
 
 
-def _policy(file: str, name: str) -> Mapping[str, Any]:
-    documents = read_resources(file, "TopicCreationPolicy")
-    names = [str((d.get("metadata") or {}).get("name")) for d in documents]
-    for own, document in zip(names, documents, strict=True):
-        if own == name:
-            return document
-    raise ConfigError(Problem(_FIELD, f"names {name}, and {file} holds {', '.join(names) or 'no policy'}"))
+def _is_beside(document: Mapping[str, Any], namespace: str | None) -> bool:
+    other = (document.get("metadata") or {}).get("namespace")
+    return other is None or namespace is None or other == namespace
 
 
 def _lines(topic: str, rules: TopicRules | None, limits: Sequence[TopicLimits]) -> Iterator[str]:
-    if rules is None:
-        yield f"{topic}: no rule; the brokers create it, where they do so (auto.create.topics.enable)"
-        return
-    rule = rules.group_of(topic)
+    rule = None if rules is None else rules.group_of(topic)
     if reasons := violations(limits, topic, rule):
         yield from (f"{topic}: refused: {reason}" for reason in reasons)
+    elif rule is None:
+        yield f"{topic}: no rule; the brokers create it, where they do so (auto.create.topics.enable)"
     else:
         yield f"{topic}: {rule.where}: {_asked(rule)}"
 

@@ -1,6 +1,6 @@
 """Puts the checks together: every problem of a connector at once, or its tasks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from penstock_runtime.plan.problems import Findings, names_of
 from penstock_runtime.plan.record_errors import check_record_errors
 from penstock_runtime.plan.standard_input import read_for_want_of
 from penstock_runtime.plan.tasks import check_tasks_max, fingerprint, own_properties, split, task_specs
-from penstock_runtime.plan.topics import check_topic_rules
+from penstock_runtime.plan.topics import PolicyUse, check_topic_rules
 from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
@@ -70,6 +70,8 @@ def plan(
     plugins: Plugins,
     secrets_dir: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    *,
+    policy_selects: bool = False,
 ) -> Plan:
     """Plan a connector.
 
@@ -79,12 +81,14 @@ def plan(
         plugins: what is installed.
         secrets_dir: where `${secret:..}` is found; tasks get the same.
         environment: for `${env:..}`; the process's when None.
+        policy_selects: a TopicCreationPolicy applies that it does not name, as the operator says.
 
     Raises:
         ConfigError: every problem at once, those of the resource's own text among them (`resource.reading`), without
             secrets, each under the property or field that the user wrote.
     """
     findings = Findings([*refused_fields(resource.spec)], [*misspelt_variables(resource.spec.config)])
+    policy = PolicyUse(named=resource.spec.topic_creation_policy is not None, selected=policy_selects)
     own = resolve(resource.spec.config, secrets_dir, environment)
     shared = resolve(worker.raw, secrets_dir, environment)
     findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in shared.problems)
@@ -114,7 +118,18 @@ def plan(
         }
         # The plugin is not asked about a configuration of which a part is wrong.
         sure = None if names_of([*own.problems, *resource.reading.problems]) & mine else parsed
-        once = _check_kind(kind, ref.alias, connector, sure, framework, config, resolved_worker, resource, findings)
+        once = _check_kind(
+            kind,
+            ref.alias,
+            connector,
+            sure,
+            framework,
+            config,
+            resolved_worker,
+            resource.connect_name,
+            policy,
+            findings,
+        )
         _validate(ref.alias, connector, sure, findings)
         if connector is not None:
             check_tasks_max(connector, ref.alias, resource.spec.tasks_max, findings)
@@ -134,7 +149,9 @@ def plan(
     assert connector is not None
 
     places: dict[str, PluginRef[Plugin]] = {"connector": ref, **chain.plugins}
-    tasks, given = _tasks(connector, parsed, resource, own, worker, places, framework, secrets_dir, findings)
+    # Overrides that no policy was asked about do not reach the task.
+    unused = unused_overrides(connector.kind, own.values, has_policy=policy.applies)
+    tasks, given = _tasks(connector, parsed, resource, own, unused, worker, places, framework, secrets_dir, findings)
     findings.raise_for(resource.reading, own.problems, redactor)
     return Plan(
         resource.connect_name,
@@ -181,18 +198,16 @@ def _check_kind(
     framework: CommonConfig | None,
     config: Mapping[str, str],
     worker: WorkerConfig,
-    resource: resources.Connector,
+    connect_name: str,
+    policy: PolicyUse,
     findings: Findings,
 ) -> bool:
     # Where `framework` does not parse, the rest is checked as for the guarantee that was asked for.
     once = kind == "source" and exactly_once(config.get("delivery.guarantee"), worker)
     if isinstance(framework, SourceConfig):
         check_delivery(framework, worker, connector, parsed, alias, findings)
-    has_policy = resource.spec.topic_creation_policy is not None
-    check_topic_rules(kind, config, worker, findings, has_policy=has_policy)
-    check_clients(
-        kind, config, worker, resource.connect_name, exactly_once=once, findings=findings, has_policy=has_policy
-    )
+    check_topic_rules(kind, config, worker, findings, policy)
+    check_clients(kind, config, worker, connect_name, exactly_once=once, findings=findings, has_policy=policy.applies)
     if not (framework is None or framework.tasks_max_enforce):
         findings.warn("tasks.max.enforce", "has no effect: spec.tasksMax is always enforced")
     return once
@@ -203,6 +218,7 @@ def _tasks(
     parsed: Config | None,
     resource: resources.Connector,
     own: Resolved,
+    unused: Sequence[str],
     worker: WorkerConfig,
     places: Mapping[str, PluginRef[Plugin]],
     framework: CommonConfig,
@@ -224,10 +240,6 @@ def _tasks(
         if tasks is not None:
             findings.warn("", f"{alias} has nothing to do: it asks for no task")
         return (), ()
-    # Overrides that no policy was asked about do not reach the task.
-    unused = set(
-        unused_overrides(connector.kind, own.values, has_policy=resource.spec.topic_creation_policy is not None)
-    )
     kept = {n: t for n, t in resource.spec.config.items() if n not in mine and n not in unused}
     specs = findings.attempt(
         lambda: task_specs(resource, connector.kind, places, own, kept, tasks, worker.raw, secrets_dir)

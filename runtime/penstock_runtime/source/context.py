@@ -11,6 +11,7 @@ from penstock_model.connect.connector_config import SinkConfig, SourceConfig
 from penstock_model.connect.topic_creation_rules import TopicRules
 from penstock_model.connect.topic_limits import TopicLimits
 from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.admin import cluster_id
 from penstock_runtime.kafka.producer import write_alone
@@ -111,16 +112,16 @@ class SourceContext(TaskContext):
         Raises:
             ConfigError: the rules are wrong.
         """
-        policy = self.spec.topic_policy
-        if policy is None:
-            rules = TopicRules.of(self.config, enabled=self.worker.topic_creation_enable)
-            return None if rules is None else TopicCreator(self.settings, rules)
+        policy = self.spec.topic_policy or TopicPolicy()
         try:
-            return TopicCreator(
-                self.settings, TopicRules.of_policy(policy.rules), [*map(TopicLimits.of, policy.limits)]
-            )
+            limits = [*map(TopicLimits.of, policy.limits)]
+            rules = None if policy.rules is None else TopicRules.of_policy(policy.rules)
         except ValueError as e:
-            raise ConfigError(f"The TopicCreationPolicy {policy.rules.policy} cannot be followed: {e}") from e
+            names = ", ".join(sorted(policy.policies))
+            raise ConfigError(f"The TopicCreationPolicy {names} cannot be followed: {e}") from e
+        if policy.rules is None:
+            rules = TopicRules.of(self.config, enabled=self.worker.topic_creation_enable)
+        return None if rules is None and not limits else TopicCreator(self.settings, rules, limits)
 
     def source(self) -> Source | PollingSource:
         """The driver half of the source."""

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from penstock_model.resources.connector import API_VERSION
 
 from ..running import until
@@ -13,16 +15,23 @@ RULES: Json = {"default": {"replicationFactor": 1, "partitions": 2}}
 NAMED: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
 
 
-def policy(site: Site, spec: Json) -> Json:
-    meta = {"name": "shop-topics", "namespace": site.namespace}
+def policy(site: Site, spec: Json, name: str = "shop-topics") -> Json:
+    meta = {"name": name, "namespace": site.namespace}
     return {"apiVersion": API_VERSION, "kind": "TopicCreationPolicy", "metadata": meta, "spec": spec}
 
 
-def ready(site: Site, status: str = "True", *, generation: int = 1, connectors: list[str] | None = None) -> str:
+def ready(
+    site: Site,
+    status: str = "True",
+    *,
+    generation: int = 1,
+    connectors: list[str] | None = None,
+    name: str = "shop-topics",
+) -> str:
     """The policy's condition Ready, once it is of that generation, has that status, and names these Connectors."""
 
     def found() -> str | None:
-        body = site.api.get(policy(site, RULES))
+        body = site.api.get(policy(site, RULES, name))
         says = condition(body, "Ready")
         seen = body["status"]
         is_new = seen["observedGeneration"] == generation
@@ -33,13 +42,14 @@ def ready(site: Site, status: str = "True", *, generation: int = 1, connectors: 
         )
         return says if is_new and names_them and says.startswith(status) else None
 
-    return until(found, what=lambda: str(site.api.get(policy(site, RULES))["status"]))
+    return until(found, what=lambda: str(site.api.get(policy(site, RULES, name))["status"]))
 
 
 def partitions(site: Site, name: str) -> set[int]:
     """Of topics that the tasks of this Connector that live would create."""
     specs = [t.spec for t in list(site.kubelet.tasks.values()) if t.spec.connector == f"{site.namespace}.{name}"]
-    return {0 if s.topic_policy is None else s.topic_policy.rules.default.partitions for s in specs}
+    policies = [s.topic_policy for s in specs]
+    return {0 if p is None or p.rules is None else p.rules.default.partitions for p in policies}
 
 
 def test_a_connector_waits_for_its_policy_follows_its_edits_and_outlives_it(site: Site) -> None:
@@ -86,4 +96,70 @@ def test_a_connector_waits_for_its_policy_follows_its_edits_and_outlives_it(site
     site.delete("others")
     ready(site, connectors=[])
     site.api.delete(policy(site, RULES))
+    site.check()
+
+
+def settled(site: Site, *names: str) -> None:
+    for name in names:
+        site.settled(name)
+
+
+def policies(site: Site, name: str) -> set[frozenset[str]]:
+    """The policies that the specs of the tasks of this Connector that live come from."""
+    specs = [t.spec for t in list(site.kubelet.tasks.values()) if t.spec.connector == f"{site.namespace}.{name}"]
+    return {frozenset() if s.topic_policy is None else s.topic_policy.policies for s in specs}
+
+
+def test_a_policy_binds_all_that_its_selector_takes_and_a_label_or_an_edit_is_noticed_either_way(site: Site) -> None:
+    rails: Json = {"limits": {"maxPartitions": 3}, "connectorSelector": {}}
+    site.operator().start().ready()
+    site.create("orders")
+    site.create("items")
+    settled(site, "orders", "items")
+    site.api.create(policy(site, rails, "rails"))
+    assert ready(site, connectors=["items", "orders"], name="rails").startswith("True Accepted")
+    until(
+        lambda: policies(site, "orders") == policies(site, "items") == {frozenset({"rails"})},
+        what="both have the limits",
+    )
+    settled(site, "orders", "items")
+
+    site.api.merge(policy(site, rails, "rails"), {"spec": {"connectorSelector": {"matchLabels": {"team": "x"}}}})
+    ready(site, connectors=[], generation=2, name="rails")
+    until(lambda: policies(site, "orders") == policies(site, "items") == {frozenset()}, what="neither has the limits")
+    orders = site.get("orders")
+    site.api.merge(orders, {"metadata": {"labels": {"team": "x"}}})
+    ready(site, connectors=["orders"], generation=2, name="rails")
+    until(lambda: policies(site, "orders") == {frozenset({"rails"})}, what="the labelled one has the limits")
+    assert policies(site, "items") == {frozenset()}
+    site.api.merge(orders, {"metadata": {"labels": {"team": None}}})
+    ready(site, connectors=[], generation=2, name="rails")
+    until(lambda: policies(site, "orders") == {frozenset()}, what="and has them no more")
+    settled(site, "orders", "items")
+    site.api.delete(policy(site, rails, "rails"))
+    site.check()
+
+
+@pytest.mark.slow
+def test_a_second_policy_with_rules_over_a_hundred_running_connectors_stops_none_of_them(site: Site) -> None:
+    every: Json = {**RULES, "connectorSelector": {}}
+    names = [f"c-{n:03}" for n in range(100)]
+    site.operator().start().ready()
+    site.api.create(policy(site, every, "one"))
+    for name in names:
+        site.create(name)
+    settled(site, *names)
+    ready(site, connectors=names, name="one")
+    before = {key: [p["metadata"]["uid"] for p in site.kubelet.alive(site.key(key))] for key in names}
+    site.api.create(policy(site, every, "two"))
+    ready(site, connectors=names, name="two")
+    for name in names:
+        assert "one and two select this connector" in pending(site, name, "PolicyConflict")
+    settled(site, *names)
+    assert {key: [p["metadata"]["uid"] for p in site.kubelet.alive(site.key(key))] for key in names} == before
+    site.api.delete(policy(site, every, "two"))
+    site.until(names[-1], lambda b: condition(b, "UpdatePending") == "absent", "the conflict has ended")
+    settled(site, *names)
+    assert {key: [p["metadata"]["uid"] for p in site.kubelet.alive(site.key(key))] for key in names} == before
+    site.api.delete(policy(site, every, "one"))
     site.check()

@@ -107,3 +107,50 @@ def test_a_thousand_new_topics_of_one_batch_arrive_in_one_transaction(lab: Lab) 
     ends = AdminClient({"bootstrap.servers": lab.servers}).list_topics(timeout=30).topics
     assert {len(ends[n].partitions) for n in names} == {1}
     assert "planning it again" not in task.log_text()
+
+
+def within(*limits: dict[str, object]) -> TopicPolicy:
+    """The limits of several policies, and rules of none."""
+    return TopicPolicy(limits=tuple(PolicyLimits.model_validate(each) for each in limits))
+
+
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_under_limits_alone_a_topic_without_a_rule_is_not_left_to_the_broker_that_creates_topics_by_itself(
+    lab: Lab, guarantee: str
+) -> None:
+    p, there = new_name("p"), lab.topic()
+    script = [[{"value": "v", "topic": there}], [{"value": "v", "topic": f"{p}.new"}]]
+    limits = within({"policy": "rails", "max_partitions": 3})
+    name, task = lab.source(script, p, policy=limits, **TOLERANT, **{"delivery.guarantee": guarantee})
+    told = failed(task)
+    assert task.await_exit() == 2
+    assert told.startswith(
+        f"Topic '{p}.new' may not be created: the TopicCreationPolicy rails limits how topics are created, and no rule says "
+        f"how this one is; write topic.creation.default.partitions and topic.creation.default.replication.factor into"
+    )
+    assert f"{p}.new" not in topics(lab)
+    assert lab.values(there) == ["v"]  # what exists is written to
+    assert [s["state"] for s in lab.status(f"status-task-{name}-0")] == ["RUNNING", "FAILED"]
+
+
+def test_the_connectors_own_rules_create_topics_within_the_limits_of_every_policy_that_applies(lab: Lab) -> None:
+    p = new_name("p")
+    own = {
+        "topic.creation.groups": "wide",
+        "topic.creation.default.partitions": "2",
+        "topic.creation.default.replication.factor": "1",
+        "topic.creation.wide.include": f"{p}\\.wide",
+        "topic.creation.wide.partitions": "5",
+    }
+    limits = within({"policy": "rails", "max_partitions": 3}, {"policy": "names", "topics": (f"{p}\\.(good|wide)",)})
+    _, task = lab.source([[{"value": "v", "topic": f"{p}.good"}]], p, policy=limits, **own)
+    lab.journal.count("commit", 1)
+    task.stop()
+    assert created(lab, f"{p}.good") == (2, {})
+    for topic, words in (
+        (f"{p}.wide", "limits.maxPartitions of the TopicCreationPolicy rails is 3, and topic.creation.wide asks for 5"),
+        (f"{p}.bad", "limits.topics of the TopicCreationPolicy names allows "),
+    ):
+        _, task = lab.source([[{"value": "v", "topic": topic}]], p, policy=limits, **own)
+        assert failed(task).startswith(f"Topic '{topic}' may not be created: {words}")
+        assert topic not in topics(lab)

@@ -19,7 +19,7 @@ TICKER: dict[str, Any] = {
     "classes": [{"alias": "Ticker", "type": "source"}],
 }
 GOOD = {POLICY: RULES, PLUGIN_VERSION: TICKER}
-BAD = {POLICY: {**RULES, "allowOverrides": True}, PLUGIN_VERSION: {**TICKER, "classes": []}}
+BAD = {POLICY: {**RULES, "groups": [{"name": "a", "include": ["a("]}]}, PLUGIN_VERSION: {**TICKER, "classes": []}}
 each_kind = pytest.mark.parametrize("kind", GOOD)
 
 
@@ -73,10 +73,9 @@ def test_a_plugin_version_names_at_most_a_hundred_connectors_that_run_it() -> No
     ("change", "words"),
     [
         ({"limits": {"topics": ["a("]}}, "spec.limits.topics.0: "),
-        ({"connectorSelector": {}}, "spec.connectorSelector: policies do not select connectors in this release"),
-        ({"allowOverrides": True}, "spec.allowOverrides: "),
+        ({"connectorSelector": {"matchLabels": {"a": 1}}}, "spec.connectorSelector.matchLabels.a: "),
         ({"limits": {"topics": ["x" * 1000] * 17}}, "spec: has 17,"),
-        ({"default": None}, "spec.default: "),
+        ({"default": None}, "spec: has neither rules"),
         ({"default": "x"}, "spec.default: "),
     ],
 )

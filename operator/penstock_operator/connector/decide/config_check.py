@@ -50,4 +50,5 @@ def known_problems(observed: Observation) -> list[str]:
     """Problems that are seen without the plugin."""
     connector, spec = observed.connector, observed.connector.spec
     fields = map(str, (*connector.reading.problems, *refused_fields(spec)))
-    return [*fields, *with_namespace(spec.config), *too_many(spec.config), *observed.plugin.problems]
+    of_resources = (*observed.plugin.problems, *observed.policy.refused)
+    return [*fields, *with_namespace(spec.config), *too_many(spec.config), *of_resources]

@@ -163,9 +163,11 @@ def _running(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome
 
 
 def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOutcome:
-    """The outcome, which tells that an edit of its policy has not reached the Connector: the last good rules go on."""
-    problem = observed.policy.problem
+    """The outcome, which tells that a change of policies has not reached a source: the last good rules go on."""
+    problem, last = observed.policy.problem, observed.plan(observed.memory.plan)
     if problem is None or observed.policy.blocks or outcome.pending is not None:
+        return outcome
+    if last is not None and last.kind == "sink":  # creates no topics
         return outcome
     return replace(outcome, pending=Pending(problem.reason, f"{problem.message}; the last good rules go on"))
 

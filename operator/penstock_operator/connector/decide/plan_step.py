@@ -30,20 +30,25 @@ _UNWATCHED_AGAIN: Final = 60.0
 
 def plan_tasks(observed: Observation) -> StepOutcome:
     """The plan for what is asked now, in the outcome's `plan`; without one, what is done to get it."""
+    outcome, problem = _plan_tasks(observed), observed.policy.problem
+    if problem is None or not observed.policy.blocks or outcome.plan is None or outcome.plan.kind != "source":
+        return outcome
+    is_missing = problem.reason == Reason.POLICY_MISSING
+    return replace(
+        outcome,
+        plan=None,
+        config=unchecked("is taken up once its TopicCreationPolicies can be applied"),
+        verdict=Verdict(Kind.UNDER_WAY if is_missing else Kind.STALLED, problem.reason, problem.message),
+        state="Pending" if is_missing else "Failed",
+        requeue_after=_MISSING_AGAIN if is_missing else None,
+    )
+
+
+def _plan_tasks(observed: Observation) -> StepOutcome:
     if problems := known_problems(observed):
         memory = replace(observed.memory, refused="", refusal=())
         refused = _refused(observed, memory, problems, delete=_plan_jobs(observed))
         return _with_missing_version(observed, refused, problems)
-    if (problem := observed.policy.problem) is not None and observed.policy.blocks:
-        kind = Kind.UNDER_WAY if problem.reason == Reason.POLICY_MISSING else Kind.STALLED
-        return StepOutcome(
-            memory=observed.memory,
-            verdict=Verdict(kind, problem.reason, problem.message),
-            config=unchecked("is checked once its TopicCreationPolicy can be applied"),
-            state="Pending" if kind is Kind.UNDER_WAY else "Failed",
-            delete=_plan_jobs(observed),
-            requeue_after=_MISSING_AGAIN if kind is Kind.UNDER_WAY else None,
-        )
     stored = observed.plan(observed.due)
     if stored is not None:
         return _planned(observed, _accepted(observed.memory), stored)
@@ -148,7 +153,10 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
 def _job_under_way(observed: Observation, memory: Memory, step: JobStep, *, has_tasks: bool) -> StepOutcome:
     # With no task running or starting, the plan pod also fences old tasks.
     prepare = not has_tasks and not _last_plan_running(observed) and not observed.name_unseen
-    create = () if step.create is None else (CreateJob(step.create, Action.PLAN, observed.due, prepare=prepare),)
+    create: tuple[CreateJob, ...] = ()
+    if step.create is not None:
+        selects = observed.policy.selects
+        create = (CreateJob(step.create, Action.PLAN, observed.due, prepare=prepare, policy_selects=selects),)
     if create and prepare:  # this pod may fence the tasks of any plan, so that each must be prepared after it
         memory = replace(memory, fence="")
     return StepOutcome(

@@ -29,6 +29,7 @@ class CreateJob:
         plain: without anything of the Connector's template.
         offsets: OFFSETS: what is done with them.
         kind: LIST_OFFSETS: `source` or `sink`; None: it is not known.
+        policy_selects: PLAN: a TopicCreationPolicy applies that the Connector does not name.
     """
 
     name: str
@@ -39,6 +40,7 @@ class CreateJob:
     plain: bool = False
     offsets: OffsetsWork | None = None
     kind: Literal["source", "sink"] | None = None
+    policy_selects: bool = False
 
 
 @dataclass(frozen=True, slots=True)

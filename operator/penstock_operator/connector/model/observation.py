@@ -9,7 +9,7 @@ from penstock_model.contracts.task_reports import Control, Report
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.offsets_list_map import ListMap
 from penstock_operator.connector.model.persisted_state import Memory
-from penstock_operator.connector.model.plan_hashes import is_own_change
+from penstock_operator.connector.model.plan_hashes import has_changed_itself
 from penstock_operator.connector.model.plans import Plan, Shape
 from penstock_operator.connector.model.pod_status import JobPod, TaskPod
 from penstock_operator.connector.model.refused_pods import Refusal
@@ -63,7 +63,7 @@ class Observation:
         topics: active ones.
         control: its last control record; of this uid only.
         secrets: what is known of the Secrets in its configuration.
-        policy: what the TopicCreationPolicy that it names comes to.
+        policy: what the TopicCreationPolicies that apply to it come to.
         plugin: what its class and version come to, of the PluginVersions of its namespace.
         name_refusal: why it does not own its Connect name; None: it does.
         name_unseen: why it is not known whether the Connect name of a Connector that never ran is free; empty: it is known.
@@ -148,14 +148,9 @@ class Observation:
 
     @property
     def is_own_change(self) -> bool:
-        """Whether the Connector's own part of what is asked for differs from what its tasks have.
-
-        A change of `onSecretChange` alone is none, as long as the tasks have the Secrets that they are to have.
-        """
-        last, before = self.plan(self.memory.plan), self.memory.own
-        if before == self.own_toggled and last is not None and last.secrets == self.secrets_in_force:
-            return False
-        return is_own_change(before, self.own)
+        """Whether the Connector's own part of what is asked for differs from what its tasks have."""
+        last = self.plan(self.memory.plan)
+        return has_changed_itself(self.memory.own, self.own, self.own_toggled, last, self.secrets_in_force)
 
     @property
     def is_urgent(self) -> bool:

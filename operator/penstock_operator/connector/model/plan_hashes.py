@@ -11,9 +11,11 @@ from penstock_operator.connector.model.plans import Plan, Shape, mounts_json
 from penstock_operator.connector.model.secrets import Secrets
 from penstock_operator.settings import Settings
 
-__all__ = ["inputs_hash", "is_own_change", "own_hash", "release_hash", "secrets_hash"]
+__all__ = ["has_changed_itself", "inputs_hash", "is_own_change", "own_hash", "release_hash", "secrets_hash"]
 
 _IGNORED: Final = "ignored"
+_TOPIC_CREATION: Final = "topic.creation.enable"
+_ADMIN: Final = "admin.override."
 _UNSEEN: Final = "unseen"
 """In the place of the hash of the Secrets, in `own_hash`."""
 
@@ -26,6 +28,8 @@ def inputs_hash(
     restarted: str = "",
     last: Plan | None = None,
     mounts: Sequence[PluginMount] = (),
+    *,
+    policy_selects: bool = False,
 ) -> str:
     """The hash of all that splitting a connector into tasks depends on. With another hash its plugin splits it again.
 
@@ -37,6 +41,7 @@ def inputs_hash(
         restarted: the last token that asked for a restart of the connector, which also splits it again.
         last: the plan that its tasks are made from.
         mounts: the images of PluginVersions: other code may split it otherwise.
+        policy_selects: a TopicCreationPolicy applies that it does not name.
     """
     spec = connector.spec
     return names.digest(
@@ -54,7 +59,15 @@ def inputs_hash(
         # The policy's name alone: the plan pod checks what else stands beside it. What it holds needs no plan pod.
         *([] if spec.topic_creation_policy is None else [spec.topic_creation_policy.name]),
         *([{"mounts": mounts_json(mounts)}] if mounts else []),
+        # Likewise, where the plan pod has something to say to it; without, no plan pod is needed for it.
+        *([{"policySelects": True}] if policy_selects and _minds_policies(connector, worker) else []),
     )
+
+
+def _minds_policies(connector: Connector, worker: Mapping[str, str]) -> bool:
+    """Whether it matters to its plan that its topics are created: overrides of that client, a worker that creates none."""
+    is_off = worker.get(_TOPIC_CREATION, "true").strip().lower() != "true"
+    return is_off or any(name.startswith(_ADMIN) for name in connector.spec.config)
 
 
 def secrets_hash(connector: Connector, secrets: Secrets, last: Plan | None, restarted: str = "") -> str:
@@ -99,6 +112,23 @@ def is_own_change(before: str, now: str) -> bool:
         return False
     (key, seen, _), (key_now, seen_now, _) = secrets.partition("."), secrets_now.partition(".")
     return not (seen and seen_now and key != key_now)
+
+
+def has_changed_itself(before: str, now: str, toggled: str, last: Plan | None, secrets_in_force: str) -> bool:
+    """Whether the Connector's own part of what is asked for differs from what its tasks have.
+
+    A change of `onSecretChange` alone is none, as long as the tasks have the Secrets that they are to have.
+
+    Args:
+        before: `own_hash` of what its tasks have.
+        now: `own_hash` of what is asked for.
+        toggled: the same with the other value of `onSecretChange`.
+        last: the plan that its tasks are made from.
+        secrets_in_force: the hash of the Secrets that its tasks are to have.
+    """
+    if before == toggled and last is not None and last.secrets == secrets_in_force:
+        return False
+    return is_own_change(before, now)
 
 
 def release_hash(settings: Settings) -> str:

@@ -25,16 +25,17 @@ class PolicyResolution:
 
     Attributes:
         effective: what its tasks are to have; None: no policy applies, or none that can be applied.
-        problem: why the policy cannot be applied; None: it can, or none is named.
+        problem: why they cannot be applied as they are; None: they can, or none applies.
+        blocks: whether a source cannot start for this problem, since there is nothing to go on with.
+        selects: whether rules or limits come from a policy that it does not name.
+        refused: what is wrong with its own `topic.creation.*` by these policies.
     """
 
     effective: TopicPolicy | None = None
     problem: PolicyProblem | None = None
-
-    @property
-    def blocks(self) -> bool:
-        """Whether nothing can be planned, since there are no last good rules either."""
-        return self.problem is not None and self.effective is None
+    blocks: bool = False
+    selects: bool = False
+    refused: tuple[str, ...] = ()
 
 
 NO_POLICY: Final = PolicyResolution()

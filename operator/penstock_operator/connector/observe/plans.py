@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock_operator.connector.model.plan_hashes import inputs_hash, own_hash, secrets_hash
+from penstock_operator.connector.model.plan_hashes import has_changed_itself, inputs_hash, own_hash, secrets_hash
 from penstock_operator.connector.model.plans import Plan, Shape, plan_hash
 from penstock_operator.connector.model.resolutions import PluginResolution, PolicyResolution
 from penstock_operator.connector.observe.plan_cache import PlanCache
@@ -13,7 +13,7 @@ from penstock_operator.connector.observe.stored_plans import plans_of, readable_
 from penstock_operator.connector.observe.subject import Subject
 from penstock_operator.connector.policy import plugin_version, topic_policy
 from penstock_operator.errors import NoSuchKind
-from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY
+from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
 
 __all__ = ["Plans", "look_up_plans"]
 
@@ -58,24 +58,35 @@ async def look_up_plans(
     last = next((p for p in running if p.hash == memory.plan), None)
     plugin = plugin_version.resolve(connector, settings.worker, running, memory.restarted)
     if plugin is None:  # not in the loop's thread: there may be many, and each is checked
-        there = await _plugin_versions(subject)
+        there = await _listed(subject, PLUGIN_VERSION)
         plugin = await subject.context.run(
             plugin_version.resolve, connector, settings.worker, running, memory.restarted, there
         )
     assert plugin is not None  # they have been looked at
     plugin = replace(plugin, newer=_newer(subject, plugin))
+    own = own_hash(connector, secrets.own, memory.restarted)
+    own_toggled = own_hash(connector, secrets.own, memory.restarted, toggled=True)
+    secrets_in_force = secrets_hash(connector, secrets.every, last, memory.restarted)
+    is_own_change = has_changed_itself(memory.own, own, own_toggled, last, secrets_in_force)
+    policy = topic_policy.resolve(connector, await _listed(subject, POLICY), last, is_own_change=is_own_change)
     inputs = inputs_hash(
-        connector, settings.worker, settings.images.runtime, secrets.every, memory.restarted, last, plugin.mounts
+        connector,
+        settings.worker,
+        settings.images.runtime,
+        secrets.every,
+        memory.restarted,
+        last,
+        plugin.mounts,
+        policy_selects=policy.selects,
     )
     shape = Shape.of(settings, secrets.every.names)
-    policy = topic_policy.resolve(connector, await _policy(subject), last)
     due = plan_hash(inputs, shape, policy.effective, plugin.mounts)
     return Plans(
         due=due,
         inputs_hash=inputs,
-        own=own_hash(connector, secrets.own, memory.restarted),
-        own_toggled=own_hash(connector, secrets.own, memory.restarted, toggled=True),
-        secrets_in_force=secrets_hash(connector, secrets.every, last, memory.restarted),
+        own=own,
+        own_toggled=own_toggled,
+        secrets_in_force=secrets_in_force,
         shape=shape,
         policy=policy,
         plugin=plugin,
@@ -93,21 +104,10 @@ def _newer(subject: Subject, plugin: PluginResolution) -> tuple[str, ...]:
     return plugin_version.newer(subject.connector, subject.context.settings.worker, plugin.mounts, offers)
 
 
-async def _policy(subject: Subject) -> dict[str, Any] | None:
-    """The TopicCreationPolicy that it names; None: there is none, or their CRD is not installed."""
-    named, context = subject.connector.spec.topic_creation_policy, subject.context
-    if named is None:
-        return None
-    try:
-        return await context.run(context.kube.get, POLICY, subject.key.namespace, named.name)
-    except NoSuchKind:
-        return None
-
-
-async def _plugin_versions(subject: Subject) -> list[dict[str, Any]]:
-    """The PluginVersions of the namespace; none where their CRD is not installed."""
+async def _listed(subject: Subject, kind: Kind) -> list[dict[str, Any]]:
+    """The resources of this kind in the namespace; none where their CRD is not installed."""
     context = subject.context
     try:
-        return await context.run(context.kube.list, PLUGIN_VERSION, subject.key.namespace)
+        return await context.run(context.kube.list, kind, subject.key.namespace)
     except NoSuchKind:
         return []

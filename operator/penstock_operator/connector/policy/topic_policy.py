@@ -1,37 +1,82 @@
-"""Which rules and limits a Connector's topics are created by, of the TopicCreationPolicy that it names (KIP-158). Pure."""
+"""Which rules and limits a Connector's topics are created by, of the TopicCreationPolicies that bind it (KIP-158). Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any
 
-from penstock.errors import ConfigError
+from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.effective_policy import effective_policy
+from penstock_model.resources.policy_binding import PolicyBinding, bind, name_of, rivalry
 from penstock_operator.connector.model.plans import Plan
-from penstock_operator.connector.model.resolutions import NO_POLICY, PolicyProblem, PolicyResolution
+from penstock_operator.connector.model.resolutions import PolicyProblem, PolicyResolution
 from penstock_operator.reasons import Reason
 
 __all__ = ["resolve"]
 
 
-def resolve(connector: Connector, found: Mapping[str, Any] | None, last: Plan | None) -> PolicyResolution:
-    """What the policy that a Connector names comes to. One that is gone or was broken leaves the last good rules in force.
+def resolve(
+    connector: Connector, documents: Sequence[Mapping[str, Any]], last: Plan | None, *, is_own_change: bool
+) -> PolicyResolution:
+    """What the policies of its namespace come to for a Connector.
+
+    Whatever others do to policies, what runs goes on with the last good rules. A policy that is named and cannot be applied
+    is never stood in for by what another one left.
 
     Args:
         connector: the resource.
-        found: the policy of that name; None: there is none.
+        documents: the policies of its namespace.
         last: the plan that its tasks are made from.
+        is_own_change: the Connector itself is not any more what this plan was made for.
     """
-    named = connector.spec.topic_creation_policy
-    if named is None:
-        return NO_POLICY
-    known = last.policy if last is not None else None
-    good = known if known is not None and known.rules.policy == named.name else None
-    what = f"the TopicCreationPolicy {named.name}"
-    if found is None:
-        message = f"{what} is not in this namespace; create it, or name another in spec.topicCreationPolicy"
-        return PolicyResolution(good, PolicyProblem(Reason.POLICY_MISSING, message))
-    try:
-        return PolicyResolution(effective_policy(found))
-    except ConfigError as e:
-        message = f"{what} cannot be applied: {'; '.join(map(str, e.problems))}"
-        return PolicyResolution(good, PolicyProblem(Reason.POLICY_INVALID, message))
+    reference = connector.spec.topic_creation_policy
+    named = None if reference is None else reference.name
+    found = bind(named, connector.metadata.labels, connector.spec.config, documents)
+    resolution = _resolve(found, named, {*map(name_of, documents)}, last, is_own_change=is_own_change)
+    return replace(resolution, selects=bool(_names(resolution.effective) - {named}))
+
+
+def _resolve(
+    found: PolicyBinding, named: str | None, there: AbstractSet[str], last: Plan | None, *, is_own_change: bool
+) -> PolicyResolution:
+    known = None if last is None else last.policy
+    if problems := _problems(found):
+        is_of_named = bool(found.missing) or named in found.invalid
+        is_kept = last is not None and not (is_own_change and is_of_named and named not in _names(known))
+        told = PolicyProblem(problems[0].reason, "; ".join(p.message for p in problems))
+        return PolicyResolution(known if is_kept else None, told, blocks=not is_kept)
+    if last is None or is_own_change:
+        return PolicyResolution(found.policy, refused=tuple(map(str, found.refused)))
+    if gone := _names(known) - there:
+        return PolicyResolution(known, _gone(gone))
+    if found.refused:
+        return PolicyResolution(known, PolicyProblem(Reason.POLICY_CONFLICT, "; ".join(map(str, found.refused))))
+    return PolicyResolution(found.policy)
+
+
+def _problems(found: PolicyBinding) -> list[PolicyProblem]:
+    """Why the policies that bind a Connector cannot be applied."""
+    problems = []
+    if found.missing:
+        what = f"the TopicCreationPolicy {found.missing} is not in this namespace"
+        message = f"{what}; create it, or name another in spec.topicCreationPolicy"
+        problems.append(PolicyProblem(Reason.POLICY_MISSING, message))
+    for name, why in found.invalid.items():
+        problems.append(
+            PolicyProblem(Reason.POLICY_INVALID, f"the TopicCreationPolicy {name} cannot be applied: {why}")
+        )
+    if found.rivals:
+        problems.append(PolicyProblem(Reason.POLICY_CONFLICT, rivalry(found.rivals)))
+    return problems
+
+
+def _names(policy: TopicPolicy | None) -> frozenset[str]:
+    return frozenset() if policy is None else policy.policies
+
+
+def _gone(names: Iterable[str]) -> PolicyProblem:
+    message = (
+        f"the TopicCreationPolicy {' and '.join(sorted(names))}, which its tasks follow, is not in this namespace any more; "
+        f"create it again, or have the connector restarted (penstock.dev/restart) to go on without it"
+    )
+    return PolicyProblem(Reason.POLICY_MISSING, message)

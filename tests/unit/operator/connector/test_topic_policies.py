@@ -139,7 +139,7 @@ def test_naming_another_policy_is_a_change_of_the_connector_and_waits_for_nobody
     world.settle()
     (first, _) = stamped(world)
     assert first is not None
-    assert first.rules.policy == "other"
+    assert first.policies == {"other"}
     world.spec.pop("topicCreationPolicy")
     world.settle()
     assert stamped(world) == [None, None]
@@ -226,7 +226,10 @@ def test_inline_rules_beside_a_policy_are_refused_without_a_plan_pod() -> None:
     world = World(spec={**NAMED, "config": {"topic": "t", "topic.creation.default.partitions": "1"}})
     apply(world, SPEC)
     world.settle()
-    assert "names shop-topics, and spec.config has topic.creation.default.partitions" in world.condition("ConfigValid")
+    assert world.condition("ConfigValid").startswith(
+        "False ConfigInvalid: the TopicCreationPolicy shop-topics has rules for this connector, and spec.config has "
+        "topic.creation.default.partitions: one of them decides"
+    )
     assert not world.pods
 
 

@@ -250,12 +250,55 @@ def test_what_a_connector_no_longer_names_does_not_find_it_and_what_is_gone_leav
         connectName="new",
     )
     index = told.index
-    assert (index.named("old"), index.with_secret("shop", "old"), index.with_policy("shop", "old")) == ([], [], [])
-    assert (index.named("new"), index.with_secret("shop", "new"), index.with_policy("shop", "new")) == ([IN],) * 3
+    assert (index.named("old"), index.with_secret("shop", "old"), index.bound_by("shop", "old", None)) == ([], [], [])
+    assert (index.named("new"), index.with_secret("shop", "new"), index.bound_by("shop", "new", None)) == ([IN],) * 3
     assert sorted(index.of_namespace("shop")) == [IN, OUT]
     told.connector(IN, "DELETED")
     told.connector(OUT, "DELETED")
     assert not index._found_by
+
+
+def selecting(labels: dict[str, str] | None, *, generation: int = 1, name: str = "rails") -> dict[str, Any]:
+    spec = {} if labels is None else {"connectorSelector": {"matchLabels": labels}}
+    return other("shop", name, metadata={"generation": generation}, spec=spec)
+
+
+def labelled(told: Told, key: Key, **labels: str) -> list[Key]:
+    """The policies whose status is to be looked at when a Connector has these labels."""
+    found = body(key)
+    found["metadata"]["labels"] = labels
+    told.statuses.clear()
+    assert told._of(told.events.connector, "MODIFIED", found) == [key]
+    return sorted(told.statuses)
+
+
+def test_a_policy_concerns_those_that_its_selector_takes_and_those_that_it_took_before() -> None:
+    told = Told()
+    for key, team in ((IN, "a"), (OUT, "b"), (ELSEWHERE, "a")):
+        labelled(told, key, team=team)
+    assert told.policy("ADDED", selecting(None)) == []
+    assert told.policy("MODIFIED", selecting({"team": "a"}, generation=2)) == [IN]
+    assert told.policy("MODIFIED", selecting({"team": "a"}, generation=2)) == []  # its status was written
+    assert told.policy("MODIFIED", selecting({"team": "b"}, generation=3)) == [IN, OUT]
+    assert told.policy("MODIFIED", selecting({}, generation=4)) == [IN, OUT]
+    assert told.policy("MODIFIED", selecting(None, generation=5)) == [IN, OUT]
+    assert told.policy("MODIFIED", selecting({"team": "b"}, generation=6)) == [OUT]
+    assert told.policy("DELETED", selecting({"team": "b"}, generation=6)) == [OUT]
+
+
+def test_a_label_that_comes_or_goes_concerns_the_policies_that_ask_for_it() -> None:
+    told = Told()
+    rails = Key("shop", "rails")
+    told.policy("ADDED", selecting({"team": "a"}))
+    told.policy("ADDED", selecting({}, name="every"))
+    assert labelled(told, IN, team="b") == [Key("shop", "every")]
+    assert labelled(told, IN, team="a") == [rails]
+    assert labelled(told, IN, team="a", tier="gold") == []
+    assert labelled(told, IN) == [rails]
+    assert labelled(told, ELSEWHERE, team="a") == []
+    told.statuses.clear()
+    told.connector(IN, "DELETED")
+    assert told.statuses == [Key("shop", "every")]
 
 
 def test_somebody_waits_for_what_is_changed_in_a_connector_itself_and_for_its_pods_alone() -> None:

@@ -23,12 +23,14 @@ class Files:
     def __init__(self, folder: Path) -> None:
         self.connector, self.policy = folder / "connector.yaml", folder / "policy.yaml"
 
-    def write(self, config: dict[str, Any] | None = None, *, policy: str | None = "shop", name: str = "shop") -> None:
+    def write(self, config: dict[str, Any] | None = None, *, policy: str | None = "shop", **policies: Any) -> None:
         spec: dict[str, Any] = {"class": "Datagen", "config": config or {}}
         if policy is not None:
             spec["topicCreationPolicy"] = {"name": policy}
-        self._dump(self.connector, "Connector", "orders", spec)
-        self._dump(self.policy, "TopicCreationPolicy", name, POLICY)
+        self._dump(self.connector, ("Connector", "orders", spec))
+        self._dump(
+            self.policy, *(("TopicCreationPolicy", n, found) for n, found in (policies or {"shop": POLICY}).items())
+        )
 
     def topics(self, *arguments: str, with_policy: bool = True) -> "subprocess.CompletedProcess[str]":
         words = ["--policy", str(self.policy)] if with_policy else []
@@ -39,9 +41,19 @@ class Files:
             check=False,
         )
 
-    def _dump(self, file: Path, kind: str, name: str, spec: dict[str, Any]) -> None:
-        whole = {"apiVersion": "penstock.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-        file.write_text(yaml.safe_dump(whole))
+    def _dump(self, file: Path, *resources: tuple[str, str, dict[str, Any]]) -> None:
+        labels = {"team": "shop"}
+        file.write_text(
+            yaml.safe_dump_all(
+                {
+                    "apiVersion": "penstock.dev/v1alpha1",
+                    "kind": kind,
+                    "metadata": {"name": name, "labels": labels},
+                    "spec": spec,
+                }
+                for kind, name, spec in resources
+            )
+        )
 
 
 @pytest.fixture
@@ -83,17 +95,66 @@ def test_without_a_policy_the_connectors_own_rules_are_shown_or_that_there_are_n
     assert "no rule; the brokers create it" in files.topics("big", with_policy=False).stdout
 
 
+def test_policies_that_select_the_connector_apply_as_on_the_cluster(files: Files) -> None:
+    own = {"topic.creation.default.partitions": 2, "topic.creation.default.replication.factor": 3}
+    rails = {"limits": {"maxPartitions": 3}, "connectorSelector": {}}
+    shop = {**POLICY, "connectorSelector": {"matchLabels": {"team": "shop"}}, "allowOverrides": True}
+    stock = {**shop, "connectorSelector": {"matchLabels": {"team": "stock"}}}
+    files.write(policy=None, rails=rails, stock=stock)
+    refused = files.topics("orders")
+    assert refused.returncode == 1
+    assert (
+        "the TopicCreationPolicy rails limits how topics are created, and no rule says how this one is"
+        in refused.stdout
+    )
+    files.write(own, policy=None, rails=rails, stock=stock)
+    assert files.topics("orders").stdout == "orders: topic.creation.default: 2 partitions, 3 replicas\n"
+    files.write(policy=None, rails=rails, shop=shop, stock=stock)
+    assert files.topics("shop.orders").stdout.startswith("shop.orders: default of the TopicCreationPolicy shop: 2 part")
+    files.write(own, policy=None, rails=rails, shop=shop)
+    assert files.topics("shop.orders").stdout == "shop.orders: topic.creation.default: 2 partitions, 3 replicas\n"
+
+
+@pytest.mark.parametrize(
+    ("own", "policies", "told"),
+    [
+        (
+            {},
+            {"one": {**POLICY, "connectorSelector": {}}, "two": {**POLICY, "connectorSelector": {}}},
+            "the TopicCreationPolicies one and two select this connector, and each has rules",
+        ),
+        (
+            {"topic.creation.default.partitions": 5, "topic.creation.default.replication.factor": 3},
+            {"rails": {"limits": {"maxPartitions": 3}, "connectorSelector": {}}},
+            "topic.creation.default: limits.maxPartitions of the TopicCreationPolicy rails is 3, and topic.creation.default "
+            "asks for 5",
+        ),
+        (
+            {},
+            {"rails": {"limits": {"topics": ["a("]}, "connectorSelector": {}}},
+            "rails: this TopicCreationPolicy cannot be applied: spec.limits.topics.0: ",
+        ),
+    ],
+)
+def test_what_the_cluster_would_refuse_is_refused(
+    files: Files, own: dict[str, Any], policies: dict[str, Any], told: str
+) -> None:
+    files.write(own, policy=None, **policies)
+    done = files.topics("orders")
+    assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+
+
 @pytest.mark.parametrize(
     ("config", "policy", "with_policy", "told"),
     [
         ({}, "shop", False, "--policy: is missing: the Connector names the policy shop; give its file"),
         ({}, "other", True, "spec.topicCreationPolicy: names other, and"),
-        ({}, None, True, "spec.topicCreationPolicy: is missing: the Connector names no policy"),
+        ({}, None, True, "spec.topicCreationPolicy: is missing, and no policy of "),
         (
             {"topic.creation.groups": "a"},
             "shop",
             True,
-            "topic.creation.groups: is refused beside spec.topicCreationPolicy",
+            "the TopicCreationPolicy shop has rules for this connector, and spec.config has topic.creation.groups",
         ),
         ({"topic.creation.default.partitions": "many"}, None, False, "topic.creation.default."),
         ({"topic.creation.default.partitions": "${env:NO_SUCH}"}, None, False, "NO_SUCH"),

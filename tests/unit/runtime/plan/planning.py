@@ -147,18 +147,26 @@ def planned(
     worker: Mapping[str, str] | None = None,
     secrets: Path | None = None,
     cls: str | None = None,
+    *,
+    policy_selects: bool = False,
     **spec: Any,
 ) -> Plan:
     """The plan of a connector; `cls` is guessed from the properties."""
     spec["class"] = cls or ("Drain" if "topics" in config or "topics.regex" in config else "Tables")
     document = {"metadata": {"name": "c", "generation": 7}, "spec": {**spec, "config": dict(config)}}
-    return plan(Connector.read(document), worker_from(worker or {}).config, PLUGINS, secrets, {"USER": "anna"})
+    worker_config, user = worker_from(worker or {}).config, {"USER": "anna"}
+    return plan(Connector.read(document), worker_config, PLUGINS, secrets, user, policy_selects=policy_selects)
 
 
 def problems(
-    config: Mapping[str, Any], worker: Mapping[str, str] | None = None, cls: str | None = None, **spec: Any
+    config: Mapping[str, Any],
+    worker: Mapping[str, str] | None = None,
+    cls: str | None = None,
+    *,
+    policy_selects: bool = False,
+    **spec: Any,
 ) -> list[tuple[str, str]]:
     """The properties and messages that the plan refuses a connector for."""
     with pytest.raises(ConfigError) as caught:
-        planned(config, worker, cls=cls, **spec)
+        planned(config, worker, cls=cls, policy_selects=policy_selects, **spec)
     return [(p.property, p.message) for p in caught.value.problems]

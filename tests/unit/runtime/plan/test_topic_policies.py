@@ -8,10 +8,8 @@ NAMED: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
 RULES = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1"}
 
 
-def test_a_connector_that_names_a_policy_and_has_rules_of_its_own_is_refused_naming_both() -> None:
-    ((field, message),) = problems({**SOURCE, **RULES}, **NAMED)
-    assert field == "spec.topicCreationPolicy"
-    assert message.startswith("names shop-topics, and spec.config has topic.creation.default.partitions, ")
+def test_a_connector_that_names_a_policy_may_have_rules_of_its_own_which_the_policy_may_allow() -> None:
+    assert planned({**SOURCE, **RULES}, **NAMED).warnings == ()
 
 
 def test_where_the_worker_creates_no_topics_a_policy_is_refused_as_rules_are() -> None:
@@ -38,3 +36,23 @@ def test_overrides_of_the_admin_client_reach_the_tasks_that_create_topics_by_a_p
     assert all(task.config.items() >= override.items() for task in plan.tasks)
     forbidden = problems({**SOURCE, **override}, {"connector.client.config.override.policy": "None"}, **NAMED)
     assert [field for field, _ in forbidden] == ["admin.override.client.id"]
+
+
+def test_overrides_of_the_admin_client_count_too_where_a_policy_selects_the_connector() -> None:
+    override = {"admin.override.client.id": "the-teams-own"}
+    assert [w.property for w in planned({**SOURCE, **override}).warnings] == [*override]
+    plan = planned({**SOURCE, **override}, policy_selects=True)
+    assert plan.warnings == ()
+    assert all(task.config.items() >= override.items() for task in plan.tasks)
+    none = {"connector.client.config.override.policy": "None"}
+    forbidden = problems({**SOURCE, **override}, none, policy_selects=True)
+    assert [field for field, _ in forbidden] == ["admin.override.client.id"]
+
+
+def test_a_policy_that_selects_is_refused_where_the_worker_creates_no_topics_and_does_not_concern_sinks() -> None:
+    ((field, message),) = problems(SOURCE, {"topic.creation.enable": "false"}, policy_selects=True)
+    assert (field, message.partition(":")[0]) == (
+        "",
+        "the TopicCreationPolicy that selects this connector would be ignored",
+    )
+    assert planned(SINK, {"topic.creation.enable": "false"}, policy_selects=True).warnings == ()

@@ -1,0 +1,36 @@
+"""Which Connectors the TopicCreationPolicies select, as the watch saw them last. Pure, and a hint only.
+
+What applies to a Connector is resolved from what is read from the API server; this tells whom a change concerns.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from penstock_model.resources.policy_binding import selector_of
+from penstock_model.resources.topic_creation_policy import ConnectorSelector
+
+__all__ = ["PolicySelectors"]
+
+
+class PolicySelectors:
+    """The selectors by namespace. Used in one thread."""
+
+    def __init__(self) -> None:
+        self._selectors: defaultdict[str, dict[str, ConnectorSelector | None]] = defaultdict(dict)
+
+    def seen(self, document: Mapping[str, Any]) -> None:
+        """Add or replace a policy."""
+        metadata = document["metadata"]
+        self._selectors[metadata["namespace"]][metadata["name"]] = selector_of(document)
+
+    def gone(self, namespace: str, name: str) -> None:
+        """Remove a policy."""
+        of_namespace = self._selectors[namespace]
+        of_namespace.pop(name, None)
+        if not of_namespace:
+            del self._selectors[namespace]
+
+    def of(self, namespace: str) -> Mapping[str, ConnectorSelector | None]:
+        """The selectors of a namespace's policies, by name; None: that one selects none."""
+        return self._selectors.get(namespace, {})

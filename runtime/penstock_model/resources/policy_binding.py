@@ -1,0 +1,125 @@
+"""Which TopicCreationPolicies bind a Connector, and what they come to together (KIP-158). Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from penstock.errors import ConfigError, Problem
+from penstock_model.connect.topic_creation_rules import PREFIX
+from penstock_model.connect.topic_limits import literal_violations
+from penstock_model.contracts.topic_policy import PolicyLimits, PolicyRules, TopicPolicy
+from penstock_model.resources.effective_policy import effective_policy
+from penstock_model.resources.topic_creation_policy import ConnectorSelector
+
+__all__ = ["PolicyBinding", "bind", "name_of", "rivalry", "selector_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyBinding:
+    """What the policies of a namespace come to for one Connector.
+
+    Attributes:
+        policy: the rules of one and the limits of all; None: none applies. As far as they can be applied, where one of the
+            others says otherwise.
+        selected: whether a policy applies that the Connector does not name.
+        missing: the policy that it names and that there is not; empty: it is there, or none is named.
+        invalid: what is wrong with those that cannot be applied, by name.
+        rivals: the policies with rules that select it, where there are several and it names none with rules.
+        refused: what is wrong with its own `topic.creation.*`, which no rule or limit of these policies lets it have.
+    """
+
+    policy: TopicPolicy | None = None
+    selected: bool = False
+    missing: str = ""
+    invalid: Mapping[str, str] = field(default_factory=dict)
+    rivals: tuple[str, ...] = ()
+    refused: tuple[Problem, ...] = ()
+
+
+def bind(
+    named: str | None, labels: Mapping[str, str], config: Mapping[str, str], documents: Iterable[Mapping[str, Any]]
+) -> PolicyBinding:
+    """What these policies come to for a Connector: the rules of one, the limits of all that name or select it.
+
+    The rules are those of the policy that it names, else of the only one with rules that selects it.
+
+    Args:
+        named: the policy in its `spec.topicCreationPolicy`; None: it names none.
+        labels: of the Connector.
+        config: its properties as written.
+        documents: the policies of its namespace, as the API server gives them.
+    """
+    found = sorted((d for d in documents if name_of(d) == named or _selects(d, labels)), key=name_of)
+    good: dict[str, TopicPolicy] = {}
+    invalid: dict[str, str] = {}
+    lax: set[str] = set()
+    for document in found:
+        name = name_of(document)
+        try:
+            good[name] = effective_policy(document)
+        except ConfigError as e:
+            invalid[name] = "; ".join(map(str, e.problems))
+            continue
+        if document["spec"].get("allowOverrides"):
+            lax |= {name}
+    inline = [name for name in config if name.startswith(PREFIX)]
+    ruling = {name: policy.rules for name, policy in good.items() if policy.rules is not None}
+    if named in ruling:
+        ruling = {named: ruling[named]}
+    if inline:  # these are the rules, wherever they may be
+        ruling = {name: rules for name, rules in ruling.items() if name not in lax}
+    rules = next(iter(ruling.values())) if len(ruling) == 1 else None
+    limits = tuple(each for policy in good.values() for each in policy.limits)
+    return PolicyBinding(
+        policy=TopicPolicy(rules=rules, limits=limits) if rules is not None or limits else None,
+        selected=any(name_of(d) != named for d in found),
+        missing=named if named is not None and not any(name_of(d) == named for d in found) else "",
+        invalid=invalid,
+        rivals=tuple(ruling) if len(ruling) > 1 else (),
+        refused=tuple(_refused(inline, config, rules, limits)) if inline else (),
+    )
+
+
+def _refused(
+    inline: Sequence[str], config: Mapping[str, str], rules: PolicyRules | None, limits: Sequence[PolicyLimits]
+) -> Iterable[Problem]:
+    if rules is not None:
+        yield Problem(
+            "",
+            f"the TopicCreationPolicy {rules.policy} has rules for this connector, and spec.config has {', '.join(inline)}: "
+            f"one of them decides how topics are created; remove these, or have spec.allowOverrides set in the policy",
+        )
+        return
+    yield from literal_violations(config, limits)
+
+
+def rivalry(names: Sequence[str]) -> str:
+    """What is wrong where several policies with rules select a Connector, and what to do."""
+    return (
+        f"the TopicCreationPolicies {' and '.join(names)} select this connector, and each has rules: one of them decides "
+        f"how topics are created; narrow a connectorSelector, leave a policy its limits alone, or name the policy in "
+        f"spec.topicCreationPolicy"
+    )
+
+
+def name_of(document: Mapping[str, Any]) -> str:
+    """The name of a resource."""
+    return str((document.get("metadata") or {}).get("name") or "")
+
+
+def selector_of(document: Mapping[str, Any]) -> ConnectorSelector | None:
+    """Which Connectors a policy selects; None: none, also where the selector cannot be read."""
+    given = (document.get("spec") or {}).get("connectorSelector")
+    if given is None:
+        return None
+    try:
+        return ConnectorSelector.model_validate(given)
+    except ValidationError:
+        return None
+
+
+def _selects(document: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    selector = selector_of(document)
+    return selector is not None and selector.selects(labels)
