@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 _GROUPS: Final = {
     "connectors": "apis/penstock.dev/v1alpha1",
+    "topiccreationpolicies": "apis/penstock.dev/v1alpha1",
     "pluginversions": "apis/penstock.dev/v1alpha1",
     "customresourcedefinitions": "apis/apiextensions.k8s.io/v1",
     "deployments": "apis/apps/v1",

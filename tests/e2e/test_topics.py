@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from .api import Object
 from .place import Connector, Place, task
 
@@ -54,3 +56,42 @@ def test_connectors_wait_for_their_policy_create_by_its_rules_and_fail_at_its_li
     after = place.kafka.values(good.topic, least=len(before) + 50)
     assert sorted(after) == list(range(len(after)))  # its restart for the edit lost nothing and doubled nothing
     assert place.kafka.describe(good.topic) == as_created
+
+
+@pytest.mark.slow
+def test_rails_of_a_namespace_bind_running_connectors_by_their_labels_and_refuse_what_is_beyond_them(
+    place: Place,
+) -> None:
+    orders, items = place.datagen("orders"), place.datagen("items")
+    orders.reaches("Running")
+    items.reaches("Running")
+
+    def rails(selector: Any, **limits: Any) -> None:
+        spec = {"connectorSelector": selector, "limits": {"maxPartitions": 3, **limits}}
+        kind = {"apiVersion": "penstock.dev/v1alpha1", "kind": "TopicCreationPolicy", "metadata": {"name": "rails"}}
+        place.apply({**kind, "spec": spec})
+
+    def bound(*names: str) -> None:
+        def there(found: Object | None) -> Object | None:
+            status = {} if found is None else found.get("status") or {}
+            return found if status.get("connectors") == [*names] else None
+
+        place.cluster.api.until("topiccreationpolicies", place.namespace, "rails", there, f"it binds {names}", 30)
+
+    rails({})
+    bound("items", "orders")
+    rails({"matchLabels": {"team": "x"}})
+    bound()
+    orders.kubectl("label", "connector", "orders", "team=x")
+    bound("orders")
+    orders.reaches("Running")
+    place.kafka.records(orders.topic, least=10)  # its topic was there, whatever created it
+
+    rules = {"topic.creation.default.partitions": 5, "topic.creation.default.replication.factor": 1}
+    orders.apply(config={**orders.spec["config"], "topic": f"{orders.topic}.new", **rules})
+    told = "limits.maxPartitions of the TopicCreationPolicy rails is 3, and topic.creation.default asks for 5"
+    orders.says("ConfigInvalid", told, "the tasks go on with the last good configuration")
+    orders.configure(topic_creation_default_partitions=3)
+    orders.reaches("Running")
+    place.kafka.records(f"{orders.topic}.new", least=10)
+    assert place.kafka.describe(f"{orders.topic}.new")[0] == 3

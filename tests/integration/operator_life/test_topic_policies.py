@@ -7,7 +7,7 @@ import pytest
 from penstock_model.resources.connector import API_VERSION
 
 from ..running import until
-from .test_upgrades import pending
+from .test_upgrades import FAST, pending
 from .world.site import Site, condition
 from .world.watched import Json
 
@@ -112,7 +112,7 @@ def policies(site: Site, name: str) -> set[frozenset[str]]:
 
 def test_a_policy_binds_all_that_its_selector_takes_and_a_label_or_an_edit_is_noticed_either_way(site: Site) -> None:
     rails: Json = {"limits": {"maxPartitions": 3}, "connectorSelector": {}}
-    site.operator().start().ready()
+    site.operator(rollout=FAST).start().ready()
     site.create("orders")
     site.create("items")
     settled(site, "orders", "items")

@@ -47,11 +47,12 @@ def _resolve(
         return PolicyResolution(known if is_kept else None, told, blocks=not is_kept)
     if last is None or is_own_change:
         return PolicyResolution(found.policy, refused=tuple(map(str, found.refused)))
-    if gone := _names(known) - there:
-        return PolicyResolution(known, _gone(gone))
     if found.refused:
         return PolicyResolution(known, PolicyProblem(Reason.POLICY_CONFLICT, "; ".join(map(str, found.refused))))
-    return PolicyResolution(found.policy)
+    left = _left(found.policy, known, _names(known) - there)
+    if left == found.policy:
+        return PolicyResolution(left)
+    return PolicyResolution(left, _gone(_names(left) - there))
 
 
 def _problems(found: PolicyBinding) -> list[PolicyProblem]:
@@ -72,6 +73,19 @@ def _problems(found: PolicyBinding) -> list[PolicyProblem]:
 
 def _names(policy: TopicPolicy | None) -> frozenset[str]:
     return frozenset() if policy is None else policy.policies
+
+
+def _left(found: TopicPolicy | None, known: TopicPolicy | None, gone: AbstractSet[str]) -> TopicPolicy | None:
+    """What is found, with what policies that are gone have left: their limits, and their rules where there are no others."""
+    if known is None or not gone:
+        return found
+    rules, limits = (None, ()) if found is None else (found.rules, found.limits)
+    if rules is None and known.rules is not None and known.rules.policy in gone:
+        rules = known.rules
+    limits = tuple(
+        sorted((*limits, *(each for each in known.limits if each.policy in gone)), key=lambda each: each.policy)
+    )
+    return TopicPolicy(rules=rules, limits=limits) if rules is not None or limits else None
 
 
 def _gone(names: Iterable[str]) -> PolicyProblem:

@@ -172,6 +172,26 @@ def test_a_policy_that_is_deleted_and_created_again_restarts_nothing_and_its_rul
     assert world.condition("UpdatePending") == "absent"
 
 
+def test_another_policy_takes_the_place_of_one_that_is_gone_and_limits_that_are_gone_hold_beside_it() -> None:
+    world = running(policies={"old": {**RULES, **EVERY}})
+    apply(world, "new", {**RULES, **EVERY})
+    remove(world, "old")
+    world.settle()
+    assert sources(world) == [{"new"}] * 2
+    assert world.condition("UpdatePending") == "absent"
+    apply(world, "rails", RAILS)
+    world.settle()
+    remove(world, "rails")
+    apply(world, "new", {**RULES, **EVERY, "limits": {"maxPartitions": 9}})
+    world.settle()
+    (policy, _) = stamped(world)
+    assert policy is not None
+    assert [(each.policy, each.max_partitions) for each in policy.limits] == [("new", 9), ("rails", 3)]
+    assert world.condition("UpdatePending").startswith(
+        "True PolicyMissing: the TopicCreationPolicy rails, which its tasks"
+    )
+
+
 def test_without_a_policy_that_is_gone_for_good_a_connector_goes_on_when_it_is_restarted() -> None:
     world = running(policies={"rails": RAILS})
     remove(world, "rails")
