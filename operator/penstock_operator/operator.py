@@ -37,6 +37,7 @@ from penstock_operator.probes import Heartbeat, Server, metrics_page, probe_page
 from penstock_operator.queue.index import ConnectorIndex
 from penstock_operator.queue.plugin_offers import PluginOffers
 from penstock_operator.queue.resync import orphans, resync, spread
+from penstock_operator.queue.seldom import Seldom
 from penstock_operator.queue.workqueue import WorkQueue
 from penstock_operator.resource_status import resource_status
 from penstock_operator.rollout import RolloutLimiter
@@ -51,6 +52,8 @@ _RETRY: Final = 2.0
 _STOP_SECONDS: Final = 10.0
 _STILL: Final = 30.0
 _KAFKA_STILL: Final = 120.0
+_TOPICS_SECONDS: Final = 10.0
+"""Between two looks at a Connector for nothing but its active topics."""
 _KAFKA_FIRST: Final = 10.0
 _MANY: Final = 8
 _SOON: Final = 10.0
@@ -117,6 +120,7 @@ class Operator:
         self._statuses = {
             kind: WorkQueue(partial(self._write_status, kind), slots=1) for kind in (POLICY, PLUGIN_VERSION)
         }
+        self._topics_turns = Seldom(_TOPICS_SECONDS)
         self._verifier = Verifier(settings, self._pool, lambda key: self._statuses[PLUGIN_VERSION].add(key))
 
     def stop(self) -> None:
@@ -220,6 +224,7 @@ class Operator:
         self._status = StatusTopic(
             self._settings,
             lambda name: self._from_thread(self._records_changed, name),
+            on_topics=lambda name: self._from_thread(self._topics_changed, name),
             on_turn=lambda: self._from_thread(self._kafka_turned),
             permit=self._lease.check,
         )
@@ -288,6 +293,7 @@ class Operator:
         again = await self._reconcile(key, self._context)
         if again is None and key not in self._index:
             self.queue.forget(key)
+            self._topics_turns.forget(key)
         return again
 
     def _optional_gap(self, kind: Kind) -> None:
@@ -411,6 +417,11 @@ class Operator:
     def _records_changed(self, connect_name: str) -> None:
         for key in self._index.named(connect_name):
             self.queue.add_urgent(key)
+
+    def _topics_changed(self, connect_name: str) -> None:
+        """A source that writes to a new topic every second must not have its status written as often."""
+        for key in self._index.named(connect_name):
+            self.queue.add(key, self._topics_turns.delay(key, time.monotonic()))
 
     def _find_orphans(self) -> None:
         if self._status is None or not self._status.caught_up:

@@ -140,16 +140,22 @@ def _parser() -> argparse.ArgumentParser:
     topics = commands.add_parser(
         "topics",
         allow_abbrev=False,
-        help="show by which rule a source's topics would be created",
+        help="show by which rule a source's topics would be created, or which topics a connector uses",
         description="Shows by which rule the topics of a source would be created, with which partitions, replicas and "
-        "settings, and which limit of its TopicCreationPolicy refuses them. Asks no Kafka. Exit code 1: one is refused.",
+        "settings, and which limit of its TopicCreationPolicy refuses them. Asks no Kafka. Exit code 1: one is refused. "
+        "With --active, lists the topics that a connector has used, from Kafka: since when, by which task first, its name.",
     )
     topics.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
-    topics.add_argument("names", metavar="TOPIC", nargs="+", help="the name of a topic, after the transforms")
+    topics.add_argument("names", metavar="TOPIC", nargs="*", help="the name of a topic, after the transforms")
     topics.add_argument(
         "--policy", metavar="FILE", help="with the TopicCreationPolicies that it names, or that select it"
     )
     topics.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
+    topics.add_argument("--active", action="store_true", help="list the topics that the connector has used")
+    topics.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="--active: the Kafka to ask")
+    topics.add_argument(
+        "--worker", type=Path, metavar="FILE", help="--active: a worker configuration: properties or YAML"
+    )
     _add_secrets(topics)
     topics.set_defaults(command=_topics)
 
@@ -328,6 +334,15 @@ def _topics(options: argparse.Namespace) -> ExitCode:
     from penstock_runtime.local.topic_rules import show_topics
 
     _check_secrets(options)
+    if options.active:
+        from penstock_runtime.local.active_topics import show_active_topics
+        from penstock_runtime.local.offsets.options import OffsetsOptions
+
+        if options.names or options.policy:
+            raise ConfigError(Problem("--active", "lists topics from Kafka; give no names and no --policy"))
+        return show_active_topics(OffsetsOptions.of(options))
+    if not options.names:
+        raise ConfigError(Problem("TOPIC", "is missing: give names of topics, or --active"))
     return show_topics(
         options.file, options.names, policy=options.policy, connector=options.connector, secrets=options.secrets
     )

@@ -26,6 +26,7 @@ from tests.bench.operator_figures import (
     scrape,
     settled_all,
 )
+from tests.bench.operator_topics import TopicFigures, new_topics_each_second
 from tests.bench.results import AtMost, Measure
 from tests.integration.cluster_api.api import Api
 from tests.integration.cluster_api.conftest import ROOT, ApiServer, run
@@ -55,10 +56,12 @@ class Size:
     idle: int
     idle_seconds: float
     changes: int
+    topics: int
+    new_topics: int
 
 
-FULL: Final = Size(10_000, 1_000, 50, 600, 20)
-QUICK: Final = Size(200, 60, 20, 20, 5)
+FULL: Final = Size(10_000, 1_000, 50, 600, 20, 1_000, 120)
+QUICK: Final = Size(200, 60, 20, 20, 5, 1_000, 20)
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class OperatorFigures:
     action: Sequence[float]
     listed: Sequence[float]
     reset: Sequence[float]
+    topics: TopicFigures
 
 
 def run_operator(folder: Path, servers: str, *, quick: bool) -> OperatorFigures:
@@ -113,12 +117,16 @@ def run_operator(folder: Path, servers: str, *, quick: bool) -> OperatorFigures:
             action = change_to_action(quiet, few[0], size.changes)
             quiet.check()
         with _site(server, servers, folder / "offsets", 4, _by_process) as asked:
-            asked.operator(forked=False).start().ready(120)
+            alone = asked.operator(forked=False).start().ready(120)
             asked.create("orders", state="Stopped")
             asked.settled("orders", "Stopped", seconds=120)
             listed, reset = (annotation_to_result(asked, "orders", a, size.changes) for a in _ACTIONS)
+            topics = new_topics_each_second(asked, alone, "orders", size.topics, size.new_topics)
+            _told("active topics", topics)
             asked.check()
-    return OperatorFigures(load, stopped, running, meanwhile, again, page, deleted, at_rest, action, listed, reset)
+    return OperatorFigures(
+        load, stopped, running, meanwhile, again, page, deleted, at_rest, action, listed, reset, topics
+    )
 
 
 def _by_process(request: JobRequest) -> JobAnswer:
@@ -181,6 +189,9 @@ def operator_rows(runs: Sequence[OperatorFigures]) -> list[Measure]:
         row("list of offsets, slowest", "s", [max(r.listed) for r in runs], None),
         row("reset of offsets: annotation to result p50", "s", [p50(r.reset) for r in runs], 3),
         row("reset of offsets, slowest", "s", [max(r.reset) for r in runs], None),
+        row("1,000 new active topics at once: told within", "s", [r.topics.told for r in runs], 15),
+        row("1,000 active topics and a new one each second: writes a minute", "", [r.topics.writes for r in runs], 7),
+        row("1,000 active topics and a new one each second: CPU", "% of a core", [r.topics.cpu * 100 for r in runs], 2),
         row("load of the machine before", "", [r.load for r in runs], None),
     ]
 

@@ -22,6 +22,7 @@ from confluent_kafka import Producer
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest
 from penstock_model.contracts.job_answer import read_answer
 from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import Control, Report, TerminationMessage, control_key, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import Connector
@@ -127,6 +128,7 @@ class Pods:
         uid: str = UID,
         env: Mapping[str, str] | None = None,
         before: Sequence[str] = (),
+        status: StatusSnapshot | None = None,
     ) -> PodTask:
         """A pod for a task spec that is alive."""
         life = PodIdentity(
@@ -136,6 +138,7 @@ class Pods:
             incarnation=spec.incarnation,
             standing=Standing(generation=spec.generation, plan=spec.plan),
             token=spec.token,
+            status=status,
         )
         unborn = spec.for_incarnation(generation=0, incarnation=0, token="", plan="")
         log = self.folder / f"termination-{len(self.tasks)}"

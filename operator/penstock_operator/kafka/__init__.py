@@ -1,6 +1,5 @@
 """Reads and writes the status topic. The only package of the operator that imports `confluent_kafka`."""
 
-from penstock_operator.kafka.records import ActiveTopic
 from penstock_operator.kafka.status_topic import StatusTopic
 
-__all__ = ["ActiveTopic", "StatusTopic"]
+__all__ = ["StatusTopic"]

@@ -9,33 +9,19 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
-from penstock_model.connect.status_records import Status
+from penstock_model.connect.status_records import TOPIC_PREFIX, ActiveTopic, Status
 from penstock_model.contracts.incarnation import Incarnation, incarnation_key, merge_records
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key
 
-__all__ = ["ActiveTopic", "Records", "connector_of"]
+__all__ = ["Records", "connector_of"]
 
 _PREFIXES: Final = ("penstock-report", "penstock-control", "penstock-claim", "penstock-incarnation")
 _INCARNATION: Final = b'["penstock-incarnation"'
 _BETWEEN: Final = ":connector-"
 _UNREADABLE: Final = Status("")
-
-
-class ActiveTopic(NamedTuple):
-    """A topic that a connector has used (KIP-558).
-
-    Attributes:
-        name: the topic's.
-        task: which used it first.
-        discovered: when, milliseconds.
-    """
-
-    name: str
-    task: int
-    discovered: int
 
 
 @dataclass
@@ -131,7 +117,7 @@ class Records:
     def active_topics(self, connector: str) -> Sequence[ActiveTopic]:
         """The active topics, by name."""
         known = self._connectors.get(connector)
-        return sorted(t for v in (known.topics.values() if known else ()) if (t := _active_topic(v)) is not None)
+        return sorted(t for v in (known.topics.values() if known else ()) if (t := ActiveTopic.of(v)) is not None)
 
     def states(self, connector: str) -> Mapping[bytes, Status]:
         """Kafka Connect's states of the connector and of its tasks, by key."""
@@ -170,7 +156,7 @@ def connector_of(key: bytes) -> str | None:
         return None
     if text.startswith('["penstock-'):
         return _connector_in_json(text)
-    if text.startswith("status-topic-"):
+    if key.startswith(TOPIC_PREFIX):
         # Topic names hold no colon, connector names may.
         return text.partition(_BETWEEN)[2] or None
     if text.startswith("status-connector-"):
@@ -198,12 +184,13 @@ def _put(known: _ConnectorRecords, key: bytes, value: bytes | None) -> bool:
         if value is not None:  # tasks ignore tombstones of these, too
             known.incarnations[key] = merge_records(known.incarnations.get(key), value)
         return False
-    records = known.topics if key.startswith(b"status-topic-") else known.ours
+    is_topic = key.startswith(TOPIC_PREFIX)
+    records = known.topics if is_topic else known.ours
     if value is None:
         return records.pop(key, None) is not None
     before = records.get(key)
-    records[key] = value
-    return before != value
+    records[key] = ActiveTopic.earlier(before, value) if is_topic else value
+    return before != records[key]
 
 
 def _put_state(known: _ConnectorRecords, key: bytes, value: bytes | None) -> bool:
@@ -221,12 +208,4 @@ def _standing(incarnation: bytes) -> Standing | None:
     try:
         return Incarnation.of(incarnation).standing
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # anyone may have written it
-        return None
-
-
-def _active_topic(value: bytes) -> ActiveTopic | None:
-    try:
-        topic = json.loads(value)["topic"]
-        return ActiveTopic(str(topic["name"]), int(topic["task"]), int(topic["discoverTimestamp"]))
-    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None

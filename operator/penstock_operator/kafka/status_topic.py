@@ -15,14 +15,14 @@ from penstock_kafka.records import Entry
 from penstock_kafka.topic_consumer import NoSuchTopic, TopicRecreated
 from penstock_kafka.topic_position import TopicPosition
 from penstock_model.backoff import ExponentialBackoff
-from penstock_model.connect.status_records import Status
+from penstock_model.connect.status_records import TOPIC_PREFIX, ActiveTopic, Status
 from penstock_model.contracts.pod_identity import Standing
-from penstock_model.contracts.status_snapshot import StatusSnapshot
+from penstock_model.contracts.status_snapshot import StatusSnapshot, topic_marks
 from penstock_model.contracts.task_reports import Claim, Control, Report
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka.clients import reader_clients
 from penstock_operator.kafka.connectivity import ClientErrors, needs_other_settings, trouble_sentence
-from penstock_operator.kafka.records import ActiveTopic, Records
+from penstock_operator.kafka.records import Records
 from penstock_operator.kafka.writer import Writer
 from penstock_operator.settings import Settings
 
@@ -58,6 +58,7 @@ class StatusTopic:
     Args:
         settings: the release's.
         on_change: called from the thread with a Connect name, whenever what is known about it has changed.
+        on_topics: likewise, where nothing but its active topics has.
         on_turn: called from the thread when `trouble` or `caught_up` changed.
         permit: called before records are written that may take so many seconds to arrive; raises if they must not be.
     """
@@ -67,6 +68,7 @@ class StatusTopic:
         settings: Settings,
         on_change: Callable[[str], None],
         *,
+        on_topics: Callable[[str], None] | None = None,
         on_turn: Callable[[], None] = lambda: None,
         permit: Callable[[float], None] = lambda seconds: None,
     ) -> None:
@@ -74,6 +76,7 @@ class StatusTopic:
         self._topic = settings.worker_config.status_storage_topic
         self._servers = settings.at_start.config.bootstrap_servers or ""
         self._on_change = on_change
+        self._on_topics = on_topics or on_change
         self._on_turn = on_turn
         self._lock = threading.Lock()
         self._records = Records()
@@ -163,13 +166,20 @@ class StatusTopic:
                 return None
             records = self._records.carried(connector, task)
             generation = max((r.standing.generation for r in self._records.reports(connector).values()), default=0)
+            topics = () if task is None else self._records.active_topics(connector)
         try:
             texts = tuple((key.decode(), value.decode()) for key, value in records)
         except UnicodeDecodeError:
             return None
         if sum(len(key) + len(value) for key, value in records) > (_SNAPSHOT if task is None else _SNAPSHOT_OF_TASK):
             return None
-        return StatusSnapshot(topic_id=position.topic_id, ends=position.ends, records=texts, generation=generation)
+        return StatusSnapshot(
+            topic_id=position.topic_id,
+            ends=position.ends,
+            records=texts,
+            generation=generation,
+            topics=topic_marks(t.name for t in topics),
+        )
 
     def names(self) -> Collection[str]:
         """Every Connect name with reports, a control record or a claim."""
@@ -305,12 +315,14 @@ class StatusTopic:
     def _take(self, records: Records, entries: Sequence[Entry], reader: CompactedReader) -> None:
         """Add entries to what was read since the reader's last beginning, which is shown once the reader has caught up."""
         if records is self._records:
+            of_topics: dict[str, bool] = {}
             with self._lock:
-                changed = [_put(records, key, value) for key, value in entries]
+                for key, value in entries:
+                    if (name := _put(records, key, value)) is not None:
+                        of_topics[name] = of_topics.get(name, True) and key.startswith(TOPIC_PREFIX)
                 self._position = reader.position
-            for name in dict.fromkeys(changed):
-                if name is not None:
-                    self._on_change(name)
+            for name, is_quiet in of_topics.items():
+                (self._on_topics if is_quiet else self._on_change)(name)
             return
         for key, value in entries:
             _put(records, key, value)

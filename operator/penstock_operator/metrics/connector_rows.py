@@ -29,6 +29,7 @@ class ConnectorFigures:
         tasks: how many are in each state.
         restarts: of its tasks, since the connector was created.
         ready: condition Ready is True; False if the operator cannot find that out.
+        active_topics: how many topics it has used (KIP-558); None: they are not tracked.
     """
 
     class_name: str = ""
@@ -38,6 +39,7 @@ class ConnectorFigures:
     tasks: Mapping[str, int] = field(default_factory=dict)
     restarts: int = 0
     ready: bool = False
+    active_topics: int | None = None
 
 
 class ConnectorRows:
@@ -106,6 +108,11 @@ def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
         labels=names,
     )
     restarts = CounterMetricFamily("penstock_connector_restarts", "Restarts of its tasks.", labels=names)
+    topics = GaugeMetricFamily(
+        "penstock_connector_active_topics",
+        "Topics that it has used since its creation or the last reset; absent while they are not tracked.",
+        labels=names,
+    )
     for key, f in shown.items():
         info.add_metric([*key, f.class_name, f.type, f.version], 1)
         for word in dict.fromkeys((*STATES, *([f.state] if f.state else []))):
@@ -114,4 +121,6 @@ def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
             tasks.add_metric([*key, word], f.tasks.get(word, 0))
         ready.add_metric(list(key), float(f.ready))
         restarts.add_metric(list(key), f.restarts)
-    return (info, state, tasks, ready, restarts)
+        if f.active_topics is not None:
+            topics.add_metric(list(key), f.active_topics)
+    return (info, state, tasks, ready, restarts, topics)

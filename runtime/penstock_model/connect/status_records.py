@@ -6,9 +6,22 @@ objects with the fields in Connect's order. Tasks write their own state; the ope
 
 import json
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-__all__ = ["State", "Status", "connector_key", "connector_status", "task_key", "task_status", "topic_status"]
+__all__ = [
+    "TOPIC_PREFIX",
+    "ActiveTopic",
+    "State",
+    "Status",
+    "connector_key",
+    "connector_status",
+    "is_topic_of",
+    "task_key",
+    "task_status",
+    "topic_status",
+]
+
+TOPIC_PREFIX: Final = b"status-topic-"
 
 
 class State(StrEnum):
@@ -45,6 +58,43 @@ class Status(NamedTuple):
             return None
 
 
+class ActiveTopic(NamedTuple):
+    """A topic that a connector has used (KIP-558).
+
+    Attributes:
+        name: the topic's.
+        task: which used it first.
+        discovered: when, in milliseconds.
+    """
+
+    name: str
+    task: int
+    discovered: int
+
+    @classmethod
+    def of(cls, value: bytes | None) -> "ActiveTopic | None":
+        """The topic in the value of a record; None for a tombstone, and for a value that cannot be read."""
+        try:
+            topic = json.loads(value or b"")["topic"]
+            return cls(str(topic["name"]), int(topic["task"]), int(topic["discoverTimestamp"]))
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+            return None
+
+    @classmethod
+    def earlier(cls, before: bytes | None, now: bytes) -> bytes:
+        """Of two records of one topic, that which was discovered first: each task records what it uses first."""
+        first, second = cls.of(before), cls.of(now)
+        is_first = (
+            before is not None and first is not None and (second is None or first.discovered <= second.discovered)
+        )
+        return before if is_first and before is not None else now
+
+
+def is_topic_of(key: bytes, connector: str) -> bool:
+    """Whether a key is of an active topic of this connector. Topic names hold no colon, connector names may."""
+    return key.startswith(TOPIC_PREFIX) and key.partition(b":")[2] == f"connector-{connector}".encode()
+
+
 def connector_key(name: str) -> bytes:
     """The key of the state of a connector."""
     return f"status-connector-{name}".encode()
@@ -79,7 +129,7 @@ def task_status(
 def topic_status(topic: str, connector: str, task: int, discovered: int) -> tuple[bytes, bytes]:
     """The record of an active topic (KIP-558); `discovered` in milliseconds."""
     value = {"topic": {"name": topic, "connector": connector, "task": task, "discoverTimestamp": discovered}}
-    return f"status-topic-{topic}:connector-{connector}".encode(), _json(value)
+    return TOPIC_PREFIX + f"{topic}:connector-{connector}".encode(), _json(value)
 
 
 def _json(value: object) -> bytes:

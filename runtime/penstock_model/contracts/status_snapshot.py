@@ -3,9 +3,20 @@
 Without a snapshot a pod would read the whole topic again. Pure.
 """
 
+import base64
+import hashlib
+from collections.abc import Iterable
+from typing import Final
+
+from pydantic import Field
+
 from penstock_model.contracts.base import Part
 
-__all__ = ["StatusSnapshot"]
+__all__ = ["StatusSnapshot", "topic_mark", "topic_marks"]
+
+_MARK_BYTES: Final = 6
+_MOST_TOPICS: Final = 2_048
+"""Of which a snapshot tells, in 16 KiB. Those beyond are recorded again in each life of a task."""
 
 
 class StatusSnapshot(Part):
@@ -17,13 +28,30 @@ class StatusSnapshot(Part):
         records: keys and values before those offsets: the incarnation records, joined by `incarnation.merge_records`, and
             for a task the control record.
         generation: the greatest plan generation in the reports before those offsets.
+        topics: for a task, the marks of the connector's active topics before those offsets (`topic_marks`).
     """
 
     topic_id: str
     ends: tuple[int, ...]
     records: tuple[tuple[str, str], ...] = ()
     generation: int = 0
+    topics: str = Field(default="", exclude_if=lambda v: not v)
 
     def entries(self) -> list[tuple[bytes, bytes | None]]:
         """The records as a reader of the topic gets them."""
         return [(key.encode(), value.encode()) for key, value in self.records]
+
+    def marks(self) -> frozenset[bytes]:
+        """The marks in `topics`."""
+        whole = base64.b64decode(self.topics)
+        return frozenset(whole[n : n + _MARK_BYTES] for n in range(0, len(whole), _MARK_BYTES))
+
+
+def topic_mark(name: str) -> bytes:
+    """What stands for a topic's name. Names of 2,000 topics would not fit into a pod's environment."""
+    return hashlib.blake2b(name.encode(), digest_size=_MARK_BYTES).digest()
+
+
+def topic_marks(names: Iterable[str]) -> str:
+    """The marks of these topics, as far as a snapshot has room."""
+    return base64.b64encode(b"".join(sorted(map(topic_mark, names))[:_MOST_TOPICS])).decode()

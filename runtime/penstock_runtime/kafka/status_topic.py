@@ -7,8 +7,16 @@ import json
 from collections.abc import Iterable
 
 from penstock_kafka.records import Entry
-from penstock_model.connect.status_records import State, connector_status, task_status, topic_status
+from penstock_model.connect.status_records import (
+    ActiveTopic,
+    State,
+    connector_status,
+    is_topic_of,
+    task_status,
+    topic_status,
+)
 from penstock_model.contracts.incarnation import Incarnation, incarnation_key
+from penstock_model.contracts.status_snapshot import topic_mark
 
 __all__ = [
     "Incarnation",
@@ -18,9 +26,17 @@ __all__ = [
     "incarnation_key",
     "latest_incarnation",
     "named_ids",
+    "recorded_topics",
     "task_status",
     "topic_status",
 ]
+
+
+def recorded_topics(entries: Iterable[Entry], connector: str) -> frozenset[bytes]:
+    """The marks of the topics that this connector has used (`topic_mark`), in records of the whole status topic."""
+    last = {key: value for key, value in entries if is_topic_of(key, connector)}
+    topics = (ActiveTopic.of(value) for value in last.values())
+    return frozenset(topic_mark(t.name) for t in topics if t is not None)
 
 
 def latest_incarnation(entries: Iterable[Entry], connector: str, task: int) -> Incarnation | None:

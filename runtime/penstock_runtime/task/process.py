@@ -9,22 +9,22 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from penstock.errors import ConfigError, Superseded
+from penstock.errors import ConfigError, ConnectError, Superseded
 from penstock_logging import log_warnings_and_uncaught_errors
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import SparkStart, TaskSpec, TaskState
 from penstock_runtime import logs
-from penstock_runtime.kafka.compacted_topic import StatusWriter
-from penstock_runtime.kafka.status_topic import State
+from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
+from penstock_runtime.kafka.status_topic import State, recorded_topics
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.pipeline.gc_tuning import collect_seldom
 from penstock_runtime.pipeline.record_errors import printable
@@ -250,7 +250,18 @@ class _Process:
             parent=self._parent,
             redact=self._redact,
             listener=self._connection.reports if self._connection else None,
+            recorded=partial(self._recorded_topics, context),
         )
+
+    def _recorded_topics(self, context: TaskContext) -> Collection[bytes]:
+        """The marks of the topics that the connector has used. Where the operator has told none, the topic is read once."""
+        if self._spec.status is not None:
+            return self._spec.status.marks()
+        try:
+            return recorded_topics(read_to_end(context.shared, context.status_topic), self._spec.connector)
+        except ConnectError as e:  # they are recorded again
+            log.debug("Active topics of before cannot be read: %s", e)
+            return ()
 
     def _unhealthy(self) -> str | None:
         """The answer to the kubelet's health check. The log says once where the loop stands."""

@@ -5,11 +5,12 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol
 
 from penstock.errors import ConnectError
 from penstock_kafka.records import Entry
+from penstock_model.contracts.status_snapshot import topic_mark
 from penstock_runtime.kafka import status_topic
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.status_topic import State
@@ -141,6 +142,7 @@ class TaskReports:
         parent: ParentPipe,
         redact: Callable[[str], str] = str,
         listener: StateListener | None = None,
+        recorded: Callable[[], Collection[bytes]] = tuple,
     ) -> None:
         self._connector = connector
         self._task = task
@@ -154,6 +156,9 @@ class TaskReports:
         self._parent = parent
         self._redact = redact
         self._active: set[str] = set()
+        self._ask_recorded = recorded
+        self._recorded: Collection[bytes] | None = None
+        """Marks of the topics that the connector had used before; None: not asked for yet."""
         self._total = Summary()
         self._trouble: str | None = None
         self._state: State | None = None
@@ -239,15 +244,20 @@ class TaskReports:
             self._parent.progress(lag=records)
 
     def active(self, topics: list[str]) -> None:
-        """Write the topics that are new to this task to the status topic (KIP-558)."""
+        """Write the topics that are new to this task to the status topic, unless the connector has them there (KIP-558)."""
         new = [t for t in topics if t not in self._active]
         if not new:
             return
         self._active.update(new)
         self._parent.progress(topics=sorted(self._active))
-        if self._track:
-            now = int(time.time() * 1000)
-            entries = [status_topic.topic_status(t, self._connector, self._task, now) for t in new]
+        if not self._track:
+            return
+        if self._recorded is None:
+            self._recorded = self._ask_recorded()
+        now = int(time.time() * 1000)
+        unrecorded = [t for t in new if topic_mark(t) not in self._recorded]
+        entries = [status_topic.topic_status(t, self._connector, self._task, now) for t in unrecorded]
+        if entries:
             self._records.write(entries, timeout=30.0)
 
     def trouble(self, message: str | None) -> None:

@@ -25,10 +25,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from penstock_kafka import topic_consumer
 from penstock_kafka.compacted_reader import CompactedReader
 from penstock_kafka.topic_consumer import TopicConsumer
+from penstock_model.connect.status_records import ActiveTopic
 from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.status_snapshot import topic_mark
 from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key, report_key
 from penstock_operator.errors import Unavailable
-from penstock_operator.kafka import ActiveTopic, StatusTopic
+from penstock_operator.kafka import StatusTopic
 from penstock_operator.kafka.clients import reader_clients
 from penstock_operator.kafka.writer import Writer
 from penstock_operator.settings import Settings
@@ -59,7 +61,8 @@ class Watched:
     def __init__(self, given: Settings) -> None:
         self.changes: queue.Queue[str] = queue.Queue()
         self.turns: queue.Queue[str | None] = queue.Queue()
-        self.status = StatusTopic(given, self.changes.put, on_turn=self._turned)
+        self.topics: queue.Queue[str] = queue.Queue()
+        self.status = StatusTopic(given, self.changes.put, on_turn=self._turned, on_topics=self.topics.put)
 
     def _turned(self) -> None:
         self.turns.put(self.status.trouble)
@@ -168,6 +171,21 @@ def test_a_change_is_told_by_its_name_and_the_same_again_is_not(kafka: str, topi
     assert watched.changes.get(timeout=SECONDS) == NAME
     put(kafka, topic, report(0), report(0), report(0, name="another"))
     assert watched.changes.get(timeout=SECONDS) == "another"
+
+
+def test_topics_alone_are_told_apart_and_a_task_is_told_which_there_are(kafka: str, topic: str, watch: Watch) -> None:
+    make(kafka, topic)
+    watched = watch(settings(kafka, topic))
+    watched.until(lambda s: s.caught_up)
+    put(kafka, topic, ACTIVE)
+    assert watched.topics.get(timeout=SECONDS) == NAME
+    put(kafka, topic, ACTIVE, (ACTIVE[0], ACTIVE[1].replace(b":7", b":9")), report(0))
+    assert watched.changes.get(timeout=SECONDS) == NAME
+    assert (watched.topics.qsize(), watched.changes.qsize()) == (0, 0)
+    of_task, of_job = watched.status.snapshot(NAME, 0), watched.status.snapshot(NAME)
+    assert of_task is not None
+    assert of_job is not None
+    assert (of_task.marks(), of_job.marks()) == (frozenset({topic_mark("orders")}), frozenset())
 
 
 def test_records_are_written_and_forgotten(kafka: str, topic: str, watch: Watch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.status_snapshot import StatusSnapshot, topic_marks
 from penstock_model.contracts.task_reports import report_key
 from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.job.prepare import prepare
@@ -48,6 +49,18 @@ def test_connects_own_records_name_the_pod_as_the_worker(pods: Pods) -> None:
     assert [s["state"] for s in states] == ["RUNNING", "UNASSIGNED"]
     assert {s["worker_id"] for s in states} == {f"{name}-0-1"}
     assert status_values(records, f"status-topic-{topic}:connector-{name}")[0]["topic"]["task"] == 0
+
+
+def test_a_topic_that_the_operator_knows_to_be_active_is_not_recorded_by_the_next_life(pods: Pods) -> None:
+    topic, new = pods.lab.topic(), pods.lab.topic("new")
+    script = [[{"value": "a", "topic": topic}, {"value": "b", "topic": new}]]
+    seen = StatusSnapshot(topic_id="of another time", ends=(), topics=topic_marks([topic]))
+    task = pods.start(pods.lab.source_manifest(script, topic), status=seen)
+    pods.lab.journal.count("commit", 1)
+    task.process.stop()
+    records, name = pods.lab.records(STATUS), task.spec.connector
+    assert status_values(records, f"status-topic-{topic}:connector-{name}") == []
+    assert len(status_values(records, f"status-topic-{new}:connector-{name}")) == 1
 
 
 def test_a_failure_is_reported_and_is_the_last_word(pods: Pods) -> None:

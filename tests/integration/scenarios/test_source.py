@@ -107,6 +107,17 @@ def test_a_topic_is_active_once_records_are_in_it(lab: Lab) -> None:
         assert lab.status(f"status-topic-{unused}:connector-{name}") == []
 
 
+def test_an_active_topic_is_recorded_once_however_often_its_task_starts(lab: Lab) -> None:
+    topic, later = lab.topic(), lab.topic("later")
+    script, name = [["a"], ["b"], [{"value": "c", "topic": later}, "d"]], new_name("once")
+    for life in (1, 2, 3):
+        _, task = lab.source(script[:life], topic, name=name)
+        lab.journal.count("commit", life)
+        task.stop()
+    for used in (topic, later):
+        assert len(lab.status(f"status-topic-{used}:connector-{name}")) == 1
+
+
 def test_nothing_is_recorded_where_topics_are_not_tracked(lab: Lab) -> None:
     topic = lab.topic()
     name, task = lab.source([["v"]], topic, worker={"topic.tracking.enable": "false"})

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from penstock_kafka.records import Entry
-from penstock_model.connect.status_records import Status
+from penstock_model.connect.status_records import ActiveTopic, Status
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import Claim, Control, Report
 from penstock_operator.errors import Unavailable
-from penstock_operator.kafka import ActiveTopic, StatusTopic
+from penstock_operator.kafka import StatusTopic
 from penstock_operator.kafka.records import Records
 
 __all__ = ["FakeStatusTopic"]

@@ -60,7 +60,8 @@ class Observation:
         answers: of job pods that ended, by pod name; None: none could be read.
         reports: of its tasks, by number; of this uid only.
         stale_records: the status topic holds records of an earlier Connector of this name.
-        topics: active ones.
+        topics: active ones, as the status tells them; at least so many as it shows.
+        topic_count: how many there are; None: they are not tracked.
         control: its last control record; of this uid only.
         secrets: what is known of the Secrets in its configuration.
         policy: what the TopicCreationPolicies that apply to it come to.
@@ -107,6 +108,7 @@ class Observation:
     reports: Mapping[int, Report] = field(default_factory=dict)
     stale_records: bool = False
     topics: Sequence[ActiveTopic] = ()
+    topic_count: int | None = 0
     control: Control | None = None
     secrets: Secrets = field(default_factory=Secrets)
     policy: PolicyResolution = NO_POLICY

@@ -80,6 +80,7 @@ async def observe(
         reports=records.reports,
         stale_records=records.stale_records,
         topics=records.topics,
+        topic_count=records.topic_count,
         control=records.control,
         name_refusal=records.name_refusal,
         name_unseen=records.name_unseen,

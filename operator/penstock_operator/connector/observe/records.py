@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.pod_identity import Standing
@@ -11,6 +12,7 @@ from penstock_operator.connector.model.offsets_requests import offsets_requests
 from penstock_operator.connector.model.pod_status import Pod
 from penstock_operator.connector.observe.name_lookup import name_refusal
 from penstock_operator.connector.observe.subject import Subject
+from penstock_operator.kubernetes.times import instant
 from penstock_operator.name_ownership import NameRefusal, owner_mark
 from penstock_operator.reasons import Reason
 
@@ -24,6 +26,7 @@ class Records:
     reports: Mapping[int, Report]
     stale_records: bool
     topics: Sequence[ActiveTopic]
+    topic_count: int | None
     control: Control | None
     name_refusal: NameRefusal | None
     name_unseen: str
@@ -50,11 +53,12 @@ async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
     were_superseded = any(t.reason == Reason.SUPERSEDED for t in memory.tasks.values()) or any(
         p.ended is not None and p.ended.code == ExitCode.SUPERSEDED for p in pods
     )
-    topics = () if refusal is not None else status.active_topics(name)
+    topics, topic_count = _topics(subject, is_refused=refusal is not None)
     return Records(
         reports={n: r for n, r in reports.items() if r.connector_uid == uid},
         stale_records=any(r.connector_uid != uid for r in reports.values()),
-        topics=tuple(ActiveTopic(t.name, t.task, t.discovered / 1000) for t in topics),
+        topics=topics,
+        topic_count=topic_count,
         control=control if control is not None and control.connector_uid == uid else None,
         name_refusal=refusal,
         name_unseen="" if memory.has_run else unseen,
@@ -72,3 +76,32 @@ def _generation(subject: Subject, name: str) -> int:
     standings = [subject.memory.standing, status.standing(name)]
     standings += (r.standing for r in status.reports(name).values())
     return max((s.generation for s in standings if s is not None), default=0)
+
+
+def _topics(subject: Subject, *, is_refused: bool) -> tuple[tuple[ActiveTopic, ...], int | None]:
+    """The active topics (KIP-558), and how many there are.
+
+    A topic that the status tells stays as it is told, so that only another set of names changes the status. While the status
+    topic has not been read yet, all of it stays.
+    """
+    status, told = subject.context.status, _told(subject.document.get("status") or {})
+    if not subject.context.settings.worker_config.topic_tracking_enable:
+        return (), None
+    if is_refused:
+        return (), 0
+    if not status.caught_up:
+        return tuple(told.values()), max(
+            len(told), int((subject.document.get("status") or {}).get("activeTopicCount") or 0)
+        )
+    found = status.active_topics(subject.connector.connect_name)
+    return tuple(told.get(t.name) or ActiveTopic(t.name, t.task, t.discovered / 1000) for t in found), len(found)
+
+
+def _told(status: Mapping[str, Any]) -> dict[str, ActiveTopic]:
+    """The active topics in a status, which this operator or an earlier one wrote."""
+    told = {}
+    for topic in status.get("activeTopics") or ():
+        since = instant(topic.get("since"))
+        if since is not None:
+            told[str(topic["name"])] = ActiveTopic(str(topic["name"]), int(topic["task"]), since)
+    return told

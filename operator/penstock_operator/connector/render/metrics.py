@@ -23,6 +23,7 @@ def figures(observed: Observation, decision: Decision) -> ConnectorFigures:
         tasks=dict(Counter(t.state for t in tasks)),
         restarts=sum(t.restarts for t in tasks),
         ready=decision.verdict.kind is Kind.READY,
+        active_topics=observed.topic_count,
     )
 
 
@@ -38,4 +39,5 @@ def undecided(document: Mapping[str, Any]) -> ConnectorFigures:
         tasks=dict(Counter(t["state"] for t in tasks if "state" in t)),
         restarts=sum(t.get("restarts", 0) for t in tasks),
         ready=False,
+        active_topics=status.get("activeTopicCount"),
     )

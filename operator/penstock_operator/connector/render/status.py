@@ -68,7 +68,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
         ),
         "taskSummary": f"{running}/{len(wanted)}",
         "replicas": sum(p.phase is not Phase.ENDED for p in observed.task_pods),
-        "activeTopicCount": len(topics),
+        **({} if observed.topic_count is None else {"activeTopicCount": observed.topic_count}),
         "labelSelector": ",".join(f"{k}={v}" for k, v in selector.items()),
     }
     return with_short_texts(status)

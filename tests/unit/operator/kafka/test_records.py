@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from penstock_model.connect.status_records import Status
+from penstock_model.connect.status_records import ActiveTopic, Status
 from penstock_model.contracts.incarnation import Incarnation
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key, report_key
 from penstock_model.contracts.task_spec import TaskState
-from penstock_operator.kafka.records import ActiveTopic, Records, connector_of
+from penstock_operator.kafka.records import Records, connector_of
 
 NAME = "shop.orders-in"
 
@@ -28,8 +28,8 @@ def report(task: int = 0, state: str = "RUNNING") -> bytes:
     ).to_value()
 
 
-def topic(name: str, connector: str = NAME, task: int = 0) -> tuple[bytes, bytes]:
-    value = {"topic": {"name": name, "connector": connector, "task": task, "discoverTimestamp": 7}}
+def topic(name: str, connector: str = NAME, task: int = 0, at: int = 7) -> tuple[bytes, bytes]:
+    value = {"topic": {"name": name, "connector": connector, "task": task, "discoverTimestamp": at}}
     return f"status-topic-{name}:connector-{connector}".encode(), json.dumps(value).encode()
 
 
@@ -91,6 +91,23 @@ def test_control_and_claim_are_read() -> None:
     records.put(claim_key(NAME), claim.to_value())
     assert (records.control(NAME), records.claim(NAME)) == (control, claim)
     assert (records.control("another"), records.claim("another")) == (None, None)
+
+
+def test_of_several_records_of_a_topic_the_earliest_counts_until_it_is_forgotten() -> None:
+    """Each task of a connector records a topic that it uses first; only the set of names is news."""
+    key, first = topic("orders", at=7)
+    _, later = topic("orders", task=1, at=9)
+    _, earlier = topic("orders", task=2, at=5)
+    records = Records()
+    assert records.put(key, first) == NAME
+    assert records.put(key, later) is None
+    assert records.put(key, b"{}") is None
+    assert records.active_topics(NAME) == [ActiveTopic("orders", 0, 7)]
+    assert records.put(key, earlier) == NAME
+    assert records.active_topics(NAME) == [ActiveTopic("orders", 2, 5)]
+    assert records.put(key, None) == NAME
+    assert records.put(key, later) == NAME
+    assert records.active_topics(NAME) == [ActiveTopic("orders", 1, 9)]
 
 
 def test_active_topics_come_by_name() -> None:

@@ -1,11 +1,14 @@
 """What a task tells of itself, to the status topic and to whoever else wants to know."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
 from penstock_kafka.records import Entry
+from penstock_model.contracts.status_snapshot import topic_mark
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.task.metrics import TaskMetrics
 from penstock_runtime.task.reports import ParentPipe, TaskReports
@@ -16,24 +19,55 @@ class Written:
 
     def __init__(self) -> None:
         self.states: list[str] = []
+        self.topics: list[str] = []
 
     def write(self, entries: Sequence[Entry], *, timeout: float) -> None:
-        self.states += [json.loads(value)["state"] for _, value in entries if value is not None]
+        records = [json.loads(value) for _, value in entries if value is not None]
+        self.states += [r["state"] for r in records if "state" in r]
+        self.topics += [r["topic"]["name"] for r in records if "topic" in r]
 
 
-def test_a_state_that_is_told_again_is_written_once() -> None:
-    written = Written()
-    reports = TaskReports(
+def reports_to(
+    written: Written, *, track: bool = True, recorded: Callable[[], Collection[bytes]] = tuple
+) -> TaskReports:
+    return TaskReports(
         connector="c",
         task=0,
         generation=1,
         version="1",
         worker_id="w",
         records=written,
-        track_topics=True,
+        track_topics=track,
         metrics=cast("TaskMetrics", SimpleNamespace(state=lambda state: None)),
         parent=ParentPipe(None),
+        recorded=recorded,
     )
+
+
+def test_a_state_that_is_told_again_is_written_once() -> None:
+    written = Written()
+    reports = reports_to(written)
     for state in (State.PAUSED, State.PAUSED, State.RUNNING, State.PAUSED, State.UNASSIGNED):
         reports.state(state)
     assert written.states == ["PAUSED", "RUNNING", "PAUSED", "UNASSIGNED"]
+
+
+def test_a_topic_is_recorded_once_and_not_again_where_the_connector_has_it_already() -> None:
+    written, asked = Written(), []
+
+    def recorded() -> Collection[bytes]:
+        asked.append(1)
+        return {topic_mark("before")}
+
+    reports = reports_to(written, recorded=recorded)
+    assert asked == []
+    for topics in (["before"], ["new", "before"], ["new"], ["later", "new"]):
+        reports.active(topics)
+    assert written.topics == ["new", "later"]
+    assert asked == [1]
+
+
+def test_no_topic_is_recorded_while_topics_are_not_tracked() -> None:
+    written = Written()
+    reports_to(written, track=False, recorded=lambda: pytest.fail("nobody needs to know")).active(["t"])
+    assert written.topics == []

@@ -1,0 +1,32 @@
+"""Spreads what may come in bursts: the first at once, and then one in so many seconds, the last one included. Pure."""
+
+from penstock_operator.key import Key
+
+__all__ = ["Seldom"]
+
+
+class Seldom:
+    """When a key is due again. Used in one thread.
+
+    Args:
+        seconds: between two turns of a key.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._turns: dict[Key, float] = {}
+        """The last turn of each key, or the next one that is due."""
+
+    def delay(self, key: Key, now: float) -> float:
+        """Seconds until the turn for something that has come now."""
+        turn = self._turns.get(key)
+        if turn is None or now - turn >= self._seconds:
+            turn = now
+        elif turn <= now:
+            turn += self._seconds
+        self._turns[key] = turn
+        return turn - now
+
+    def forget(self, key: Key) -> None:
+        """Remove a key that is gone."""
+        self._turns.pop(key, None)

@@ -1,0 +1,22 @@
+"""What comes in bursts has its turn at once, and then seldom, and the last of it is never lost."""
+
+from penstock_operator.key import Key
+from penstock_operator.queue.seldom import Seldom
+
+A, B = Key("shop", "a"), Key("shop", "b")
+
+
+def test_the_first_has_its_turn_at_once_and_all_that_follow_share_the_next_ones() -> None:
+    seldom = Seldom(10.0)
+    turns = [at + seldom.delay(A, float(at)) for at in range(100, 160)]
+    assert sorted({*turns}) == [100.0, 110.0, 120.0, 130.0, 140.0, 150.0, 160.0]
+    assert all(turn >= at for turn, at in zip(turns, range(100, 160), strict=True))
+
+
+def test_after_a_pause_the_next_has_its_turn_at_once_and_each_key_has_its_own() -> None:
+    seldom = Seldom(10.0)
+    assert (seldom.delay(A, 100.0), seldom.delay(B, 101.0)) == (0.0, 0.0)
+    assert seldom.delay(A, 104.0) == 6.0
+    assert seldom.delay(A, 125.0) == 0.0
+    seldom.forget(A)
+    assert seldom.delay(A, 126.0) == 0.0
