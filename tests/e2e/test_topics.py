@@ -95,3 +95,26 @@ def test_rails_of_a_namespace_bind_running_connectors_by_their_labels_and_refuse
     orders.reaches("Running")
     place.kafka.records(f"{orders.topic}.new", least=10)
     assert place.kafka.describe(f"{orders.topic}.new")[0] == 3
+
+
+@pytest.mark.slow
+def test_active_topics_are_reset_by_annotation_and_those_in_use_come_back_with_a_new_since(place: Place) -> None:
+    orders = place.datagen("orders")
+    found = orders.until(lambda c: c if c["status"].get("activeTopics") else None, "its topic is told")
+    (before,) = found["status"]["activeTopics"]
+    orders.reaches("Running")
+    orders.kubectl("delete", "pod", orders.pod())
+    orders.reaches("Running")
+    place.kafka.records(orders.topic, least=10)
+    assert orders.status["activeTopics"] == [before]  # another life of its task changes nothing
+
+    orders.annotate(reset_topics="r1")
+
+    def is_back(found: Object) -> Object | None:
+        topics = found["status"].get("activeTopics") or [before]
+        return found if topics[0]["since"] != before["since"] else None
+
+    found = orders.until(is_back, "the topic in use is back with a new since")
+    (action,) = found["status"]["offsetsActions"]
+    assert (action["action"], action["token"], action["result"]) == ("reset-topics", "r1", "Succeeded")
+    assert [t["name"] for t in found["status"]["activeTopics"]] == [orders.topic]

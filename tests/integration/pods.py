@@ -212,10 +212,12 @@ class Pods:
         return job.answer
 
 
-def control(servers: str, connector: str, generation: int, state: str, *, uid: str = UID) -> None:
+def control(
+    servers: str, connector: str, generation: int, state: str, *, uid: str = UID, topics_reset: str | None = None
+) -> None:
     """Write a control record."""
-    value = Control(connector_uid=uid, generation=generation, state=TaskState(state)).to_value()
-    write(servers, STATUS, control_key(connector), value)
+    record = Control(connector_uid=uid, generation=generation, state=TaskState(state), topics_reset=topics_reset)
+    write(servers, STATUS, control_key(connector), record.to_value())
 
 
 def write(servers: str, topic: str, key: bytes, value: bytes | None) -> None:

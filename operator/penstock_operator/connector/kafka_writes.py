@@ -71,17 +71,39 @@ def _has_unclaimed_states(connector: Connector, context: Context) -> bool:
     return any(s.worker_id == own for s in status.states(connector.connect_name).values())
 
 
-async def write_control(connector: Connector, state: TaskState, context: Context) -> float | None:
-    """Have running tasks pause or resume. Seconds until the next try; None: it is written."""
+async def write_control(observed: Observation, decision: Decision, context: Context) -> float | None:
+    """Have running tasks pause or resume, or record their topics anew.
+
+    A reset goes by the state that tasks were told last, so that it changes none.
+
+    Returns:
+        Seconds until the next look: at once after a reset, to say that it is done. None: the record is written.
+    """
+    connector, before = observed.connector, observed.control
     if context.status.trouble is not None:  # the connector's status says so once that lasts
         return _TRY_AGAIN
-    control = Control(connector_uid=connector.metadata.uid or "", generation=connector.metadata.generation, state=state)
+    own = connector.metadata
+    if decision.tell is not None:
+        reset = None if before is None else before.topics_reset
+        control = Control(
+            connector_uid=own.uid or "", generation=own.generation, state=decision.tell, topics_reset=reset
+        )
+    else:
+        control = before or Control(connector_uid=own.uid or "", generation=0, state=TaskState.RUNNING)
+    mark = decision.topics_reset
     try:
-        await context.run(context.status.write, [(control_key(connector.connect_name), control.to_value())])
+        if mark:
+            await context.run(context.status.reset_topics, connector.connect_name, _with_reset(control, mark))
+        else:
+            await context.run(context.status.write, [(control_key(connector.connect_name), control.to_value())])
     except Unavailable as e:
-        log.warning("%s: its tasks cannot be told to be %s: %s", connector.connect_name, state, e)
+        log.warning("%s: the control record for its tasks is not written: %s", connector.connect_name, e)
         return _TRY_AGAIN
-    return None
+    return 0.0 if mark else None
+
+
+def _with_reset(control: Control, mark: str) -> Control:
+    return control.model_copy(update={"topics_reset": mark})
 
 
 async def remove_records(connect_name: str, context: Context) -> float | None:

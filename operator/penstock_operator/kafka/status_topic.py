@@ -18,7 +18,7 @@ from penstock_model.backoff import ExponentialBackoff
 from penstock_model.connect.status_records import TOPIC_PREFIX, ActiveTopic, Status
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot, topic_marks
-from penstock_model.contracts.task_reports import Claim, Control, Report
+from penstock_model.contracts.task_reports import Claim, Control, Report, control_key
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka.clients import reader_clients
 from penstock_operator.kafka.connectivity import ClientErrors, needs_other_settings, trouble_sentence
@@ -225,15 +225,23 @@ class StatusTopic:
             keys = self._records.keys(connector)
         self.write([(key, None) for key in keys])
 
-    def forget_topics(self, connector: str) -> None:
-        """Remove a connector's active topics (KIP-558).
+    def reset_topics(self, connector: str, control: Control) -> None:
+        """Remove a connector's active topics, and then tell its tasks by a control record (KIP-558).
+
+        In this order, so that no topic is lost that a task records when it is told. What is read here knows of both from
+        then on: a task that starts next is told of no topic that was removed.
 
         Raises:
-            Unavailable: as `write`.
+            Unavailable: as `write`; some topics may be removed by then, and the tasks are not told.
         """
         with self._lock:
-            keys = self._records.topic_keys(connector)
-        self.write([(key, None) for key in keys])
+            gone: list[Entry] = [(key, None) for key in self._records.topic_keys(connector)]
+        told: list[Entry] = [(control_key(connector), control.to_value())]
+        for entries in (gone, told):
+            self.write(entries)
+            with self._lock:
+                for key, value in entries:
+                    self._records.put(key, value)
 
     def close(self, timeout: float = 5.0) -> None:
         """Stop reading and close the connections."""

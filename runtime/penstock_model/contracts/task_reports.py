@@ -95,12 +95,15 @@ class Control(_Record):
         connector_uid: of the resource; tasks of another one ignore the record.
         generation: `metadata.generation`.
         state: Running or Paused.
+        topics_reset: of the last reset of the active topics (KIP-558): with another one, a task records anew what it uses.
+            Later records keep it. A task of an earlier release ignores it. None: there was no reset.
     """
 
     api_version: Literal["penstock.dev/control/v1"] = "penstock.dev/control/v1"
     connector_uid: str
     generation: int
     state: TaskState
+    topics_reset: str | None = None
 
 
 class Claim(_Record):

@@ -185,6 +185,7 @@ class _Process:
         closing.callback(writer.close)
         self._reports = self._create_reports(context, writer)
         if self._connection is not None:
+            self._connection.on_topics_reset = self._reports.forget_topics
             self._connection.begin(context, self._options.reach_seconds, self._stopping.asked)
         spark = Spark(
             cores=context.cores,

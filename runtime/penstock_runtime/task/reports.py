@@ -159,6 +159,7 @@ class TaskReports:
         self._ask_recorded = recorded
         self._recorded: Collection[bytes] | None = None
         """Marks of the topics that the connector had used before; None: not asked for yet."""
+        self._forgets = False
         self._total = Summary()
         self._trouble: str | None = None
         self._state: State | None = None
@@ -245,6 +246,9 @@ class TaskReports:
 
     def active(self, topics: list[str]) -> None:
         """Write the topics that are new to this task to the status topic, unless the connector has them there (KIP-558)."""
+        if self._forgets:
+            self._forgets = False
+            self._active, self._recorded = set(), ()
         new = [t for t in topics if t not in self._active]
         if not new:
             return
@@ -259,6 +263,10 @@ class TaskReports:
         entries = [status_topic.topic_status(t, self._connector, self._task, now) for t in unrecorded]
         if entries:
             self._records.write(entries, timeout=30.0)
+
+    def forget_topics(self) -> None:
+        """The active topics were reset: those that are used from now on are recorded again. From any thread."""
+        self._forgets = True
 
     def trouble(self, message: str | None) -> None:
         """Report what hinders the task to the parent and the listener, when it changes."""

@@ -62,3 +62,29 @@ def test_a_burst_of_topics_is_few_writes_and_since_when_survives_tasks_and_opera
     row = f'penstock_connector_active_topics{{name="orders",namespace="{site.namespace}"}} 151.0'
     operator.until(lambda: row in operator.metrics(), "the metric counts them")
     site.check()
+
+
+def test_a_reset_forgets_topics_while_tasks_run_and_used_ones_come_back_with_a_new_since(site: Site) -> None:
+    operator = site.operator().start().ready()
+    site.create("orders")
+    site.settled("orders")
+    use(site, "in-use", "unused", at=1_790_000_000)
+    site.until("orders", lambda b: b["status"]["activeTopicCount"] == 2, "both are told")
+    lives = [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))]
+    site.annotate("orders", reset_topics="r1")
+    body = site.until(
+        "orders", lambda b: b["status"].get("offsetsActions", [{}])[-1].get("result") == "Succeeded", "done"
+    )
+    assert told(body) == []
+    now = int(time.time())
+    use(site, "in-use", at=now)
+    body = site.until("orders", lambda b: b["status"]["activeTopicCount"] == 1, "the one in use is back")
+    ((name, _, since),) = told(body)
+    assert (name, since > "2026-09-22") == ("in-use", True)
+    assert [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))] == lives
+    operator.kill()
+    operator.ended()
+    operator.start().ready()
+    site.settled("orders")
+    assert told(site.get("orders")) == told(body)
+    site.check()

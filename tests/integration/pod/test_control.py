@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from penstock_model.contracts.status_snapshot import StatusSnapshot, topic_marks
+from penstock_model.contracts.task_reports import Control, control_key
+from penstock_model.contracts.task_spec import TaskState
+
 from ..pods import UID, Pods, PodTask, control, pods
 from ..running import manifest, new_name, until
 
@@ -149,3 +153,43 @@ def test_a_life_that_begins_paused_moves_nothing_until_it_is_resumed(pods: Pods)
     assert end_of(pods.lab.servers, topic) == 0
     acts(task, 2, "Running")
     until(lambda: end_of(pods.lab.servers, topic) > 0)
+
+
+def test_a_task_that_is_told_of_a_reset_records_the_topics_that_it_goes_on_to_use_once_more(pods: Pods) -> None:
+    topic, lab = pods.lab.topic(), pods.lab
+    task = pods.start(numbers(topic))
+    name = task.spec.connector
+
+    def recorded(times: int) -> None:
+        until(lambda: len(lab.status(f"status-topic-{topic}:connector-{name}")) == times)
+
+    recorded(1)
+    control(lab.servers, name, 0, "Running", topics_reset="r1")
+    recorded(2)
+    control(lab.servers, name, 0, "Running", topics_reset="r2", uid="another")
+    acts(task, 2, "Paused")  # a record without a reset, as an operator writes that has not read the last one
+    control(lab.servers, name, 3, "Running", topics_reset="r1")
+    task.await_report("RUNNING", acted=3, seconds=20)
+    end = end_of(lab.servers, topic)
+    until(lambda: end_of(lab.servers, topic) > end)
+    recorded(2)
+    control(lab.servers, name, 3, "Running", topics_reset="r2")
+    recorded(3)
+    task.process.stop()
+
+
+def test_a_pod_that_starts_after_a_reset_goes_by_what_it_was_told_then(pods: Pods) -> None:
+    topic, lab = pods.lab.topic(), pods.lab
+    resource = numbers(topic)
+    known = Control(connector_uid=UID, generation=0, state=TaskState.RUNNING, topics_reset="r1")
+    entry = control_key(lab.spec(resource).connector).decode(), known.to_value().decode()
+    seen = StatusSnapshot(topic_id="of another time", ends=(), records=(entry,), topics=topic_marks([topic]))
+    name = lab.spec(resource).connector
+    control(lab.servers, name, 0, "Running", topics_reset="r1")
+    task = pods.start(resource, status=seen)
+    task.await_report("RUNNING", acted=1)
+    until(lambda: end_of(lab.servers, topic) > 5_000)
+    assert lab.status(f"status-topic-{topic}:connector-{name}") == []
+    control(lab.servers, name, 0, "Running", topics_reset="r2")
+    until(lambda: len(lab.status(f"status-topic-{topic}:connector-{name}")) == 1)
+    task.process.stop()

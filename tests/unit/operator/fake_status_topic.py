@@ -6,7 +6,7 @@ from penstock_kafka.records import Entry
 from penstock_model.connect.status_records import ActiveTopic, Status
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
-from penstock_model.contracts.task_reports import Claim, Control, Report
+from penstock_model.contracts.task_reports import Claim, Control, Report, control_key
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka import StatusTopic
 from penstock_operator.kafka.records import Records
@@ -112,8 +112,9 @@ class FakeStatusTopic(StatusTopic):
     def forget(self, connector: str) -> None:
         self.write([(key, None) for key in self._topic_records.keys(connector)])
 
-    def forget_topics(self, connector: str) -> None:
+    def reset_topics(self, connector: str, control: Control) -> None:
         self.write([(key, None) for key in self._topic_records.topic_keys(connector)])
+        self.write([(control_key(connector), control.to_value())])
 
     def close(self, timeout: float = 5.0) -> None:
         pass

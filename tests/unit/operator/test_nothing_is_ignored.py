@@ -16,7 +16,6 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.refused_fields import UNSUPPORTED, refused_fields
-from penstock_operator.connector.model import offsets_requests
 from penstock_operator.connector.model.plans import Plan, Shape
 from penstock_operator.connector.policy.template_policy import refusals
 from penstock_operator.connector.render.pod_manifests import PodManifests
@@ -149,23 +148,6 @@ def test_every_field_of_the_pod_template_changes_the_pod(name: str) -> None:
         return manifests.task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
 
     assert pod({name: value}) != pod({})
-
-
-@pytest.mark.parametrize("action", offsets_requests.UNSUPPORTED)
-def test_an_action_that_is_not_done_yet_is_refused_once_and_its_token_is_used_up(action: str) -> None:
-    world = World(annotations={f"penstock.dev/{action}": "first"})
-    world.settle()
-    name = action.removesuffix("-offsets")
-    (told,) = world.status["offsetsActions"]
-    assert (told["action"], told["token"], told["result"]) == (name, "first", "Refused")
-    assert told["message"].startswith("is not done in this release: ")
-    assert [e.reason for e in world.events].count("OffsetsActionRefused") == 1
-    assert world.condition("Ready").startswith("True Running")
-    world.advance(60)
-    assert world.reconcile().memory.offsets == world.decide().memory.offsets
-    world.annotations = {f"penstock.dev/{action}": "second"}
-    world.settle()
-    assert [t["token"] for t in world.status["offsetsActions"]] == ["first", "second"]
 
 
 def test_refused_actions_are_kept_in_bounds_but_for_those_whose_token_still_stands() -> None:

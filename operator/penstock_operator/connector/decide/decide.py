@@ -22,6 +22,7 @@ from penstock_operator.connector.decide.restart_requests import RestartRequests,
 from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest, waiting
 from penstock_operator.connector.decide.tasks import without_lost_preparation
 from penstock_operator.connector.decide.teardown import deleting, stopped, without_tasks
+from penstock_operator.connector.decide.topics_reset import TopicsReset, reset_topics
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import JobMemory
@@ -46,14 +47,16 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
     outcomes = _outcomes(observed, pod_hash)
     last, latest = outcomes[-1], outcomes[::-1]
     offsets, finalizer, is_deleted = OffsetsStep(last.memory), last.finalizer, observed.deleting is not None
+    topics = TopicsReset(last.memory)
     if not is_deleted:
         offsets = offsets_step(observed, last.memory)
+        topics = reset_topics(observed, offsets.memory)
         # The finalizer stays as long as deletion is to reset offsets that are this Connector's.
         wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name_refusal is None
         finalizer = None if wanted == observed.finalizer else wanted
     return Decision(
         save=tuple({p.hash: p for o in outcomes for p in o.save}.values()),
-        memory=offsets.memory,
+        memory=topics.memory,
         verdict=last.verdict,
         config=last.config,
         state=last.state,
@@ -67,7 +70,8 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         claim=observed.name_refusal is None and not is_deleted,
         tell=next((o.tell for o in latest if o.tell is not None), None),
         forget=any(o.forget for o in outcomes),
-        requeue_after=soonest(offsets.requeue_after, *(o.requeue_after for o in outcomes)),
+        topics_reset=topics.mark,
+        requeue_after=soonest(offsets.requeue_after, topics.requeue_after, *(o.requeue_after for o in outcomes)),
         queued=offsets.queued or any(o.queued for o in outcomes),
         rollout=last.rollout,
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock_model.resources.connector import Connector, State
-from penstock_operator.connector.model.offsets_requests import ALTER, LIST, TOKEN_LENGTH, OffsetsRequest
+from penstock_operator.connector.model.offsets_requests import ALTER, LIST, RESET_TOPICS, TOKEN_LENGTH, OffsetsRequest
 from penstock_operator.connector.model.persisted_state import OffsetsAction
 
 __all__ = ["refusal"]
@@ -27,23 +27,26 @@ _NO_TOKEN: Final = (
 )
 
 
-def refusal(request: OffsetsRequest, connector: Connector, actions: Sequence[OffsetsAction]) -> str:
+def refusal(
+    request: OffsetsRequest, connector: Connector, actions: Sequence[OffsetsAction], *, of_topics: str = ""
+) -> str:
     """Why a new request is refused; empty: it is not.
 
     Args:
         request: none of the actions is what it asks for.
         connector: that it is made for.
         actions: those before it.
+        of_topics: why no active topics are reset, in Kafka Connect's words; empty: they are.
 
     Of the connector's state only `spec.state` refuses: whatever else is in the way is waited for, since Git may bring state
     and token together.
     """
-    if request.instead:
-        return f"is not done in this release: {request.instead}"
     if not request.is_token:
         return _NO_TOKEN_BEFORE if request.action == ALTER else _NO_TOKEN
     if request.action == ALTER and not request.document:
         return _NO_DOCUMENT
     if any(request.has_token_of(a) for a in actions):
         return _OTHER_CONTENT
+    if request.action == RESET_TOPICS:
+        return of_topics
     return "" if request.action == LIST or connector.spec.state is State.STOPPED else _NOT_STOPPED

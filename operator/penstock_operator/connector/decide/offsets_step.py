@@ -6,7 +6,8 @@ repeated, since tasks may have run meanwhile: a pod is created again only where 
 still to be stopped and the same value stands. Should one have existed unseen, the second one does nothing after tasks have
 run: its request names the greatest plan generation that may be recorded in Kafka, as of the beginning of the action.
 
-A list goes the same way, beside tasks (`offsets_list`). One that has not begun overtakes what waits for something else.
+A list goes the same way, beside tasks (`offsets_list`). One that has not begun overtakes what waits for something else. A
+reset of active topics has an entry here, and no pod (`topics_reset`).
 """
 
 from collections.abc import Sequence
@@ -43,6 +44,7 @@ from penstock_operator.connector.model.offsets_requests import (
     ALTER,
     LIST,
     RESET,
+    RESET_TOPICS,
     OffsetsRequest,
     kept_actions,
     offsets_requests,
@@ -97,7 +99,7 @@ def _told_to_wait(observed: Observation, memory: Memory, current: OffsetsAction 
     """With a message of each action that waits behind another one, which says for what."""
 
     def told(action: OffsetsAction) -> OffsetsAction:
-        if current is None or not action.is_pending or is_same(action, current):
+        if current is None or not action.is_pending or action.action not in _DOING or is_same(action, current):
             return action
         waits = list_waits(observed) if action.action == LIST else ""
         return replace(action, message=f"waits: {waits or f'for {current.action} ({current.token})'}")
@@ -107,7 +109,7 @@ def _told_to_wait(observed: Observation, memory: Memory, current: OffsetsAction 
 
 def _current(observed: Observation, actions: Sequence[OffsetsAction]) -> OffsetsAction | None:
     """The action that is under way, or the next one: lists that need not wait, then the oldest of the others."""
-    waiting = [a for a in actions if a.is_pending]
+    waiting = [a for a in actions if a.is_pending and a.action in _DOING]
     pods = {p.name for p in observed.offsets_pods}
     begun = (a for a in waiting if a.began is not None or a.pod_uid or _pod_name(observed, a) in pods)
     lists = (a for a in waiting if a.action == LIST and not list_waits(observed))
@@ -118,7 +120,7 @@ def _current(observed: Observation, actions: Sequence[OffsetsAction]) -> Offsets
 def _new(observed: Observation, memory: Memory, requests: tuple[OffsetsRequest, ...]) -> list[OffsetsAction]:
     """An entry for each request that has none."""
     new = [r for r in requests if not any(r.asks_for(a) for a in memory.offsets)]
-    problems = [refusal(r, observed.connector, memory.offsets) for r in new]
+    problems = [refusal(r, observed.connector, memory.offsets, of_topics=observed.topics_refusal) for r in new]
     at = float(int(observed.now))
     return [
         OffsetsAction(r.action, r.token, "Refused" if problem else "Pending", problem, at, content=r.content)
@@ -128,7 +130,7 @@ def _new(observed: Observation, memory: Memory, requests: tuple[OffsetsRequest, 
 
 def _failed_if_unknown(action: OffsetsAction, now: float) -> OffsetsAction:
     """The action itself; one of a later release that is under way has failed, for this release cannot go on with it."""
-    if not action.is_pending or action.action in _DOING:
+    if not action.is_pending or action.action in (*_DOING, RESET_TOPICS):
         return action
     message = (
         "outcome unknown: a later release began it, and this one does not know it. Use a new token with that release"
@@ -140,7 +142,7 @@ def _given_up_if_late(
     observed: Observation, action: OffsetsAction, requests: tuple[OffsetsRequest, ...]
 ) -> OffsetsAction:
     """The action itself; one that waits behind another one, and is not asked for any more, is refused at once."""
-    if not action.is_pending or action.began is not None or action.pod_uid:
+    if not action.is_pending or action.action not in _DOING or action.began is not None or action.pod_uid:
         return action
     name = _pod_name(observed, action)
     given_up = "" if any(p.name == name for p in observed.offsets_pods) else _given_up(observed, action, requests)

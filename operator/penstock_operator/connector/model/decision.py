@@ -74,8 +74,8 @@ class Decision:
        `delete`: before `create`, which may need the room in a quota.
     5. `create`.
     6. `drop`: after the status, which names another plan by now.
-    7. `claim`, `tell`, `forget`: to Kafka, which may be slow or away. Pods do not wait for it; those just created have
-       the state that running tasks get, in their task spec.
+    7. `claim`, `tell`, `topics_reset`, `forget`: to Kafka, which may be slow or away. Pods do not wait for it; those just
+       created have the state that running tasks get, in their task spec.
 
     Attributes:
         save: plans to keep, each in a ConfigMap.
@@ -92,6 +92,7 @@ class Decision:
         claim: record in Kafka that the Connector owns its Connect name, as soon as something is written under it.
         tell: the state for a control record to running tasks; None: none is written.
         forget: remove the status topic's records of this Connect name.
+        topics_reset: remove its active topics, and then tell tasks by this mark; empty: they stay.
         requeue_after: decide again after so many seconds; None: when something happens.
         queued: a job pod waits for a slot.
         rollout: the Connector's progress in the rollout of the release; None: it is to have no tasks.
@@ -112,6 +113,7 @@ class Decision:
     claim: bool
     tell: TaskState | None
     forget: bool
+    topics_reset: str = ""
     requeue_after: float | None
     queued: bool
     rollout: Progress | None

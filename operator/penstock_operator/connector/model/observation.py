@@ -62,6 +62,7 @@ class Observation:
         stale_records: the status topic holds records of an earlier Connector of this name.
         topics: active ones, as the status tells them; at least so many as it shows.
         topic_count: how many there are; None: they are not tracked.
+        topics_refusal: why they are not reset, in Kafka Connect's words; empty: they are.
         control: its last control record; of this uid only.
         secrets: what is known of the Secrets in its configuration.
         policy: what the TopicCreationPolicies that apply to it come to.
@@ -109,6 +110,7 @@ class Observation:
     stale_records: bool = False
     topics: Sequence[ActiveTopic] = ()
     topic_count: int | None = 0
+    topics_refusal: str = ""
     control: Control | None = None
     secrets: Secrets = field(default_factory=Secrets)
     policy: PolicyResolution = NO_POLICY

@@ -1,6 +1,6 @@
 """Actions on offsets and topics that annotations ask for (KIP-875, KIP-558). Pure.
 
-The value of `penstock.dev/list-offsets` and `penstock.dev/reset-offsets` is a token of the user's choice; that of
+The value of `list-offsets`, `reset-offsets` and `reset-topics` of `penstock.dev/` is a token of the user's choice; that of
 `penstock.dev/alter-offsets` a token, white space and KIP-875's JSON, so that no write can pair a token with other content.
 The annotation stays where it is, since Git may hold it; the status has what was asked for, once per token
 (`offsetsActions`). An action that is refused has used its token up, so that nothing is done later that was asked for long
@@ -20,8 +20,8 @@ __all__ = [
     "LIST",
     "OFFSETS_ACTIONS",
     "RESET",
+    "RESET_TOPICS",
     "TOKEN_LENGTH",
-    "UNSUPPORTED",
     "OffsetsRequest",
     "asks_for_list",
     "kept_actions",
@@ -31,15 +31,11 @@ __all__ = [
 LIST: Final = "list"
 RESET: Final = "reset"
 ALTER: Final = "alter"
+RESET_TOPICS: Final = "reset-topics"
 OFFSETS_ACTIONS: Final = frozenset((Action.OFFSETS, Action.LIST_OFFSETS))
 """What the pods of these requests do."""
-UNSUPPORTED: Final[Mapping[str, str]] = {
-    "reset-topics": "active topics are forgotten when the connector is deleted",
-}
-"""What there is instead of an action that this release does not do, by annotation."""
-
 _PREFIX: Final = "penstock.dev/"
-_ANNOTATIONS: Final = ("list-offsets", "reset-offsets", "alter-offsets", *UNSUPPORTED)
+_ANNOTATIONS: Final = ("list-offsets", "reset-offsets", "alter-offsets", RESET_TOPICS)
 """In the order in which those are done that are asked for at once: positions that are set stay after a reset."""
 _ACTIONS_KEPT: Final = 10
 TOKEN_LENGTH: Final = 100
@@ -53,7 +49,6 @@ class OffsetsRequest:
     Attributes:
         action: `reset`, `list`, `alter` or `reset-topics`.
         token: by which it is remembered: the beginning of the value.
-        instead: what there is instead; empty: this release does it.
         is_token: whether what ought to be a token is one.
         document: alter: the JSON after the token.
         content: alter: a hash of that; of the whole value where there is no token.
@@ -61,7 +56,6 @@ class OffsetsRequest:
 
     action: str
     token: str
-    instead: str = ""
     is_token: bool = True
     document: str = ""
     content: str = ""
@@ -87,9 +81,7 @@ def _requests(annotations: Mapping[str, str]) -> Iterator[OffsetsRequest]:
             yield _alteration(value)
         elif value:
             is_token = len(value) <= TOKEN_LENGTH and len(value.split()) == 1
-            yield OffsetsRequest(
-                name.removesuffix("-offsets"), value[:TOKEN_LENGTH], UNSUPPORTED.get(name, ""), is_token
-            )
+            yield OffsetsRequest(name.removesuffix("-offsets"), value[:TOKEN_LENGTH], is_token)
 
 
 def _alteration(value: str) -> OffsetsRequest:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.resources.connector import Connector
 from penstock_operator import names
 from penstock_operator.connector.model.observation import Observation
@@ -81,6 +82,7 @@ async def observe(
         stale_records=records.stale_records,
         topics=records.topics,
         topic_count=records.topic_count,
+        topics_refusal=_topics_refusal(settings.worker_config),
         control=records.control,
         name_refusal=records.name_refusal,
         name_unseen=records.name_unseen,
@@ -99,6 +101,13 @@ async def observe(
         node_timeout=float(settings.task.node_lost_seconds),
     )
     return replace(observation, slot=context.job_slots.room(key, urgent=observation.is_urgent))
+
+
+def _topics_refusal(worker: WorkerConfig) -> str:
+    """Kafka Connect's answer 403 to a reset of active topics; empty: it is done."""
+    if not worker.topic_tracking_enable:
+        return "Topic tracking is disabled."
+    return "" if worker.topic_tracking_allow_reset else "Topic tracking reset is disabled."
 
 
 async def _list_map(subject: Subject) -> ListMap | None:

@@ -8,7 +8,8 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Control, Report
 from penstock_operator.connector.model.observation import ActiveTopic
-from penstock_operator.connector.model.offsets_requests import offsets_requests
+from penstock_operator.connector.model.offsets_requests import RESET_TOPICS, offsets_requests
+from penstock_operator.connector.model.persisted_state import Memory
 from penstock_operator.connector.model.pod_status import Pod
 from penstock_operator.connector.observe.name_lookup import name_refusal
 from penstock_operator.connector.observe.subject import Subject
@@ -84,7 +85,7 @@ def _topics(subject: Subject, *, is_refused: bool) -> tuple[tuple[ActiveTopic, .
     A topic that the status tells stays as it is told, so that only another set of names changes the status. While the status
     topic has not been read yet, all of it stays.
     """
-    status, told = subject.context.status, _told(subject.document.get("status") or {})
+    status, told = subject.context.status, _told(subject.document.get("status") or {}, subject.memory)
     if not subject.context.settings.worker_config.topic_tracking_enable:
         return (), None
     if is_refused:
@@ -97,11 +98,12 @@ def _topics(subject: Subject, *, is_refused: bool) -> tuple[tuple[ActiveTopic, .
     return tuple(told.get(t.name) or ActiveTopic(t.name, t.task, t.discovered / 1000) for t in found), len(found)
 
 
-def _told(status: Mapping[str, Any]) -> dict[str, ActiveTopic]:
-    """The active topics in a status, which this operator or an earlier one wrote."""
-    told = {}
+def _told(status: Mapping[str, Any], memory: Memory) -> dict[str, ActiveTopic]:
+    """The active topics in a status, which this operator or an earlier one wrote, since the last reset."""
+    resets = (a.at for a in memory.offsets if a.action == RESET_TOPICS and a.result == "Succeeded")
+    reset, told = max(resets, default=0.0), {}
     for topic in status.get("activeTopics") or ():
         since = instant(topic.get("since"))
-        if since is not None:
+        if since is not None and since >= reset:
             told[str(topic["name"])] = ActiveTopic(str(topic["name"]), int(topic["task"]), since)
     return told

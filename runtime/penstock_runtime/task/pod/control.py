@@ -36,6 +36,7 @@ class ControlReader:
         paused: set and cleared here.
         reports: gets the target state.
         superseded: called when a later incarnation of this task, of the same plan, has written a report.
+        forget_topics: called when the active topics were reset.
     """
 
     def __init__(
@@ -48,11 +49,14 @@ class ControlReader:
         paused: threading.Event,
         reports: PodReports,
         superseded: Callable[[], None],
+        forget_topics: Callable[[], None] = lambda: None,
     ) -> None:
         self._identity = identity
         self._paused = paused
         self._reports = reports
         self._superseded = superseded
+        self._forget_topics = forget_topics
+        self._topics_reset = _reset_in(() if spec.status is None else spec.status.entries(), spec.connector, identity)
         self._target = TargetState.of(identity)
         self._control_key = control_key(spec.connector)
         self._report_key = report_key(spec.connector, spec.task)
@@ -97,7 +101,9 @@ class ControlReader:
     def _take(self, entries: Sequence[Entry]) -> None:
         for key, value in entries:
             if key == self._control_key:
-                self._apply(self._target.after(Control.of(value)))
+                control = Control.of(value)
+                self._apply(self._target.after(control))
+                self._compare_reset(control)
             elif key == self._report_key and self._live:
                 self._compare(Report.of(value))
 
@@ -111,6 +117,14 @@ class ControlReader:
             self._paused.clear()
         self._reports.target(target)
 
+    def _compare_reset(self, control: Control | None) -> None:
+        """Look for another reset than the last one. A record without one tells nothing."""
+        if control is None or control.connector_uid != self._identity.connector_uid:
+            return
+        if control.topics_reset is not None and control.topics_reset != self._topics_reset:
+            self._topics_reset = control.topics_reset
+            self._forget_topics()
+
     def _compare(self, report: Report | None) -> None:
         """Look for another incarnation's report under this task's key: a late one of an earlier, or one of a later."""
         if report is None:
@@ -120,6 +134,12 @@ class ControlReader:
             self._reports.write_again()
         elif other > own and report.standing == self._identity.standing:
             self._superseded()
+
+
+def _reset_in(entries: Sequence[Entry], connector: str, identity: PodIdentity) -> str | None:
+    """The last reset of the active topics that the operator had read: what it told of topics is later."""
+    control = Control.of(dict(entries).get(control_key(connector)))
+    return control.topics_reset if control is not None and control.connector_uid == identity.connector_uid else None
 
 
 def order(incarnation: PodIdentity | Report) -> tuple[Standing, int]:

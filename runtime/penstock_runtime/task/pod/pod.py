@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -80,6 +80,8 @@ class OperatorConnection:
         self._pod = pod
         self._stopping = stopping
         self._superseded = False
+        self.on_topics_reset: Callable[[], None] = lambda: None
+        """Called when the active topics were reset, from another thread."""
         self._records = BackgroundStatusWriter(
             lambda: StatusWriter(context.shared, client_id=f"penstock-report-{pod.spec.id}"), context.status_topic
         )
@@ -92,6 +94,7 @@ class OperatorConnection:
             paused=paused,
             reports=self.reports,
             superseded=self._supersede,
+            forget_topics=lambda: self.on_topics_reset(),
         )
 
     def begin(self, context: TaskContext, seconds: float, stopping: threading.Event) -> None:
