@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ..journal import Journal
+from ..lab import Lab
 from ..running import Processes
 from .world.answers import real
 from .world.real_tasks import RealTasks
@@ -24,11 +25,16 @@ TEXT = {"key.converter": "StringConverter", "value.converter": "StringConverter"
 
 
 @pytest.fixture
-def life(make_site: Callable[..., Site], processes: Processes, tmp_path: Path) -> Site:
-    """A site whose tasks are real, and an operator."""
-    made = make_site(answers=real, workers=8, node=functools.partial(RealTasks, processes=processes, folder=tmp_path))
-    made.operator().start()
-    return made
+def real_site(make_site: Callable[..., Site], processes: Processes, tmp_path: Path) -> Site:
+    """A site whose tasks are real."""
+    return make_site(answers=real, workers=8, node=functools.partial(RealTasks, processes=processes, folder=tmp_path))
+
+
+@pytest.fixture
+def life(real_site: Site) -> Site:
+    """The same with an operator."""
+    real_site.operator().start()
+    return real_site
 
 
 def source(journal: Journal, topic: str, script: list[Any], **more: str) -> dict[str, Any]:
@@ -253,14 +259,50 @@ def test_a_task_that_was_killed_is_unassigned_until_it_is_restarted(life: Site, 
     life.check()
 
 
+@pytest.mark.scenario("active-topics-reset-and-come-back")
+def test_topics_are_reset_while_a_sink_runs_and_the_one_that_is_used_comes_back(
+    life: Site, journal: Journal, processes: Processes
+) -> None:
+    lab = Lab(life.servers, processes, journal)
+    one, two = lab.topic("tt-a"), lab.topic("tt-b")
+    lab.produce(one, "a")
+    lab.produce(two, "b")
+    sink: dict[str, Any] = {"class": "scripted_sinks:RecordingSink"}
+    life.create("tt", **sink, config={**TEXT, "journal": journal.path, "topics": f"{one},{two}"})
+    body = life.until("tt", lambda b: b.get("status", {}).get("activeTopicCount") == 2, "both are active")
+    before = {t["name"]: t["since"] for t in body["status"]["activeTopics"]}
+    records = States(life, "tt").records
+    keys = {t: f"status-topic-{t}:connector-{life.namespace}.tt".encode() for t in (one, two)}
+    life.annotate("tt", reset_topics="r1")
+    body = life.until("tt", lambda b: b["status"].get("activeTopicCount") == 0, "none is active")
+    assert "activeTopics" not in body["status"]
+    records.until(lambda: {*keys.values()} <= {*records.tombstones} - {*records.latest}, "both have tombstones")
+    lab.produce(two, "c")
+    body = life.until("tt", lambda b: b["status"].get("activeTopicCount") == 1, "the one that is used is back")
+    (back,) = body["status"]["activeTopics"]
+    assert back["name"] == two
+    assert back["since"] >= before[two]
+    assert json.loads(records.latest[keys[two]])["topic"]["discoverTimestamp"] > 0
+    assert keys[one] not in records.latest
+    life.check()
+
+
 @pytest.mark.scenario("active-topics-reset-not-allowed")
-def test_a_deleted_connector_leaves_tombstones_of_states_and_active_topics(life: Site, journal: Journal) -> None:
+def test_a_reset_that_is_not_allowed_is_refused_and_a_deletion_leaves_tombstones_all_the_same(
+    real_site: Site, journal: Journal
+) -> None:
+    life = real_site
+    life.operator(properties={"topic.tracking.allow.reset": "false"}).start()
     topic = f"t-{life.namespace}"
     life.create("orders", **SCRIPTED, config=source(journal, topic, [["a"]]))
     life.settled("orders")
     states = States(life, "orders")
     active = f"status-topic-{topic}:connector-{states.name}".encode()
     states.records.until(lambda: active in states.records.latest, "an active topic")
+    life.annotate("orders", reset_topics="r1")
+    body = life.until("orders", lambda b: b["status"].get("offsetsActions"), "the reset has its result")
+    (action,) = body["status"]["offsetsActions"]
+    assert (action["result"], action["message"]) == ("Refused", "Topic tracking reset is disabled.")
     states.until(["RUNNING"], ["RUNNING"])
     life.delete("orders")
     life.gone("orders")

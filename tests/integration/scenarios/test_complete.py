@@ -2,10 +2,6 @@
 
 | scenario | why it is not carried out yet |
 |---|---|
-| active-topics-reset-and-come-back | active topics are reset by a later issue; tombstones after deletion are tested |
-
-Of scenarios with both, the part about tasks is tested, and the part about other requests is not: resetting in
-active-topics-reset-not-allowed.
 """
 
 import fnmatch

@@ -24,9 +24,16 @@ KEY: Final = b"0123456789abcdef0123456789abcdef"
 
 
 def configuration(
-    *, namespace: str, name: str, servers: str, topic: str, watch: Sequence[str], **more: Any
+    *,
+    namespace: str,
+    name: str,
+    servers: str,
+    topic: str,
+    watch: Sequence[str],
+    properties: Mapping[str, str] | None = None,
+    **more: Any,
 ) -> dict[str, Any]:
-    """An operator's configuration as Helm writes it."""
+    """An operator's configuration as Helm writes it; `properties` are further ones of the worker."""
     return {
         "release": {"name": name, "namespace": namespace},
         "watchNamespaces": list(watch),
@@ -41,6 +48,7 @@ def configuration(
             "offset.storage.partitions": "1",
             "key.converter": "JsonConverter",
             "value.converter": "JsonConverter",
+            **(properties or {}),
         },
         "images": {"runtime": "penstock-runtime:test"},
         "metrics": {"port": free_port()},
