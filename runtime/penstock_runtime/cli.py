@@ -21,6 +21,8 @@ __all__ = ["main"]
 _LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 _DATA_DIR: Final = Path("penstock-data")
 _HIGHEST_PORT: Final = 65_535
+_ACTIVE: Final = "--active"
+_ACTIVE_TOPICS: Final = f"topics {_ACTIVE}"
 _EXIT_CODES: Final = """\
 exit codes:
     0 stopped as asked
@@ -37,7 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code (`penstock_model.contracts.exit_codes`).
     """
-    options = _parser().parse_args(arguments)
+    words = [*(sys.argv[1:] if arguments is None else arguments)]
+    if words[:1] == ["topics"] and _ACTIVE in words:  # takes a file and no topics, which one parser cannot have both
+        words = [_ACTIVE_TOPICS, *(w for w in words[1:] if w != _ACTIVE)]
+    options = _parser().parse_args(words)
     # Commands that run until Ctrl-C write JSON lines unless standard error is a terminal; the others write plain text.
     if options.command in (_run, _kafka) and not sys.stderr.isatty():
         logs.configure(level=options.log_level)
@@ -146,18 +151,29 @@ def _parser() -> argparse.ArgumentParser:
         "With --active, lists the topics that a connector has used, from Kafka: since when, by which task first, its name.",
     )
     topics.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
-    topics.add_argument("names", metavar="TOPIC", nargs="*", help="the name of a topic, after the transforms")
+    topics.add_argument("names", metavar="TOPIC", nargs="+", help="the name of a topic, after the transforms")
     topics.add_argument(
         "--policy", metavar="FILE", help="with the TopicCreationPolicies that it names, or that select it"
     )
     topics.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
-    topics.add_argument("--active", action="store_true", help="list the topics that the connector has used")
-    topics.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="--active: the Kafka to ask")
     topics.add_argument(
-        "--worker", type=Path, metavar="FILE", help="--active: a worker configuration: properties or YAML"
+        _ACTIVE, action="store_true", help="list the topics that it has used; has options of its own (--active --help)"
     )
     _add_secrets(topics)
     topics.set_defaults(command=_topics)
+
+    active = commands.add_parser(  # not listed: `main` leads here
+        _ACTIVE_TOPICS,
+        allow_abbrev=False,
+        description="Lists the topics that a connector has used (KIP-558), from Kafka: since when, by which task first, and "
+        "the name.",
+    )
+    active.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
+    active.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
+    active.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka that has the status topic")
+    active.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
+    _add_secrets(active)
+    active.set_defaults(command=_active_topics)
 
     from penstock_runtime.local.migration.options import add_import
     from penstock_runtime.local.offsets.options import add_offsets
@@ -334,18 +350,17 @@ def _topics(options: argparse.Namespace) -> ExitCode:
     from penstock_runtime.local.topic_rules import show_topics
 
     _check_secrets(options)
-    if options.active:
-        from penstock_runtime.local.active_topics import show_active_topics
-        from penstock_runtime.local.offsets.options import OffsetsOptions
-
-        if options.names or options.policy:
-            raise ConfigError(Problem("--active", "lists topics from Kafka; give no names and no --policy"))
-        return show_active_topics(OffsetsOptions.of(options))
-    if not options.names:
-        raise ConfigError(Problem("TOPIC", "is missing: give names of topics, or --active"))
     return show_topics(
         options.file, options.names, policy=options.policy, connector=options.connector, secrets=options.secrets
     )
+
+
+def _active_topics(options: argparse.Namespace) -> ExitCode:
+    from penstock_runtime.local.active_topics import show_active_topics
+    from penstock_runtime.local.offsets.options import OffsetsOptions
+
+    _check_secrets(options)
+    return show_active_topics(OffsetsOptions.of(options))
 
 
 def _offsets(options: argparse.Namespace) -> ExitCode:

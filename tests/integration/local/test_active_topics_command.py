@@ -57,8 +57,8 @@ def test_every_topic_is_listed_with_since_when_and_by_which_task_first(lab: Lab,
     ("words", "options", "told"),
     [
         (("--active",), (), "--bootstrap-servers: is missing"),
-        (("--active", "--policy", "p.yaml"), (), "--active: lists topics from Kafka; give no names and no --policy"),
-        ((), (), "TOPIC: is missing: give names of topics, or --active"),
+        (("--active", "--policy", "p.yaml"), (), "unrecognized arguments: --policy"),
+        ((), (), "the following arguments are required: TOPIC"),
     ],
 )
 def test_what_does_not_go_together_is_told(
