@@ -32,7 +32,10 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    with EmbeddedKafka(tmp_path_factory.mktemp("kafka")) as broker:
+    # It would look for records that are older than their topic keeps them half a minute after its start and every five
+    # minutes, and tests write records with the timestamps of other years.
+    forgets_nothing = {"log.initial.task.delay.ms": "86400000"}
+    with EmbeddedKafka(tmp_path_factory.mktemp("kafka"), settings=forgets_nothing) as broker:
         yield broker.bootstrap_servers
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ..running import until
 from .api import Api
 from .conftest import ROOT, ApiServer, run
 
@@ -112,7 +113,10 @@ def tenants(api_server: ApiServer, api: Api, tmp_path: Path) -> Iterator[Tenants
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "pat"}],
         }
     )
-    yield Tenants(api, release, own, other)
+    made = Tenants(api, release, own, other)
+    # The API server itself learns of bindings by a watch, a moment after it has taken them; this one is the last.
+    until(lambda: made.may("pat", "create", "topiccreationpolicies", own), what="the bindings hold")
+    yield made
     for role in roles:
         if role["kind"] == "ClusterRole":
             api.delete(role)

@@ -1,13 +1,17 @@
 """A source whose task spec holds a topic policy creates its topics by the policy's rules and within its limits (KIP-158)."""
 
+from collections.abc import Iterator
+
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from penstock_model.contracts.topic_policy import PolicyGroup, PolicyLimits, PolicyRules, TopicPolicy
 
+from ..journal import Journal
 from ..lab import Lab, failed
 from ..reading import read_all
-from ..running import manifest, new_name
+from ..running import Processes, Running, manifest, new_name
+from ..secured import AclOperation, ResourceType, SecuredKafka, secured_kafka
 from .test_topics import created, topics
 
 TOLERANT = {"errors.tolerance": "all"}
@@ -154,3 +158,45 @@ def test_the_connectors_own_rules_create_topics_within_the_limits_of_every_polic
         _, task = lab.source([[{"value": "v", "topic": topic}]], p, policy=limits, **own)
         assert failed(task).startswith(f"Topic '{topic}' may not be created: {words}")
         assert topic not in topics(lab)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    """A broker that creates no topics by itself, on which alice may do what a connector needs but for its topics."""
+    users = {"alice": "wonderland", "bob": "builder"}
+    with secured_kafka(tmp_path_factory.mktemp("guarded"), users, auto_create_topics_enable="false") as broker:
+        broker.allow("alice", ResourceType.TOPIC, "connect-", AclOperation.ALL, prefixed=True)
+        broker.allow("alice", ResourceType.TRANSACTIONAL_ID, "penstock-", AclOperation.ALL, prefixed=True)
+        yield broker
+
+
+@pytest.mark.slow
+def test_another_principal_of_the_connectors_own_creates_its_topics_within_the_same_limits(
+    guarded: SecuredKafka, processes: Processes, journal: Journal
+) -> None:
+    """Alice, who runs the tasks, may create none; bob, whom the connector names for its admin client, may."""
+    lab, p = Lab(guarded.plain, processes, journal), new_name("pr")
+    guarded.allow("alice", ResourceType.TOPIC, p, AclOperation.DESCRIBE, AclOperation.WRITE, prefixed=True)
+    guarded.allow("bob", ResourceType.TOPIC, p, AclOperation.DESCRIBE, AclOperation.CREATE, prefixed=True)
+    override = {"admin.override.sasl.jaas.config": guarded.worker("bob")["sasl.jaas.config"]}
+    limits = (PolicyLimits(policy="rails", topics=(f"{p}\\.good",)),)
+    rules = PolicyRules(
+        policy="rules", default=PolicyGroup(name="default", partitions=2, replication_factor=1, config={})
+    )
+    policy = TopicPolicy(rules=rules, limits=limits)
+
+    def start(topic: str, **more: str) -> Running:
+        resource = lab.source_manifest([["v"]], topic, **more)
+        resource["spec"]["topicCreationPolicy"] = {"name": "rules"}
+        return lab.start(resource, guarded.worker("alice"), policy=policy)[1]
+
+    assert failed(start(f"{p}.good")).startswith(f"Task failed to create new topic (name={p}.good, numPartitions=2")
+    task = start(f"{p}.good", **override)
+    lab.journal.count("commit", 1)
+    task.stop()
+    assert created(lab, f"{p}.good") == (2, {})
+    told = failed(start(f"{p}.bad", **override))
+    assert told.startswith(
+        f"Topic '{p}.bad' may not be created: limits.topics of the TopicCreationPolicy rails allows "
+    )
+    assert f"{p}.bad" not in topics(lab)
