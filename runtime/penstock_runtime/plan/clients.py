@@ -33,7 +33,7 @@ def check_clients(
         connector: the Connect name.
         exactly_once: the source's producers are transactional.
         findings: gets the problems.
-        has_policy: the connector names a TopicCreationPolicy, by which its topics are created.
+        has_policy: a TopicCreationPolicy applies to the connector: its topics are created by the task.
     """
     for client in used(kind, config, has_policy=has_policy):
         prefix = OVERRIDES[client]
