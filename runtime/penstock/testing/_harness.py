@@ -12,7 +12,17 @@ from penstock.sink import SinkConnector, SinkTaskContext
 from penstock.source import InputPartition, Limits, PollingSource, Source, SourceConnector, record_batches
 from penstock.testing._comparison import wire
 
-__all__ = ["PLENTY", "SourceRun", "apply_all", "make", "parsed", "run_source", "run_transform", "run_writer"]
+__all__ = [
+    "PLENTY",
+    "SourceRun",
+    "apply_all",
+    "make",
+    "parsed",
+    "run_source",
+    "run_transform",
+    "run_writer",
+    "sink_batch",
+]
 
 PLENTY: Final = Limits(1_000_000, 1 << 30)
 _P = TypeVar("_P", bound=Plugin)
@@ -155,10 +165,30 @@ def apply_all(transforms: Sequence[Transform], record: Record) -> Record | None:
     return record
 
 
+def sink_batch(records: Sequence[Record], offset: int = 0) -> RecordBatch:
+    """A batch as a sink is given it, from one partition of Kafka.
+
+    Args:
+        records: those without an offset are taken as the next of partition 0 of their topic.
+        offset: of the first record, if it has none.
+    """
+    placed = [
+        r.replace(partition=r.partition or 0, offset=n) if r.offset is None else r
+        for n, r in enumerate(records, start=offset)
+    ]
+    if not placed:
+        return RecordBatch.of(placed)
+    original = placed[0].original
+    topic, partition = (placed[0].topic, placed[0].partition) if original is None else original[:2]
+    return RecordBatch.of(placed).replace(original_topic=topic, original_partition=partition)
+
+
 def run_writer(
     connector: type[SinkConnector], properties: Mapping[str, str], batches: Sequence[Sequence[Record]]
 ) -> list[tuple[Record, Exception]]:
     """Write batches of records, and commit each before the next.
+
+    A record without an offset gets one, as if it were the next in partition 0 of its topic.
 
     Returns:
         The records that the sink handed back, each with its error.
@@ -170,8 +200,11 @@ def run_writer(
         sink.initialize(SinkTaskContext("suite", 0, "1"))
         sink.start()
         sink.open([])
+        offset = 0
         for records in batches:
-            message = writer.write([RecordBatch.of(records)], lambda record, error: refused.append((record, error)))
+            batch = sink_batch(records, offset)
+            offset += len(records)
+            message = writer.write([batch], lambda record, error: refused.append((record, error)))
             sink.commit([] if message is None else [wire(message)], {})
         sink.close([])
     finally:

@@ -11,7 +11,7 @@ from penstock.record import Original, Record
 from penstock.schema import STRING
 from penstock.sink import FrameSink, SinkTaskContext, TopicPartition
 from penstock.testing._comparison import exactly, wire
-from penstock.testing._harness import make, parsed
+from penstock.testing._harness import make, parsed, sink_batch
 from penstock.testing._sources import ConnectorSuite
 
 __all__ = ["SinkSuite"]
@@ -135,7 +135,7 @@ class SinkSuite(ConnectorSuite):
     def test_records_and_their_values_are_left_as_they_are(self, request: Any) -> None:
         """They are written again after a write that failed."""
         with _Life(self, self.example(request)) as life:
-            batch = RecordBatch.of(self.records)
+            batch = sink_batch(self.records)
             before = exactly(batch)
             life.write_batch(batch)
             assert exactly(batch) == before, "the batch was changed by `write`"
@@ -189,7 +189,7 @@ class _Life:
         self.sink.stop()
 
     def write(self, records: Sequence[Record]) -> None:
-        self.write_batch(RecordBatch.of(records))
+        self.write_batch(sink_batch(records))
 
     def write_batch(self, batch: RecordBatch) -> None:
         if self.writer is None:
@@ -202,7 +202,7 @@ class _Life:
         if self.writer is None:
             return None
         for start in range(0, len(records), 2):
-            self.writer.stage([RecordBatch.of(records[start : start + 2])], _no_report)
+            self.writer.stage([sink_batch(records[start : start + 2])], _no_report)
         message = self.writer.staged()
         return None if message is None else wire(message)
 
