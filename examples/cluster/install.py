@@ -78,10 +78,10 @@ class Installation:
         ):
             images: dict[str, str] = {}
             for version in VERSIONS:
-                archive = Path(folder) / f"ticker-{version}.tar"
-                build = [sys.executable, "-m", "penstock_runtime.local.plugin", "build", str(TICKER / version)]
-                images[version] = run([*build, "--repository", "plugins.example/ticker", "--out", str(archive)]).strip()
-                self.cluster.load([str(archive)], tell)
+                out = Path(folder) / version
+                build = [sys.executable, "-m", "penstock_runtime.cli", "plugin", "build", str(TICKER / version)]
+                images[version] = run([*build, "--image", "plugins.example/ticker", "--out", str(out)]).strip()
+                self.cluster.load([str(out / "ticker.tar")], tell)
             for path in sorted([*TICKER.glob("*.yaml"), *TICKER.glob("canary/*.yaml")]):
                 documents = list(yaml.safe_load_all(path.read_text()))
                 for found in documents:

@@ -1,4 +1,4 @@
-"""The command line: `penstock run`, `validate`, `transform`, `plugins`, `topics`, `offsets`, `import`, `kafka`."""
+"""The command line: `penstock run`, `validate`, `transform`, `plugins`, `plugin`, `topics`, `offsets`, `import`, `kafka`."""
 
 import argparse
 import json
@@ -141,6 +141,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     plugins.add_argument("--json", action="store_true", help="print JSON, for programs")
     plugins.set_defaults(command=_plugins)
+
+    from penstock_runtime.local.plugin.options import add_plugin
+
+    add_plugin(commands, _plugin)
 
     topics = commands.add_parser(
         "topics",
@@ -330,6 +334,12 @@ def _transform(options: argparse.Namespace) -> ExitCode:
             as_json=options.output == "json",
         )
     )
+
+
+def _plugin(options: argparse.Namespace) -> ExitCode:
+    from penstock_runtime.local.plugin.command import plugin
+
+    return plugin(options)
 
 
 def _plugins(options: argparse.Namespace) -> ExitCode:

@@ -10,7 +10,7 @@ import pytest
 import regex._regex
 
 from penstock_runtime.local.plugin.archive import write_image
-from penstock_runtime.local.plugin.build import build_image
+from penstock_runtime.local.plugin.build import build
 
 from ..plugin_images import add_distribution
 from .cluster import ROOT, Cluster
@@ -27,10 +27,9 @@ EXAMPLE = ROOT / "examples" / "plugin-ticker"
 def images(kubernetes: Cluster, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The example's images on the node, by version."""
     folder = tmp_path_factory.mktemp("images")
-    archives = {v: folder / f"ticker-{v}.tar" for v in ("1.0.0", "2.0.0")}
-    found = {v: build_image(EXAMPLE / v, "plugins.example/ticker", file) for v, file in archives.items()}
-    kubernetes.component("load", *map(str, archives.values()))
-    return found
+    built = {v: build(EXAMPLE / v, "plugins.example/ticker", folder / v) for v in ("1.0.0", "2.0.0")}
+    kubernetes.component("load", *(str(b.archive) for b in built.values()))
+    return {v: b.image for v, b in built.items()}
 
 
 def plugin_version(version: str, image: str, **spec: Any) -> dict[str, Any]:

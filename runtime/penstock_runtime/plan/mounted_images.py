@@ -17,7 +17,7 @@ from penstock_runtime.plugins.discovery import GROUP, load
 from penstock_runtime.plugins.image_modules import modules_of
 from penstock_runtime.plugins.mounted import distributions, is_named, own_distribution
 
-__all__ = ["check_class", "check_classes", "check_images", "ignored_copies"]
+__all__ = ["check_class", "check_classes", "check_images", "ignored_copies", "type_of"]
 
 _TYPES: Final[Mapping[str, type[Plugin]]] = {
     "source": SourceConnector,
@@ -27,6 +27,7 @@ _TYPES: Final[Mapping[str, type[Plugin]]] = {
     "converter": Converter,
     "headerConverter": HeaderConverter,
 }
+"""The words of a PluginVersion for what a class is."""
 
 
 def check_images(mounts: Sequence[PluginMount]) -> list[Problem]:
@@ -89,6 +90,11 @@ def check_class(
         yield from _differences(mount, declared, cls)
 
 
+def type_of(cls: type[Plugin]) -> str | None:
+    """What a class is, in the word of a PluginVersion; None: none of them."""
+    return next((word for word, base in _TYPES.items() if issubclass(cls, base)), None)
+
+
 def ignored_copies(mount: PluginMount, folders: Collection[str]) -> Iterator[Problem]:
     """A warning of what is in the image and in the runtime as well: the runtime's is imported."""
     there = {canonicalize_name(d.name): d for d in distributions([mount.folder]) if not is_named(d, mount.plugin)}
@@ -133,8 +139,11 @@ def _not_from_image(mount: PluginMount, place: str, alias: str, cls: type[Plugin
 
 def _differences(mount: PluginMount, declared: DeclaredClass, cls: type[Plugin]) -> Iterator[Problem]:
     if not issubclass(cls, _TYPES[declared.type]):
-        kind = next((word for word, base in _TYPES.items() if issubclass(cls, base)), "plugin")
-        yield _problem(mount, f"holds {declared.alias} as a {kind}, and it declares a {declared.type}", "correct it")
+        yield _problem(
+            mount,
+            f"holds {declared.alias} as a {type_of(cls) or 'plugin'}, and it declares a {declared.type}",
+            "correct it",
+        )
     if {*declared.java_names} != {*cls.java_names}:
         yield _problem(
             mount,

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+import yaml
 
 from penstock import ConfigError
-from penstock_runtime.local.plugin.__main__ import main
-from penstock_runtime.local.plugin.build import _portable, build_image
+from penstock_runtime.cli import main
+from penstock_runtime.local.plugin.build import build
+from penstock_runtime.local.plugin.traces import _portable
 
 from .images import Image
 
@@ -26,13 +28,22 @@ PROJECT = """
 [project]
 name = "shop-plugins"
 version = "1.2"
-dependencies = ["a-package-that-there-is-not"]
+dependencies = ["penstock", "pydantic>=2"]
 [project.scripts]
 shop = "shop:main"
 [project.entry-points."penstock.plugins"]
 Shop = "shop:Shop"
 [tool.hatch.build.targets.wheel]
 packages = ["shop"]
+"""
+PLUGIN = """
+from penstock import Transform
+
+class Shop(Transform):
+    java_names = ("com.example.Shop",)
+
+    def apply(self, record):
+        return record
 """
 
 BACKEND = """
@@ -43,10 +54,10 @@ time.sleep(600)
 """
 
 
-def project(folder: Path, build: str = HATCHLING, more: str = "") -> Path:
+def project(folder: Path, backend: str = HATCHLING, more: str = "") -> Path:
     (folder / "shop").mkdir(parents=True)
-    (folder / "shop" / "__init__.py").write_text("class Shop: ...\n")
-    (folder / "pyproject.toml").write_text(f"[build-system]\n{build}{PROJECT}{more}")
+    (folder / "shop" / "__init__.py").write_text(PLUGIN)
+    (folder / "pyproject.toml").write_text(f"[build-system]\n{backend}{PROJECT}{more}")
     return folder
 
 
@@ -54,11 +65,12 @@ def files(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(p.relative_to(folder)): (p.stat().st_mode, p.stat().st_mtime_ns) for p in folder.rglob("*")}
 
 
-def test_it_holds_the_distribution_without_its_dependencies_and_without_a_trace_of_this_machine(tmp_path: Path) -> None:
-    out = tmp_path / "image.tar"
-    reference = build_image(project(tmp_path / "project"), NAME, out)
-    image = Image.read(out)
-    assert image.name == reference
+def test_it_holds_the_distribution_without_what_the_runtime_has_and_without_a_trace_of_this_machine(
+    tmp_path: Path,
+) -> None:
+    built = build(project(tmp_path / "project"), NAME, tmp_path / "out")
+    image = Image.read(built.archive)
+    assert image.name == built.image
     assert [name for name, member in image.members().items() if not member.isdir()] == [
         "plugin/bin/shop",
         "plugin/shop/__init__.py",
@@ -85,17 +97,19 @@ def test_it_holds_the_distribution_without_its_dependencies_and_without_a_trace_
 def test_place_time_and_umask_of_a_build_do_not_count_and_the_project_stays_as_it_is(tmp_path: Path) -> None:
     first = project(tmp_path / "project")
     before = files(first)
-    reference = build_image(first, NAME, tmp_path / "first.tar")
+    image = build(first, NAME, tmp_path / "first")
     assert files(first) == before
     mask = os.umask(0o077)
     try:
         second = project(tmp_path / "some" / "other place")
         for path in second.rglob("*.py"):
             os.utime(path, (1, 2))
-        assert build_image(second, NAME, tmp_path / "second.tar") == reference
+        other = build(second, NAME, tmp_path / "second")
     finally:
         os.umask(mask)
-    assert (tmp_path / "second.tar").read_bytes() == (tmp_path / "first.tar").read_bytes()
+    assert other.image == image.image
+    assert other.archive.read_bytes() == image.archive.read_bytes()
+    assert other.manifest.read_bytes() == image.manifest.read_bytes()
 
 
 @pytest.mark.slow
@@ -104,7 +118,7 @@ def test_a_wheel_gives_the_same_image_as_its_project(tmp_path: Path) -> None:
     options = ("--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--wheel-dir", str(tmp_path))
     subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(sources)], check=True, cwd=tmp_path)
     (wheel,) = tmp_path.glob("*.whl")
-    assert build_image(wheel, NAME, tmp_path / "wheel.tar") == build_image(sources, NAME, tmp_path / "project.tar")
+    assert build(wheel, NAME, tmp_path / "1").image == build(sources, NAME, tmp_path / "2").image
 
 
 @pytest.mark.slow
@@ -118,9 +132,9 @@ def test_a_backend_that_builds_in_its_folder_leaves_nothing_there_and_takes_noth
     environment.mkdir()
     (environment / "pyvenv.cfg").write_text("")
     before = files(sources)
-    build_image(sources, NAME, tmp_path / "image.tar")
+    built = build(sources, NAME, tmp_path / "out")
     assert files(sources) == before
-    assert "plugin/shop/__init__.py" in (members := Image.read(tmp_path / "image.tar").members())
+    assert "plugin/shop/__init__.py" in (members := Image.read(built.archive).members())
     assert "plugin/shop/removed.py" not in members
 
 
@@ -130,16 +144,20 @@ def test_settings_of_pip_do_not_count(tmp_path: Path, monkeypatch: pytest.Monkey
     settings.write_text("[global]\nrequire-hashes = true\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(settings))
     monkeypatch.setenv("PIP_USER", "1")
-    build_image(project(tmp_path / "project"), NAME, tmp_path / "image.tar")
+    build(project(tmp_path / "project"), NAME, tmp_path / "out")
 
 
-def test_a_build_that_fails_says_what_pip_says_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_build_that_fails_says_what_pip_says_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
     sources = project(tmp_path / "project", HATCHLING.replace("hatchling", "hatchling==0.0.1", 1))
     with pytest.raises(ConfigError) as raised:
-        build_image(sources, NAME, tmp_path / "image.tar")
+        build(sources, NAME, tmp_path / "out")
     message = str(raised.value)
-    assert message.startswith(f"pip cannot build {sources}. A build fetches nothing: what it needs must be installed")
-    assert f"  ERROR: Some build dependencies for file://{sources} conflict with the backend dependencies" in message
+    assert message.startswith(f"pip cannot build {sources}, with hatchling==0.0.1 fetched for it. pip says:\n")
+    assert "No matching distribution found for hatchling==0.0.1" in message
     assert sorted(path.name for path in tmp_path.iterdir()) == ["project"]
 
 
@@ -161,23 +179,37 @@ def test_what_is_no_project_is_refused_before_anything_is_built(tmp_path: Path) 
         with pytest.raises(
             ConfigError, match=r"is no project of plugins: neither a wheel nor a folder with a pyproject"
         ):
-            build_image(wrong, NAME, tmp_path / "image.tar")
+            build(wrong, NAME, tmp_path / "out")
 
 
 def test_the_command_says_what_is_wrong_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["build", str(tmp_path), "--repository", NAME, "--out", str(tmp_path / "image.tar")]
-    assert main(arguments) == 2
+    assert main(["plugin", "build", str(tmp_path), "--image", NAME, "--out", str(tmp_path / "out")]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith(f"{tmp_path} is no project of plugins")
+    assert printed.err.startswith(f"penstock: {tmp_path} is no project of plugins")
     assert printed.err.count("\n") == 1
 
 
-@pytest.mark.slow
-def test_the_command_prints_the_name_of_the_image(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "image.tar"
-    assert main(["build", str(project(tmp_path / "project")), "--repository", NAME, "--out", str(out)]) == 0
-    assert capsys.readouterr().out == f"{Image.read(out).name}\n"
+def test_the_command_prints_the_name_of_the_image_and_declares_what_it_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "some" / "out"
+    assert main(["plugin", "build", str(project(tmp_path / "project")), "--image", NAME, "--out", str(out)]) == 0
+    printed = capsys.readouterr()
+    image = Image.read(out / "shop.tar").name
+    assert printed.out == f"{image}\n"
+    assert "the runtime has penstock" in printed.err
+    assert yaml.safe_load((out / "pluginversion.yaml").read_text()) == {
+        "apiVersion": "penstock.dev/v1alpha1",
+        "kind": "PluginVersion",
+        "metadata": {"name": "shop-plugins-1.2"},
+        "spec": {
+            "plugin": "shop-plugins",
+            "version": "1.2",
+            "image": image,
+            "classes": [{"alias": "Shop", "type": "transform", "javaNames": ["com.example.Shop"]}],
+        },
+    }
 
 
 @pytest.mark.slow
@@ -188,9 +220,9 @@ def test_a_command_that_is_told_to_end_leaves_no_file_and_no_process(tmp_path: P
     scratch, out = tmp_path / "scratch", tmp_path / "out"
     scratch.mkdir()
     out.mkdir()
-    arguments = ["build", sources, "--repository", NAME, "--out", out / "image.tar"]
+    arguments = ["plugin", "build", sources, "--image", NAME, "--out", out]
     process = subprocess.Popen(
-        [sys.executable, "-m", "penstock_runtime.local.plugin", *map(str, arguments)],
+        [sys.executable, "-m", "penstock_runtime.cli", *map(str, arguments)],
         env={**os.environ, "TMPDIR": str(scratch)},
     )
     try:

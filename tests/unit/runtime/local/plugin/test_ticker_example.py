@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from penstock_runtime.local.plugin.build import build_image
+from penstock_runtime.local.plugin.build import build
 
 from .images import Image
 
@@ -28,10 +28,11 @@ def documents(name: str) -> dict[str, dict[str, Any]]:
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Image]:
     """The image of each version, as the page of the example says how to build it, but for amd64 wherever this runs."""
     folder = tmp_path_factory.mktemp("images")
-    for version in VERSIONS:
-        to = folder / f"{version}.tar"
-        build_image(EXAMPLE / version, "plugins.example/ticker", to, architecture="amd64")
-    return {version: Image.read(folder / f"{version}.tar") for version in VERSIONS}
+    archives = {
+        version: build(EXAMPLE / version, "plugins.example/ticker", folder / version, architecture="amd64").archive
+        for version in VERSIONS
+    }
+    return {version: Image.read(archive) for version, archive in archives.items()}
 
 
 def penstock(plugins: Path, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":

@@ -1,0 +1,100 @@
+"""`penstock plugin`: begin a project of plugins, check it, build its image."""
+
+import argparse
+import logging
+import signal
+import sys
+from collections.abc import Mapping
+from types import FrameType
+
+from penstock.errors import ConfigError, ConnectError
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_runtime.local.plugin.build import Contents, build, look_at
+from penstock_runtime.local.plugin.new_project import new_project
+from penstock_runtime.local.plugin.project import is_wheel
+from penstock_runtime.local.plugin.suites import run_tests, without_a_suite
+from penstock_runtime.logs import say
+
+__all__ = ["plugin"]
+
+
+def plugin(options: argparse.Namespace) -> ExitCode:
+    """Do what a command line that `add_plugin` has read asks for.
+
+    Raises:
+        ConfigError: the name or the project cannot be used; all problems.
+        ConnectError: a file cannot be read or written.
+    """
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        match options.verb:
+            case "init":
+                return _init(options)
+            case "check":
+                return _check(options)
+            case _:
+                return _build(options)
+    except OSError as e:
+        raise ConnectError(f"A file cannot be read or written: {e}") from e
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _init(options: argparse.Namespace) -> ExitCode:
+    folder = new_project(options.name, options.kind)
+    say(f"{folder}: a {options.kind}, with its tests and connector.yaml; README.md says how to go on")
+    return ExitCode.OK
+
+
+def _build(options: argparse.Namespace) -> ExitCode:
+    built = build(options.project, options.image, options.out, architecture=options.architecture)
+    _tell(built.contents)
+    say(
+        f"{built.archive}: the image, for `ctr images import`, `kind load image-archive`, `skopeo copy --preserve-digests`"
+    )
+    say(f"{built.manifest}: its PluginVersion, for `kubectl apply`")
+    sys.stdout.write(f"{built.image}\n")
+    return ExitCode.OK
+
+
+def _check(options: argparse.Namespace) -> ExitCode:
+    problems: ConfigError | None = None
+    try:
+        contents = look_at(options.project, architecture=options.architecture)
+    except ConfigError as e:
+        problems = e
+    else:
+        _tell(contents)
+    if is_wheel(options.project):
+        say("tests: a wheel has none")
+        tests = None
+    else:
+        tests = run_tests(options.project)
+    if problems is not None:
+        raise problems
+    if tests is not None:
+        without_a_suite(contents.classes, tests)
+        if not tests.have_passed:
+            say("penstock: tests of the project failed; what they print stands above", level=logging.ERROR)
+            return ExitCode.FAILED
+    sys.stdout.write(f"{contents.name} {contents.version}: good\n")
+    return ExitCode.OK
+
+
+def _tell(contents: Contents) -> None:
+    for warning in contents.warnings:
+        say(f"warning: {warning}", level=logging.WARNING)
+    classes = ", ".join(f"{c.alias} ({c.type}, plugin API {c.api_version})" for c in contents.classes)
+    say(f"{contents.name} {contents.version}: {classes}")
+    say(f"  the image brings {_listed(contents.brought) or 'nothing else'}")
+    if contents.left_out:
+        say(f"  the runtime has {_listed(contents.left_out)}")
+
+
+def _listed(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """End as after an error, so that nothing half done stays."""
+    raise SystemExit(128 + number)

@@ -1,0 +1,50 @@
+"""The PluginVersion of an image of plugins, as a manifest. Pure."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import yaml
+
+from penstock.errors import ConfigError, Problem
+from penstock_model.resources.plugin_offers import offer_of
+from penstock_runtime.local.plugin.classes import LookedAt
+from penstock_runtime.local.plugin.project import ENTRY_POINTS
+
+__all__ = ["declaration", "manifest"]
+
+_KEYS: Final = {"classes": ENTRY_POINTS, "plugin": "project.name", "name": "project.name", "version": "project.version"}
+"""Where an author writes what a field of the PluginVersion has."""
+
+
+def declaration(plugin: str, version: str, image: str, classes: Sequence[LookedAt]) -> dict[str, Any]:
+    """The PluginVersion, which the operator would take.
+
+    Raises:
+        ConfigError: a class has the name of a plugin that Penstock brings, or a name that is none.
+    """
+    document = {
+        "apiVersion": "penstock.dev/v1alpha1",
+        "kind": "PluginVersion",
+        "metadata": {"name": re.sub(r"[^a-z0-9.-]+", "-", f"{plugin}-{version}".lower()).strip("-.")},
+        "spec": {
+            "plugin": plugin,
+            "version": version,
+            "image": image,
+            "classes": [
+                {"alias": c.alias, "type": c.type} | ({"javaNames": list(c.java_names)} if c.java_names else {})
+                for c in classes
+            ],
+        },
+    }
+    try:
+        offer_of(document)
+    except ConfigError as e:
+        raise ConfigError(Problem(_KEYS.get(p.property.split(".")[1], "project"), p.message) for p in e.problems) from e
+    return document
+
+
+def manifest(document: dict[str, Any]) -> str:
+    """A PluginVersion as YAML."""
+    head = "# Made by `penstock plugin build`; its image must be where the nodes of the cluster find it.\n"
+    return head + yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=120)

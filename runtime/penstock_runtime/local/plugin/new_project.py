@@ -1,0 +1,78 @@
+"""A new project of plugins: one plugin, its tests, a manifest, and the way to a cluster."""
+
+import keyword
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from penstock.errors import ConfigError
+from penstock_model.connect.plugin_names import PluginKind, is_built_in
+from penstock_runtime.local.plugin.runtime_image import hides_module, packages
+
+__all__ = ["BACKEND", "new_project"]
+
+BACKEND: Final = "hatchling==1.29.0"
+"""What builds the new project: what builds Penstock, so that it is there where Penstock was installed from its sources."""
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+_NAME: Final = re.compile(r"[a-z]([a-z0-9]|[-_](?=[a-z0-9])){0,49}")
+_FILES: Final[Mapping[str, str]] = {
+    "pyproject.toml": "pyproject.toml.txt",
+    "README.md": "README.md.txt",
+    "connector.yaml": "{kind}/connector.txt",
+    "src/{module}/__init__.py": "{kind}/plugin.txt",
+    "tests/test_{module}.py": "{kind}/test.txt",
+}
+_KINDS: Final[Mapping[str, PluginKind]] = {
+    "source": "connector",
+    "sink": "connector",
+    "transform": "transform",
+    "predicate": "predicate",
+    "converter": "converter",
+}
+
+
+def new_project(name: str, kind: str, within: Path | None = None) -> Path:
+    """Write a project into a new folder of its name.
+
+    Args:
+        name: of the distribution, such as `acme-files`. The plugin is called `AcmeFiles`, the module `acme_files`.
+        kind: what the plugin is, `source` for example.
+        within: the folder that gets the new one; None: that where the process works.
+
+    Returns:
+        The new folder.
+
+    Raises:
+        ConfigError: the name cannot be used, or something of that name is there. Nothing was written.
+        OSError: something cannot be written.
+    """
+    module = name.replace("-", "_")
+    alias = "".join(part.capitalize() for part in module.split("_"))
+    if problems := [*_problems(name, module, alias, kind)]:
+        raise ConfigError(f"{name!r} cannot be the name of the project: {'; '.join(problems)}. Choose another one.")
+    folder = (within or Path()) / name
+    if folder.is_symlink() or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
+        raise ConfigError(f"There is a {folder} already; choose another name, or remove it.")
+    words = {"name": name, "module": module, "alias": alias, "kind": kind, "backend": BACKEND}
+    for file, template in _FILES.items():
+        path = folder / file.format(**words)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = (_TEMPLATES / template.format(**words)).read_text(encoding="utf-8")
+        path.write_text(Template(text).substitute(words), encoding="utf-8")
+    return folder
+
+
+def _problems(name: str, module: str, alias: str, kind: str) -> Iterator[str]:
+    if not _NAME.fullmatch(name):
+        yield "it must be small letters and digits, with a - or _ between, such as acme-files, and 50 at most"
+        return
+    if name in packages():
+        yield "the runtime has a package of that name"
+    elif keyword.iskeyword(module):
+        yield f"{module} is a word of Python's language"
+    elif (whose := hides_module(module)) is not None:
+        yield f"its module {module} would not be found, since {whose} is imported in its place"
+    if is_built_in(_KINDS[kind], alias):
+        yield f"the plugin would be called {alias}, which is the name of one that Penstock brings"

@@ -1,0 +1,144 @@
+"""What a project of plugins says of itself in its pyproject.toml, before anything is built."""
+
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from penstock.errors import ConfigError, Problem
+from penstock_runtime.local.plugin.layer import is_bytecode
+from penstock_runtime.local.plugin.runtime_image import packages
+from penstock_runtime.plugins.discovery import GROUP
+
+__all__ = ["ENTRY_POINTS", "Project", "copied", "is_wheel", "read_project"]
+
+ENTRY_POINTS: Final = f'project.entry-points."{GROUP}"'
+_FILE: Final = "pyproject.toml"
+_DEFAULT_BUILD: Final = ("setuptools>=40.8.0", "wheel")
+"""What pip takes where `[build-system]` is missing."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project that can be built.
+
+    Attributes:
+        build_requires: what builds it, as `[build-system] requires` has it.
+    """
+
+    build_requires: tuple[str, ...]
+
+    @property
+    def can_be_built_here(self) -> bool:
+        """Whether all that builds it is installed beside Penstock, so that nothing is fetched for that."""
+        return all(map(_is_installed, self.build_requires))
+
+
+def is_wheel(project: Path) -> bool:
+    """Whether that is the file of a wheel."""
+    return project.is_file() and project.suffix == ".whl"
+
+
+def read_project(folder: Path) -> Project:
+    """Read the pyproject.toml of a project.
+
+    Raises:
+        ConfigError: it is no project of plugins; all problems, by the key that is to be mended.
+    """
+    file = folder / _FILE
+    if not file.is_file():
+        raise ConfigError(f"{folder} is no project of plugins: neither a wheel nor a folder with a {_FILE}.")
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise ConfigError(f"{file} is no TOML: {e}") from e
+    if problems := [*_problems(document)]:
+        raise ConfigError(Problem(p.property and f"{_FILE}: {p.property}", p.message) for p in problems)
+    build = document.get("build-system", {})
+    return Project(tuple(map(str, build.get("requires", _DEFAULT_BUILD))))
+
+
+def copied(folder: Path, to: Path) -> Path:
+    """Copy the sources of a project, because some backends leave files where they build.
+
+    Raises:
+        ConfigError: a file cannot be read.
+    """
+    try:
+        shutil.copytree(folder, to, symlinks=True, ignore=_not_sources)
+    except shutil.Error as e:  # holds (from, to, reason) for each file
+        raise ConfigError(f"The project {folder} cannot be read: " + "; ".join(r for _, _, r in e.args[0])) from e
+    return to
+
+
+def _problems(document: Mapping[str, Any]) -> Iterator[Problem]:
+    project = document.get("project")
+    if not isinstance(project, Mapping):
+        yield Problem("project", 'is missing: the table holds name = "...", version = "..." and the entry points')
+        return
+    dynamic = project.get("dynamic", ())
+    yield from _name(project.get("name"))
+    yield from _version(project.get("version"), is_dynamic="version" in dynamic)
+    if "entry-points" not in dynamic:
+        yield from _entry_points(project.get("entry-points", {}))
+    requires = document.get("build-system", {}).get("requires", _DEFAULT_BUILD)
+    for text in requires if isinstance(requires, Sequence) else ():
+        try:
+            Requirement(str(text))
+        except InvalidRequirement as e:
+            yield Problem("build-system.requires", f"{text!r} is no requirement: {e}".splitlines()[0])
+
+
+def _name(name: object) -> Iterator[Problem]:
+    if not isinstance(name, str) or not name:
+        yield Problem("project.name", 'is missing: name = "acme-files", the same for all versions of the plugins')
+    elif canonicalize_name(name) in packages():
+        yield Problem("project.name", f"{name} is a package that the runtime has itself; choose another name")
+
+
+def _version(text: object, *, is_dynamic: bool) -> Iterator[Problem]:
+    if is_dynamic and text is None:
+        return
+    if text is None:
+        yield Problem("project.version", 'is missing: version = "1.0.0" is the version of all plugins of the project')
+        return
+    try:
+        Version(str(text))
+    except InvalidVersion:
+        yield Problem("project.version", f"{text!r} is no version; write one such as 1.4.2")
+
+
+def _entry_points(groups: object) -> Iterator[Problem]:
+    entries = groups.get(GROUP) if isinstance(groups, Mapping) else None
+    if not isinstance(entries, Mapping) or not entries:
+        yield Problem(ENTRY_POINTS, 'is missing: each plugin has a line there, such as Files = "acme_files:Files"')
+
+
+def _is_installed(text: str) -> bool:
+    requirement = Requirement(text)
+    if requirement.marker is not None and not requirement.marker.evaluate():
+        return True
+    try:
+        return requirement.specifier.contains(version(requirement.name), prereleases=True)
+    except PackageNotFoundError:
+        return False
+
+
+def _not_sources(folder: str, names: list[str]) -> set[str]:
+    """What other builds and tools left in a folder of the project. A backend would take some of it for sources."""
+    return {name for name in names if is_bytecode(name) or _is_left_over(Path(folder) / name)}
+
+
+def _is_left_over(path: Path) -> bool:
+    if path.is_dir():
+        is_environment = (path / "pyvenv.cfg").exists()
+        is_build = path.parent.name == "build" and path.name.startswith(("lib", "bdist."))  # setuptools
+        return is_environment or is_build or path.name.endswith(".egg-info")
+    return not path.is_file() and not path.is_symlink()

@@ -1,0 +1,126 @@
+"""What the image of the runtime holds: an image of plugins is made to go with it."""
+
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from typing import Final
+
+from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.utils import NormalizedName, canonicalize_name
+
+from penstock.errors import ConfigError
+
+__all__ = [
+    "ARCHITECTURES",
+    "PYTHON",
+    "hides_module",
+    "marker_environment",
+    "packages",
+    "platforms",
+    "tags",
+    "this_architecture",
+]
+
+PYTHON: Final = (3, 11)
+"""The version of its CPython: that of Debian bookworm."""
+ARCHITECTURES: Final[Mapping[str, str]] = {"amd64": "x86_64", "arm64": "aarch64"}
+"""For which there is an image, in Go's words and in the kernel's."""
+
+_PYTHON_IN_FULL: Final = "3.11.2"
+_GLIBC: Final = 36
+"""The second number of glibc's version."""
+_LEGACY: Final = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+_OLDEST: Final = {"x86_64": 5, "aarch64": 17}
+_OWN_MODULES: Final = (
+    "penstock",
+    "penstock_java",
+    "penstock_kafka",
+    "penstock_logging",
+    "penstock_model",
+    "penstock_operator",
+    "penstock_plugins",
+    "penstock_runtime",
+)
+
+
+@cache
+def packages() -> Mapping[NormalizedName, str]:
+    """Its distributions and their versions, Penstock's own among them."""
+    text = (Path(__file__).parent / "runtime_packages.txt").read_text(encoding="utf-8")
+    pins = (line.split("==") for line in text.splitlines() if not line.startswith("#"))
+    return {canonicalize_name("penstock"): version("penstock"), **{canonicalize_name(n): v for n, v in pins}}
+
+
+def this_architecture() -> str:
+    """The architecture of this machine, in Go's words.
+
+    Raises:
+        ConfigError: there is no image of the runtime for it.
+    """
+    machine = platform.machine()
+    for name, kernel in ARCHITECTURES.items():
+        if machine in (name, kernel):
+            return name
+    raise ConfigError(f"there is no image of the runtime for {machine}; name one of {', '.join(ARCHITECTURES)}")
+
+
+def platforms(architecture: str) -> list[str]:
+    """The platforms whose wheels it can load, the newest first, as the tags of wheels name them."""
+    machine = ARCHITECTURES[architecture]
+    return [*_platforms(machine), f"linux_{machine}"]
+
+
+def tags(architecture: str) -> frozenset[Tag]:
+    """The tags of the wheels that it can load."""
+    usable = platforms(architecture)
+    return frozenset(
+        [
+            *cpython_tags(PYTHON, platforms=usable, abis=[f"cp{PYTHON[0]}{PYTHON[1]}"]),
+            *compatible_tags(PYTHON, f"cp{PYTHON[0]}{PYTHON[1]}", usable),
+        ]
+    )
+
+
+def marker_environment(architecture: str) -> dict[str, str]:
+    """What the markers of requirements are compared with."""
+    return {
+        "implementation_name": "cpython",
+        "implementation_version": _PYTHON_IN_FULL,
+        "os_name": "posix",
+        "platform_machine": ARCHITECTURES[architecture],
+        "platform_python_implementation": "CPython",
+        "platform_release": "",
+        "platform_system": "Linux",
+        "platform_version": "",
+        "python_full_version": _PYTHON_IN_FULL,
+        "python_version": ".".join(map(str, PYTHON)),
+        "sys_platform": "linux",
+    }
+
+
+def hides_module(name: str) -> str | None:
+    """Whose module of this name is imported in place of a plugin's; None: nobody's.
+
+    The modules of its packages are known as far as they are installed here.
+    """
+    if name in sys.stdlib_module_names:
+        return "Python's own"
+    if name in _OWN_MODULES:
+        return "Penstock's own"
+    owners = (owner for owner in _owners().get(name, ()) if canonicalize_name(owner) in packages())
+    return next((f"that of {owner}, which the runtime has" for owner in owners), None)
+
+
+@cache
+def _owners() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
+def _platforms(machine: str) -> Iterator[str]:
+    for minor in range(_GLIBC, _OLDEST[machine] - 1, -1):
+        yield f"manylinux_2_{minor}_{machine}"
+        if minor in _LEGACY:
+            yield f"{_LEGACY[minor]}_{machine}"

@@ -1,0 +1,115 @@
+"""`penstock plugin init` writes a project whose tests pass, and `check` says what keeps a project from being one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock import ConfigError
+from penstock_runtime.cli import main
+from penstock_runtime.local.plugin.new_project import new_project
+from penstock_runtime.local.plugin.options import KINDS
+
+ROOT = Path(__file__).parents[5]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["source", "transform", *(pytest.param(k, marks=pytest.mark.slow) for k in ("sink", "predicate", "converter"))],
+)
+def test_a_new_project_passes_its_tests_and_is_found_good(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["plugin", "init", f"acme-{kind}", "--kind", kind]) == 0
+    assert main(["plugin", "check", f"acme-{kind}"]) == 0
+    printed = capfd.readouterr()
+    assert printed.out == f"acme-{kind} 0.1.0: good\n"
+    assert f"acme-{kind} 0.1.0: Acme{kind.capitalize()} ({kind}, plugin API 1)" in printed.err
+    assert " passed in " in printed.err
+    assert not [*tmp_path.rglob("__pycache__")]
+
+
+@pytest.mark.slow
+def test_new_projects_are_clean_in_the_eyes_of_ruff_and_mypy(tmp_path: Path) -> None:
+    folders = [new_project(f"acme-{kind}", kind, tmp_path) for kind in KINDS]
+
+    def is_clean(*command: str, cwd: Path) -> None:
+        done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False, cwd=cwd)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    for folder in folders:
+        is_clean("ruff", "check", "--isolated", "--select=E,F,I,UP,B,ANN,PT,RUF", "--line-length=120", cwd=folder)
+        is_clean("ruff", "format", "--isolated", "--line-length=120", "--check", cwd=folder)
+    is_clean("mypy", "--strict", "--config-file=", "--cache-dir=", *(str(f / "src") for f in folders), cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Acme", "it must be small letters and digits"),
+        ("acme/files", "it must be small letters and digits"),
+        ("-acme", "it must be small letters and digits"),
+        ("acme--files", "it must be small letters and digits"),
+        ("a" * 51, "it must be small letters and digits"),
+        ("cast", "the plugin would be called Cast, which is the name of one that Penstock brings"),
+        ("hoist-field", "the plugin would be called HoistField"),
+        ("json", "its module json would not be found, since Python's own is imported"),
+        ("penstock-kafka", "its module penstock_kafka would not be found, since Penstock's own"),
+        ("yaml", "its module yaml would not be found, since that of PyYAML, which the runtime has"),
+        ("pydantic", "the runtime has a package of that name"),
+        ("class", "class is a word of Python's language"),
+    ],
+)
+def test_a_name_that_would_make_trouble_later_is_refused_at_once(name: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as raised:
+        new_project(name, "transform", tmp_path)
+    assert told in str(raised.value)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "acme").mkdir()
+    (tmp_path / "acme" / "notes").write_text("mine")
+    (tmp_path / "shop").symlink_to(tmp_path / "elsewhere")
+    for name in ("acme", "shop"):
+        with pytest.raises(ConfigError, match="already; choose another name, or remove it"):
+            new_project(name, "sink", tmp_path)
+    assert [p.name for p in (tmp_path / "acme").iterdir()] == ["notes"]
+
+
+def test_a_plugin_that_no_suite_tests_is_told_with_its_suite(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = new_project("acme", "sink", tmp_path)
+    (folder / "tests" / "test_acme.py").write_text("def test_nothing() -> None: ...\n")
+    assert main(["plugin", "check", str(folder)]) == 2
+    assert (
+        "penstock: Acme: no suite tests it; write a class TestAcme(SinkSuite) with `plugin = Acme`"
+        in capfd.readouterr().err
+    )
+
+
+@pytest.mark.slow
+def test_tests_that_fail_are_told_and_so_is_that_there_are_none(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = new_project("acme", "predicate", tmp_path)
+    test = folder / "tests" / "test_acme.py"
+    with test.open("a") as file:
+        file.write("\n\ndef test_it_is_perfect() -> None:\n    assert False\n")
+    assert main(["plugin", "check", str(folder)]) == 1
+    assert "test_it_is_perfect" in capfd.readouterr().err
+    test.unlink()
+    assert main(["plugin", "check", str(folder)]) == 2
+    assert f"{folder} has no tests." in capfd.readouterr().err
+
+
+def test_what_a_pod_would_refuse_is_told_after_the_tests_have_run(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = new_project("acme", "predicate", tmp_path)
+    file = folder / "pyproject.toml"
+    file.write_text(file.read_text().replace('["penstock"]', '["penstock", "pydantic<2", "rich<2"]'))
+    assert main(["plugin", "check", str(folder)]) == 2
+    printed = capfd.readouterr().err
+    assert printed.index(" passed in ") < printed.index("2 problems:")
