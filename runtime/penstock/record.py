@@ -25,8 +25,11 @@ class Original(NamedTuple):
     offset: int
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """One record. It is immutable, and its values are treated so too: `replace` makes a changed copy."""
+class Record(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """One record. It is immutable, and its values are treated so too: `replace` makes a changed copy.
+
+    Its `repr` leaves out what is not set.
+    """
 
     topic: str | None
     value: Any

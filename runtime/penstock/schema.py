@@ -19,9 +19,9 @@ float64, and the classes of `penstock.values` are the other widths.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from penstock.errors import SchemaBuilderError
 
@@ -79,9 +79,11 @@ class Field:
     schema: "Schema"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """The shape of a value. Equal schemas are interchangeable. `default` is None where there is no default.
+
+    Its `repr` is how a plugin would write it with the names of this module: `struct({'id': INT64, 'name': OPTIONAL_STRING})`.
 
     Raises:
         SchemaBuilderError: two fields have the same name, or a name is empty.
@@ -108,6 +110,37 @@ class Schema:
             seen: set[str] = set()
             twice = next(f.name for f in self.fields if f.name in seen or seen.add(f.name))  # type: ignore[func-returns-value]
             raise SchemaBuilderError(f"Cannot create field because of field name duplication {twice}")
+
+    def __repr__(self) -> str:
+        constant = _CONSTANTS.get(self)
+        if constant is not None and self.parameters is None and self.default is None:
+            return constant
+        called = self._called()
+        if called is not None:
+            function, arguments, shown = called
+            if replace(self, optional=False) == shown:
+                return f"{function}({', '.join([*arguments, *(['optional=True'] if self.optional else [])])})"
+        given = ((f.name, getattr(self, f.name), f.default) for f in fields(self) if f.name != "type")
+        words = [f"{name}={value!r}" for name, value, default in given if value != default]
+        return f"Schema({', '.join([f'Type.{self.type.name}', *words])})"
+
+    def _called(self) -> "tuple[str, list[str], Schema] | None":
+        """The function of this module that makes it but for null, its arguments, and what it makes of them."""
+        match self:
+            case Schema(name="org.apache.kafka.connect.data.Decimal", parameters={"scale": str(scale)}) if (
+                scale.isdigit()
+            ):
+                return "decimal", [scale], decimal(int(scale))
+            case Schema(type=Type.ARRAY, items=Schema() as items):
+                return "array_of", [repr(items)], array_of(items)
+            case Schema(type=Type.MAP, keys=Schema() as keys, values=Schema() as values):
+                return "map_of", [repr(keys), repr(values)], map_of(keys, values)
+            case Schema(type=Type.STRUCT):
+                shape = {f.name: f.schema for f in self.fields}
+                words = [f"{n}={v!r}" for n, v in (("name", self.name), ("version", self.version)) if v is not None]
+                return "struct", [repr(shape), *words], struct(shape, name=self.name, version=self.version)
+            case _:
+                return None
 
     def field(self, name: str) -> Field | None:
         """The field of that name, or None."""
@@ -175,3 +208,9 @@ def struct(
         version=version,
         fields=tuple(Field(n, s) for n, s in fields.items()),
     )
+
+
+_CONSTANTS: Final[Mapping[Schema, str]] = {
+    schema: name for name, schema in list(globals().items()) if name.isupper() and isinstance(schema, Schema)
+}
+"""The names of this module for schemas, which `repr` writes. A schema's hash leaves parameters and default out."""
