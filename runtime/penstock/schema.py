@@ -83,7 +83,7 @@ class Field:
 class Schema:
     """The shape of a value. Equal schemas are interchangeable. `default` is None where there is no default.
 
-    Its `repr` is how a plugin would write it with the names of this module: `struct({'id': INT64, 'name': OPTIONAL_STRING})`.
+    Its `repr` is how a plugin would write it with this module's names: `struct({'id': INT64, 'name': OPTIONAL_STRING})`.
 
     Raises:
         SchemaBuilderError: two fields have the same name, or a name is empty.

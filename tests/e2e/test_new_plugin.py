@@ -21,7 +21,7 @@ def penstock(*arguments: str, cwd: Path) -> None:
 
 
 def test_a_new_project_becomes_a_connector_that_runs(place: Place, kubernetes: Cluster, tmp_path: Path) -> None:
-    name = f"acme-{place.namespace}"
+    name = f"acme-{place.namespace[-4:]}"
     penstock("plugin", "init", name, "--kind", "source", cwd=tmp_path)
     project = tmp_path / name
     penstock("plugin", "build", ".", "--image", f"plugins.example/{name}", cwd=project)

@@ -1,10 +1,12 @@
 """The plugins of an installed project: what each of them is, learned by importing it in a process of its own."""
 
+import os
 import signal
 import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -58,25 +60,12 @@ def classes_of(found: Installed, scratch: Path, architecture: str) -> Sequence[L
     with zipfile.ZipFile(found.wheel) as wheel:  # a wheel that is unpacked can be imported from
         wheel.extractall(own)
     command = [sys.executable, "-m", look.__name__, str(own), str(found.folder), str(answer)]
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as e:
-        raise ConfigError(
-            f"The import of {importing.read_text()} did not end within {_SECONDS} s; a plugin must not work or wait where it "
-            "is imported."
-        ) from e
+    printed = scratch / "printed"
+    code = _run(command, printed)
     if not answer.exists():
-        printed = f" It printed:\n{done.stdout[-_LAST:].rstrip()}" if done.stdout.strip() else ""
-        raise ConfigError(f"The import of {importing.read_text()} {_ended(done.returncode)}.{printed}")
+        text = printed.read_text(errors="replace").strip()
+        shown = f" It printed:\n{text[-_LAST:]}" if text else ""
+        raise ConfigError(f"The import of {importing.read_text()} {_ended(code)}.{shown}")
     looked = TypeAdapter(list[LookedAt]).validate_json(answer.read_bytes())
     if problems := [Problem(c.alias, _problem(c)) for c in looked if c.problem or c.type is None]:
         raise ConfigError([*problems, *_strange(found, architecture)])
@@ -94,7 +83,26 @@ def _strange(found: Installed, architecture: str) -> Iterator[Problem]:
         )
 
 
-def _ended(code: int) -> str:
+def _run(command: Sequence[str], printed: Path) -> int | None:
+    """Run a process, and end whatever it leaves running. Its exit code; None: it did not end in time."""
+    with (
+        printed.open("wb") as output,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        ) as process,
+    ):
+        try:
+            return process.wait(_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def _ended(code: int | None) -> str:
+    if code is None:
+        return f"did not end within {_SECONDS} s; a plugin must not work or wait where it is imported"
     if code < 0:
         return f"ended its process by {signal.Signals(-code).name}"
     return f"ended its process with exit code {code}"

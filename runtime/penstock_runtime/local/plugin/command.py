@@ -11,7 +11,6 @@ from penstock.errors import ConfigError, ConnectError
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.local.plugin.build import Contents, build, look_at
 from penstock_runtime.local.plugin.new_project import new_project
-from penstock_runtime.local.plugin.project import is_wheel
 from penstock_runtime.local.plugin.suites import run_tests, without_a_suite
 from penstock_runtime.logs import say
 
@@ -34,6 +33,8 @@ def plugin(options: argparse.Namespace) -> ExitCode:
                 return _check(options)
             case _:
                 return _build(options)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
     except OSError as e:
         raise ConnectError(f"A file cannot be read or written: {e}") from e
     finally:
@@ -59,17 +60,16 @@ def _build(options: argparse.Namespace) -> ExitCode:
 
 def _check(options: argparse.Namespace) -> ExitCode:
     problems: ConfigError | None = None
+    has_tests = (options.project / "pyproject.toml").is_file()
     try:
         contents = look_at(options.project, architecture=options.architecture)
     except ConfigError as e:
+        if not has_tests:
+            raise
         problems = e
     else:
         _tell(contents)
-    if is_wheel(options.project):
-        say("tests: a wheel has none")
-        tests = None
-    else:
-        tests = run_tests(options.project)
+    tests = run_tests(options.project) if has_tests else None
     if problems is not None:
         raise problems
     if tests is not None:

@@ -63,8 +63,7 @@ def install(project: Path, scratch: Path, architecture: str) -> Installed:
         OSError: something cannot be read or written.
     """
     wheel = _wheel(project, scratch)
-    with zipfile.ZipFile(wheel):  # else nothing is found in it, and nobody says why
-        (own,) = distributions([str(wheel)])
+    own = _held_by(wheel)
     wanted = [*needed(own, architecture)]
     if problems := [*_wrong_tags(wheel, architecture), *_clashes(own, wanted)]:
         raise ConfigError(problems)
@@ -109,6 +108,17 @@ def _wheel(project: Path, scratch: Path) -> Path:
         raise ConfigError(f"pip cannot build {project}{fetched}. pip says:\n{e}") from e
     (wheel,) = (scratch / "wheel").glob("*.whl")
     return wheel
+
+
+def _held_by(wheel: Path) -> Distribution:
+    """The distribution in a wheel."""
+    try:
+        parse_wheel_filename(wheel.name)
+        with zipfile.ZipFile(wheel):
+            (own,) = distributions([str(wheel)])
+    except (InvalidWheelFilename, zipfile.BadZipFile, ValueError) as e:
+        raise ConfigError(f"{wheel.name} is no wheel that could be installed: {e}") from e
+    return own
 
 
 def _pip_install(wheel: Path, target: Path, options: list[str], project: Path, *, with_settings: bool) -> None:
@@ -157,12 +167,7 @@ def _write_stand_in(folder: Path, name: NormalizedName, version: str) -> None:
 
 
 def _wrong_tags(wheel: Path, architecture: str) -> Iterator[Problem]:
-    try:
-        built = parse_wheel_filename(wheel.name)[3]
-    except InvalidWheelFilename as e:
-        yield Problem("", f"{wheel.name} has no name of a wheel: {e}")
-        return
-    if not built & tags(architecture):
+    if not parse_wheel_filename(wheel.name)[3] & tags(architecture):
         yield Problem(
             "",
             f"{wheel.name} is built for another Python or machine than the runtime's, which is CPython "

@@ -16,7 +16,7 @@ __all__ = ["BACKEND", "new_project"]
 BACKEND: Final = "hatchling==1.29.0"
 """What builds the new project: what builds Penstock, so that it is there where Penstock was installed from its sources."""
 _TEMPLATES: Final = Path(__file__).parent / "templates"
-_NAME: Final = re.compile(r"[a-z]([a-z0-9]|[-_](?=[a-z0-9])){0,49}")
+_NAME: Final = re.compile(r"[a-z]([a-z0-9]|-(?=[a-z0-9])){0,44}")
 _FILES: Final[Mapping[str, str]] = {
     "pyproject.toml": "pyproject.toml.txt",
     "README.md": "README.md.txt",
@@ -66,7 +66,7 @@ def new_project(name: str, kind: str, within: Path | None = None) -> Path:
 
 def _problems(name: str, module: str, alias: str, kind: str) -> Iterator[str]:
     if not _NAME.fullmatch(name):
-        yield "it must be small letters and digits, with a - or _ between, such as acme-files, and 50 at most"
+        yield "it must be small letters and digits with - between, such as acme-files, 45 at most: its Connector has it too"
         return
     if name in packages():
         yield "the runtime has a package of that name"

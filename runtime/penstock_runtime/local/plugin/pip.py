@@ -11,7 +11,7 @@ from typing import Final
 
 __all__ = ["PipError", "pip"]
 
-_LAST_LINES: Final = 12
+_LAST_LINES: Final = 25
 """So much of what pip prints goes into a message: its errors stand at the end."""
 
 

@@ -2,27 +2,50 @@
 
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from penstock.errors import ConfigError, Problem
 from penstock_runtime.local.plugin.layer import is_bytecode
 from penstock_runtime.local.plugin.runtime_image import packages
 from penstock_runtime.plugins.discovery import GROUP
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 __all__ = ["ENTRY_POINTS", "Project", "copied", "is_wheel", "read_project"]
 
 ENTRY_POINTS: Final = f'project.entry-points."{GROUP}"'
 _FILE: Final = "pyproject.toml"
-_DEFAULT_BUILD: Final = ("setuptools>=40.8.0", "wheel")
-"""What pip takes where `[build-system]` is missing."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class _BuildSystem(_Part):
+    requires: tuple[str, ...] = ("setuptools>=40.8.0", "wheel")  # as pip has it where the table is missing
+
+
+class _ProjectTable(_Part):
+    name: str = ""
+    version: str | None = None
+    dynamic: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    entry_points: Mapping[str, Mapping[str, str]] = Field(default={}, alias="entry-points")
+
+
+class _File(_Part):
+    project: _ProjectTable | None = None
+    build_system: _BuildSystem = Field(default=_BuildSystem(), alias="build-system")
 
 
 @dataclass(frozen=True)
@@ -59,10 +82,13 @@ def read_project(folder: Path) -> Project:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise ConfigError(f"{file} is no TOML: {e}") from e
-    if problems := [*_problems(document)]:
-        raise ConfigError(Problem(p.property and f"{_FILE}: {p.property}", p.message) for p in problems)
-    build = document.get("build-system", {})
-    return Project(tuple(map(str, build.get("requires", _DEFAULT_BUILD))))
+    try:
+        found = _File.model_validate(document)
+    except ValidationError as e:
+        raise ConfigError(map(_wrong_type, e.errors(include_url=False))) from e
+    if problems := [*_problems(found)]:
+        raise ConfigError(Problem(f"{_FILE}: {p.property}", p.message) for p in problems)
+    return Project(found.build_system.requires)
 
 
 def copied(folder: Path, to: Path) -> Path:
@@ -78,47 +104,42 @@ def copied(folder: Path, to: Path) -> Path:
     return to
 
 
-def _problems(document: Mapping[str, Any]) -> Iterator[Problem]:
-    project = document.get("project")
-    if not isinstance(project, Mapping):
+def _problems(file: "_File") -> Iterator[Problem]:
+    project = file.project
+    if project is None:
         yield Problem("project", 'is missing: the table holds name = "...", version = "..." and the entry points')
         return
-    dynamic = project.get("dynamic", ())
-    yield from _name(project.get("name"))
-    yield from _version(project.get("version"), is_dynamic="version" in dynamic)
-    if "entry-points" not in dynamic:
-        yield from _entry_points(project.get("entry-points", {}))
-    requires = document.get("build-system", {}).get("requires", _DEFAULT_BUILD)
-    for text in requires if isinstance(requires, Sequence) else ():
-        try:
-            Requirement(str(text))
-        except InvalidRequirement as e:
-            yield Problem("build-system.requires", f"{text!r} is no requirement: {e}".splitlines()[0])
-
-
-def _name(name: object) -> Iterator[Problem]:
-    if not isinstance(name, str) or not name:
+    if not project.name:
         yield Problem("project.name", 'is missing: name = "acme-files", the same for all versions of the plugins')
-    elif canonicalize_name(name) in packages():
-        yield Problem("project.name", f"{name} is a package that the runtime has itself; choose another name")
+    elif canonicalize_name(project.name) in packages():
+        yield Problem("project.name", f"{project.name} is a package that the runtime has itself; choose another name")
+    if project.version is not None or "version" not in project.dynamic:
+        yield from _version(project.version)
+    if not project.entry_points.get(GROUP) and "entry-points" not in project.dynamic:
+        yield Problem(ENTRY_POINTS, 'is missing: each plugin has a line there, such as Files = "acme_files:Files"')
+    for key, texts in (
+        ("project.dependencies", project.dependencies),
+        ("build-system.requires", file.build_system.requires),
+    ):
+        for text in texts:
+            try:
+                Requirement(text)
+            except InvalidRequirement as e:
+                yield Problem(key, f"{text!r} is no requirement: {e}".splitlines()[0])
 
 
-def _version(text: object, *, is_dynamic: bool) -> Iterator[Problem]:
-    if is_dynamic and text is None:
-        return
+def _version(text: str | None) -> Iterator[Problem]:
     if text is None:
         yield Problem("project.version", 'is missing: version = "1.0.0" is the version of all plugins of the project')
         return
     try:
-        Version(str(text))
+        Version(text)
     except InvalidVersion:
         yield Problem("project.version", f"{text!r} is no version; write one such as 1.4.2")
 
 
-def _entry_points(groups: object) -> Iterator[Problem]:
-    entries = groups.get(GROUP) if isinstance(groups, Mapping) else None
-    if not isinstance(entries, Mapping) or not entries:
-        yield Problem(ENTRY_POINTS, 'is missing: each plugin has a line there, such as Files = "acme_files:Files"')
+def _wrong_type(error: "ErrorDetails") -> Problem:
+    return Problem(f"{_FILE}: {'.'.join(map(str, error['loc']))}", f"{error['msg']}, and it is {error['input']!r}")
 
 
 def _is_installed(text: str) -> bool:

@@ -180,6 +180,10 @@ def test_what_is_no_project_is_refused_before_anything_is_built(tmp_path: Path) 
             ConfigError, match=r"is no project of plugins: neither a wheel nor a folder with a pyproject"
         ):
             build(wrong, NAME, tmp_path / "out")
+    for name in ("shop.whl", "shop-1.0-py3-none-any.whl"):
+        (tmp_path / name).write_text("no archive")
+        with pytest.raises(ConfigError, match=f"{name} is no wheel that could be installed: "):
+            build(tmp_path / name, NAME, tmp_path / "out")
 
 
 def test_the_command_says_what_is_wrong_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,10 @@
 """A project that can be no image of plugins is told so by the key of its pyproject.toml, before anything is built."""
 
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from penstock import ConfigError
@@ -23,11 +25,12 @@ def problems(folder: Path, text: str) -> list[str]:
 
 
 def test_all_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
-    found = problems(tmp_path, "[project]\nreadme = 'README.md'\n[build-system]\nrequires = ['what?']\n")
+    found = problems(tmp_path, "[project]\ndependencies = ['and?']\n[build-system]\nrequires = ['what?']\n")
     assert [p.partition(" is ")[0] for p in found] == [
         "pyproject.toml: project.name:",
         "pyproject.toml: project.version:",
         'pyproject.toml: project.entry-points."penstock.plugins":',
+        "pyproject.toml: project.dependencies: 'and?'",
         "pyproject.toml: build-system.requires: 'what?'",
     ]
 
@@ -42,7 +45,18 @@ def test_all_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
         ),
         ("[project]\nname = 'penstock'\nversion = '1'\n" + ENTRY, "project.name: penstock is a package"),
         ("[tool.poetry]\nname = 'shop'\n", "project: is missing"),
-        ("[project]\nname = 'shop'\nversion = '1'\nentry-points = 3\n", "is missing: each plugin has a line there"),
+        (
+            "[project]\nname = 'shop'\nversion = '1'\nentry-points = 3\n",
+            "project.entry-points: Input should be a valid",
+        ),
+        (
+            "build-system = 3\n[project]\nname = 'shop'\nversion = '1'\n" + ENTRY,
+            "pyproject.toml: build-system: Input should",
+        ),
+        (
+            "[project]\nname = 'shop'\nversion = 3\n" + ENTRY,
+            "project.version: Input should be a valid string, and it is 3",
+        ),
         ("[project\n", "is no TOML"),
     ],
 )
@@ -90,12 +104,14 @@ def test_a_class_that_a_pod_would_refuse_is_refused(
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("raise SystemExit(3)", "Shop (shop:Shop of distribution shop 0.1.0) is installed but cannot be imported: SystemExit: 3"),
-        ("import os; print('so long', flush=True); os._exit(3)", "The import of Shop ended its process with exit code 3. It "
-         "printed:\nso long"),
+        ("raise SystemExit(3)", "is installed but cannot be imported: SystemExit: 3"),
+        (
+            "import os; print('so long', flush=True); os._exit(3)",
+            "The import of Shop ended its process with exit code 3. It printed:\nso long",
+        ),
         ("import os; os.kill(os.getpid(), 9)", "The import of Shop ended its process by SIGKILL."),
     ],
-)  # fmt: skip
+)
 def test_a_module_that_ends_the_process_is_told_so(code: str, told: str, tmp_path: Path) -> None:
     folder = new_project.new_project("shop", "transform", tmp_path)
     with (folder / "src" / "shop" / "__init__.py").open("a") as module:
@@ -103,6 +119,17 @@ def test_a_module_that_ends_the_process_is_told_so(code: str, told: str, tmp_pat
     with pytest.raises(ConfigError) as raised:
         look_at(folder)
     assert told in str(raised.value)
+
+
+def test_what_a_module_leaves_running_holds_nothing_up_and_is_ended(tmp_path: Path) -> None:
+    folder, left = new_project.new_project("shop", "transform", tmp_path), tmp_path / "left"
+    with (folder / "src" / "shop" / "__init__.py").open("a") as module:
+        module.write("import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()\n")
+        module.write("import subprocess\nchild = subprocess.Popen(['sleep', '600'])\n")
+        module.write(f"open({str(left)!r}, 'w').write(str(child.pid))\n")
+    assert [c.alias for c in look_at(folder).classes] == ["Shop"]
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(int(left.read_text())).wait(60)
 
 
 def test_what_is_known_of_the_runtimes_image_is_what_it_is_built_of() -> None:
