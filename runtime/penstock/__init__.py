@@ -7,6 +7,7 @@ Public are the names in `__all__` here and in each submodule without a leading u
 from penstock.batch import RecordBatch
 from penstock.config import Config, Importance, Int, Password, prop
 from penstock.connector import Connector
+from penstock.context import PluginContext
 from penstock.errors import (
     ConfigError,
     ConnectError,
@@ -55,6 +56,7 @@ __all__ = [
     "PartitionReader",
     "Password",
     "Plugin",
+    "PluginContext",
     "PollingSource",
     "Predicate",
     "Primitive",

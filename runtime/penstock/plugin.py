@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 from penstock._common_schema import common_schema
 from penstock.batch import RecordBatch
 from penstock.config import Config
+from penstock.context import PluginContext
 from penstock.record import Header, Record
 from penstock.schema import Schema
 
@@ -35,6 +36,9 @@ class Plugin(ABC):
 
     java_names: ClassVar[tuple[str, ...]] = ()
     """Class names of Kafka Connect in place of which this plugin runs."""
+
+    context: PluginContext = PluginContext()
+    """Where this object runs; set by the runtime, before any method is called."""
 
 
 class Transform(Plugin):

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any, ClassVar, NoReturn
 
 from penstock.batch import RecordBatch
+from penstock.context import PluginContext
 from penstock.errors import ConnectError
 from penstock.offsets import Offset, SourcePartition
 from penstock.record import Original, Record
@@ -151,6 +152,15 @@ class SinkSuite(ConnectorSuite):
             life.write(self.records[5:])
             life.commit(len(self.records))
 
+    def test_it_takes_no_offsets_of_another_connector_for_its_own(self, request: Any) -> None:
+        """Offsets that are stored with the data bear the name of the connector, since two may write to one place."""
+        properties = self.example(request)
+        with _Life(self, properties) as life:
+            life.write(self.records)
+            life.commit(len(self.records))
+        with _Life(self, properties, "another") as other:
+            assert not other.opened, f"a connector of another name would begin at {other.opened}"
+
     def test_it_stops_without_a_start(self, request: Any) -> None:
         """A task whose `start` failed calls `stop` as well."""
         connector = make(self.plugin)
@@ -162,8 +172,11 @@ class SinkSuite(ConnectorSuite):
 
 
 class _Life:
-    def __init__(self, suite: SinkSuite, properties: Mapping[str, str]) -> None:
+    def __init__(self, suite: SinkSuite, properties: Mapping[str, str], name: str = "suite") -> None:
         connector = make(suite.plugin)
+        connector.context = PluginContext(name, task=0, tasks=1)
+        self.name = name
+        self.opened: Mapping[TopicPartition, int] = {}
         config = parsed(suite.plugin, properties)
         self.sink = connector.sink(config)
         self.frame = isinstance(self.sink, FrameSink)
@@ -172,10 +185,10 @@ class _Life:
 
     def __enter__(self) -> "_Life":
         try:
-            self.sink.initialize(SinkTaskContext("suite", 0, "1"))
+            self.sink.initialize(SinkTaskContext(self.name, 0, "1"))
             self.sink.start()
-            opened = self.sink.open([_T0])
-            assert set(opened) <= {_T0}, f"`open` returned offsets of other partitions: {opened}"
+            self.opened = self.sink.open([_T0])
+            assert set(self.opened) <= {_T0}, f"`open` returned offsets of other partitions: {self.opened}"
         except BaseException:
             with suppress(Exception):
                 self.sink.stop()

@@ -2,36 +2,41 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
-from penstock.plugin import Predicate, Transform
+from penstock.context import PluginContext
+from penstock.plugin import Plugin, Predicate, Transform
 from penstock_model.connect import plugin_chain
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.pipeline.chain import Step
 from penstock_runtime.plugins import plugin_ref
 
-__all__ = ["build_steps", "class_name"]
+__all__ = ["build_steps", "class_name", "made"]
 
 
-def build_steps(config: Mapping[str, str], plugins: Mapping[str, PluginReference]) -> tuple[Step, ...]:
+def build_steps(
+    config: Mapping[str, str], plugins: Mapping[str, PluginReference], context: PluginContext
+) -> tuple[Step, ...]:
     """The steps of a chain, in order.
 
     Args:
         config: the connector's properties, variables resolved.
         plugins: by place (`transforms.hoist`, `predicates.tombstone`), as a plan found them.
+        context: of the task; each plugin gets it for its own place.
 
     Raises:
         ConfigError: a plugin cannot be loaded, or refuses its properties.
     """
     predicates: dict[str, Predicate] = {}
     for place in plugin_chain.predicates(config):
-        predicate = cast("Predicate", plugin_ref.load(plugins[place.name].reference)())
+        predicate = cast("Predicate", made(place.name, plugins[place.name], context))
         predicate.configure(predicate.Config.parse(place.properties, place.prefix))
         predicates[place.name.removeprefix("predicates.")] = predicate
     steps = []
     for place in plugin_chain.transforms(config):
         ref = plugins[place.name]
-        transform = cast("Transform", plugin_ref.load(ref.reference)())
+        transform = cast("Transform", made(place.name, ref, context))
         if ref.variant is not None:
             transform.side = ref.variant.lower()
         transform.configure(transform.Config.parse(place.properties, place.prefix))
@@ -39,6 +44,16 @@ def build_steps(config: Mapping[str, str], plugins: Mapping[str, PluginReference
         name = class_name(transform, ref.variant)
         steps.append(Step(place.name.removeprefix("transforms."), transform, name, guard, place.negated))
     return tuple(steps)
+
+
+def made(place: str, reference: PluginReference, context: PluginContext) -> Plugin:
+    """A new object of a plugin, which gets the context of the task for its own place.
+
+    Raises:
+        ConfigError: it cannot be loaded.
+    """
+    own = replace(context, place=place, version=reference.version)
+    return plugin_ref.make(plugin_ref.load(reference.reference), own)
 
 
 def class_name(plugin: object, variant: str | None = None) -> str:

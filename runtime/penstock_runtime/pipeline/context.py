@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
+from penstock.context import PluginContext
 from penstock.errors import ConfigError
 from penstock.plugin import Converter, HeaderConverter
 from penstock.sink import SinkConnector
@@ -27,7 +28,7 @@ from penstock_model.kafka_properties import translation
 from penstock_model.kafka_properties.client_kinds import ClientKind
 from penstock_runtime.fencing.incarnation import TaskFence, TransactionalIds
 from penstock_runtime.kafka.settings import ClientSettings
-from penstock_runtime.pipeline.builder import build_steps, class_name
+from penstock_runtime.pipeline.builder import build_steps, class_name, made
 from penstock_runtime.pipeline.chain import Step
 from penstock_runtime.pipeline.converters import Converters
 from penstock_runtime.pipeline.record_errors import ErrorPolicy
@@ -136,9 +137,14 @@ class TaskContext(ABC):
     def connector(self) -> SourceConnector | SinkConnector:
         """The connector plugin, made once."""
 
+    @property
+    def plugin_context(self) -> PluginContext:
+        """What plugins are told of this task."""
+        return PluginContext(connector=self.spec.connector, task=self.spec.task, tasks=self.spec.tasks)
+
     def plugin(self) -> object:
         """A new object of the connector plugin."""
-        return plugin_ref.load(self.spec.plugins["connector"].reference)()
+        return made("connector", self.spec.plugins["connector"], self.plugin_context)
 
     @cached_property
     def plugin_config(self) -> Any:
@@ -148,23 +154,23 @@ class TaskContext(ABC):
     @cached_property
     def converters(self) -> Converters:
         """Key, value and header converter."""
-        made: list[Any] = []
+        found: list[Any] = []
         for name in plugin_chain.CONVERTERS:
             place = plugin_chain.converter(name, self.config, self.worker.converters)
-            plugin = plugin_ref.load(self.spec.plugins[name].reference)()
+            plugin = made(name, self.spec.plugins[name], self.plugin_context)
             parsed = plugin.Config.parse(place.properties, place.prefix)
             if isinstance(plugin, Converter):
                 plugin.configure(parsed, is_key=name == "key.converter")
             elif isinstance(plugin, HeaderConverter):
                 plugin.configure(parsed)
-            made.append(plugin)
-        names = cast("tuple[str, str, str]", tuple(class_name(p) for p in made))
-        return Converters(made[0], made[1], made[2], names)
+            found.append(plugin)
+        names = cast("tuple[str, str, str]", tuple(class_name(p) for p in found))
+        return Converters(found[0], found[1], found[2], names)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The chain."""
-        return build_steps(self.config, self.spec.plugins)
+        return build_steps(self.config, self.spec.plugins, self.plugin_context)
 
     @cached_property
     def policy(self) -> ErrorPolicy:

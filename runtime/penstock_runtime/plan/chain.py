@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock import ConfigError, Converter, HeaderConverter, Plugin, Predicate, Problem, Transform
+from penstock import ConfigError, Converter, HeaderConverter, Plugin, PluginContext, Predicate, Problem, Transform
 from penstock.config import nearest
 from penstock_model.connect import plugin_chain
 from penstock_model.connect.plugin_chain import Place, TransformPlace
@@ -13,6 +13,7 @@ from penstock_model.connect.variables import Secret
 from penstock_runtime.plan.plugin_versions import check_syntax, check_version
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
+from penstock_runtime.plugins.plugin_ref import make
 
 __all__ = ["Chain", "check_chain", "check_transforms"]
 
@@ -22,24 +23,29 @@ class Chain:
     """What stands around the connector.
 
     Attributes:
+        connector: its Connect name, which plugins are told.
         plugins: by place (`value.converter`, `transforms.hoist`).
         secrets: passwords that stand in the properties as they are.
     """
 
+    connector: str
     plugins: dict[str, PluginRef[Plugin]] = field(default_factory=dict)
     secrets: list[Secret] = field(default_factory=list)
 
 
-def check_chain(config: Mapping[str, str], worker: Mapping[str, str], plugins: Plugins, findings: Findings) -> Chain:
+def check_chain(
+    connector: str, config: Mapping[str, str], worker: Mapping[str, str], plugins: Plugins, findings: Findings
+) -> Chain:
     """Find and try every plugin but the connector.
 
     Args:
+        connector: its Connect name.
         config: the connector's properties, resolved.
         worker: the worker's, resolved, with its default converters.
         plugins: what is installed.
         findings: gets problems and warnings.
     """
-    chain = Chain()
+    chain = Chain(connector)
     for name in plugin_chain.CONVERTERS:
         kind: type[Plugin] = HeaderConverter if name == "header.converter" else Converter
         place = plugin_chain.converter(name, config, worker)
@@ -100,13 +106,15 @@ def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Finding
         place.type_property, f"{ref.alias}.Config", lambda: ref.cls.Config.parse(place.properties, place.prefix)
     )
     if parsed is not None:
-        findings.attempt_plugin(place.type_property, f"{ref.alias}.configure", lambda: _configure(ref, place, parsed))
+        findings.attempt_plugin(
+            place.type_property, f"{ref.alias}.configure", lambda: _configure(ref, place, parsed, chain.connector)
+        )
     return True
 
 
-def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any) -> None:
+def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any, connector: str) -> None:
     """Configure a plugin as the task will, for the problems that only `configure` finds, and throw it away."""
-    plugin = ref.cls()
+    plugin = make(ref.cls, PluginContext(connector, place.name, ref.version))
     try:
         match plugin:
             case HeaderConverter() if place.name == "header.converter":

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from penstock import Connector, Plugin, Problem, SourceConnector
+from penstock import Connector, Plugin, PluginContext, Problem, SourceConnector
 from penstock.config import Config
 from penstock_model.connect.connector_config import CommonConfig, SinkConfig, SourceConfig, config_class
 from penstock_model.connect.plugin_chain import CONNECTOR
@@ -27,6 +28,7 @@ from penstock_runtime.plan.tasks import check_tasks_max, fingerprint, own_proper
 from penstock_runtime.plan.topics import PolicyUse, check_topic_rules
 from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
+from penstock_runtime.plugins.plugin_ref import make
 
 __all__ = ["Plan", "plan"]
 
@@ -97,7 +99,7 @@ def plan(
     config = {**inherited, **own.values}
 
     ref, fits = _find(resource, plugins, findings)
-    chain = check_chain(own.values, resolved_worker.converters, plugins, findings)
+    chain = check_chain(resource.connect_name, own.values, resolved_worker.converters, plugins, findings)
     redactor = Redactor([*own.secrets, *shared.secrets, *chain.secrets, *client_secrets({**shared.values, **config})])
     framework: CommonConfig | None
     connector: Connector | None = None
@@ -111,7 +113,8 @@ def plan(
         framework = findings.attempt(lambda: config_class(kind).parse(config))
         if fits:  # another version may have other properties of its own (Connect's rule)
             parsed = findings.attempt_plugin("spec.class", f"{ref.alias}.Config", lambda: ref.cls.Config.parse(config))
-            connector = findings.attempt_plugin("spec.class", ref.alias, ref.cls)
+            context = PluginContext(resource.connect_name, CONNECTOR, ref.version)
+            connector = findings.attempt_plugin("spec.class", ref.alias, partial(make, ref.cls, context))
         mine = {
             *own_properties(own.values, config_class(kind), ref.cls),
             *(p.name for p in ref.cls.Config.properties()),

@@ -7,11 +7,21 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, Generic, TypeVar
 
-from penstock import API_VERSION, ConfigError, Connector, Converter, HeaderConverter, Plugin, Predicate, Transform
+from penstock import (
+    API_VERSION,
+    ConfigError,
+    Connector,
+    Converter,
+    HeaderConverter,
+    Plugin,
+    PluginContext,
+    Predicate,
+    Transform,
+)
 from penstock_model.connect import plugin_names
 from penstock_model.contracts.task_spec import PluginReference
 
-__all__ = ["ENDINGS", "PluginRef", "broken", "check_variant", "checked", "kind_name", "load"]
+__all__ = ["ENDINGS", "PluginRef", "broken", "check_variant", "checked", "kind_name", "load", "make"]
 
 ENDINGS: Final[Mapping[type[Plugin], tuple[str, ...]]] = {
     Connector: plugin_names.ENDINGS["connector"],
@@ -22,6 +32,7 @@ ENDINGS: Final[Mapping[type[Plugin], tuple[str, ...]]] = {
 }
 """The kinds of plugin, and what Kafka Connect lets users leave out at the end of a class's name."""
 
+_P = TypeVar("_P", bound=Plugin)
 P_co = TypeVar("P_co", bound=Plugin, covariant=True)
 
 
@@ -98,6 +109,13 @@ def _remedy(cause: BaseException, whence: str) -> str:
     if isinstance(cause, (AttributeError, ImportError)):
         return "; its version and that of what it needs do not go together"
     return ""
+
+
+def make(cls: type[_P], context: PluginContext) -> _P:
+    """A plugin object that knows where it runs."""
+    plugin = cls()
+    plugin.context = context
+    return plugin
 
 
 def check_variant(found: PluginRef[Plugin], name: str) -> None:

@@ -3,7 +3,7 @@
 import itertools
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -27,6 +27,7 @@ from penstock import (
     Source,
     SourceConnector,
     SourcePartition,
+    TopicPartition,
     Transform,
     Writer,
     prop,
@@ -35,6 +36,7 @@ from penstock.schema import INT8, INT64, STRING, struct
 from penstock.testing import (
     ConverterSuite,
     PredicateSuite,
+    SinkSuite,
     SourceSuite,
     TransformSuite,
     exactly,
@@ -315,3 +317,45 @@ class NamedSinkConnector(SinkConnector):
 
 def test_run_writer_tells_a_sink_which_task_it_is_before_it_starts() -> None:
     assert run_writer(NamedSinkConnector, {}, [[Record(topic="t", value="a")]]) == []
+
+
+STORED: dict[object, int] = {}
+"""Offsets in an outside system that several connectors write to."""
+
+
+class StoringSink(Sink):
+    def __init__(self, connector: str) -> None:
+        self._connector = connector
+
+    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return {p: STORED[self._connector, p] for p in partitions if (self._connector, p) in STORED}
+
+    def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        STORED.update({(self._connector, p): offset for p, offset in offsets.items()})
+        return offsets
+
+
+class Storing(SinkConnector):
+    def sink(self, config: Config) -> Sink:
+        return StoringSink(self.context.connector)
+
+    def writer(self, config: Config) -> Writer:
+        return DiscardingWriter()
+
+
+class StoringForAll(Storing):
+    def sink(self, config: Config) -> Sink:
+        return StoringSink("")
+
+
+@pytest.mark.parametrize("plugin_class", [Storing, StoringForAll])
+def test_a_sink_that_stores_offsets_without_the_name_of_its_connector_fails(plugin_class: type[SinkConnector]) -> None:
+    class Suite(SinkSuite):
+        plugin = plugin_class
+
+    STORED.clear()
+    if plugin_class is Storing:
+        suite_passes(Suite)
+        return
+    with pytest.raises(AssertionError, match="a connector of another name would begin at"):
+        suite_passes(Suite)

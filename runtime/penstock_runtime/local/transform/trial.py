@@ -6,7 +6,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from penstock import ConfigError, Connector, Plugin, Predicate, Problem, Record, RecordBatch, SinkConnector
+from penstock import (
+    ConfigError,
+    Connector,
+    Plugin,
+    PluginContext,
+    Predicate,
+    Problem,
+    Record,
+    RecordBatch,
+    SinkConnector,
+)
 from penstock_model.connect import plugin_chain as stages
 from penstock_model.connect.connector_config import CommonConfig
 from penstock_model.connect.plugin_chain import TransformPlace
@@ -118,7 +128,7 @@ class Trial:
         resolved = resolve(own, secrets_dir, environment)
         findings = Findings(warnings=[*misspelt_variables(own)])
         findings.attempt(lambda: CommonConfig.parse({n: t for n, t in resolved.values.items() if n in _OF_CHAIN}))
-        chain = Chain()
+        chain = Chain(resource.connect_name)
         check_transforms(resolved.values, plugins, findings, chain)
         findings.warnings += unknown_properties(resolved.values, CommonConfig, None, chain.plugins)
         typed = typed_properties(CommonConfig, None, chain.plugins)
@@ -126,7 +136,8 @@ class Trial:
         sink = _is_sink(resource, plugins, findings)
         redactor = Redactor([*resolved.secrets, *chain.secrets])
         findings.raise_for(resource.reading, resolved.problems, redactor)
-        steps = build_steps(resolved.values, {place: ref.spec() for place, ref in chain.plugins.items()})
+        context = PluginContext(resource.connect_name)
+        steps = build_steps(resolved.values, {place: ref.spec() for place, ref in chain.plugins.items()}, context)
         found = stages.transforms(resolved.values)
         policy = resolve({n: config[n] for n in _POLICY if n in config}, secrets_dir, environment).values
         return cls(
