@@ -18,7 +18,8 @@ from penstock.errors import (
     Superseded,
 )
 from penstock.fields import Fields, Same
-from penstock.offsets import Offset, Offsets, OffsetUpdates, Primitive, SourcePartition
+from penstock.functions import sink, source, transform
+from penstock.offsets import Cursor, Offset, Offsets, OffsetUpdates, Primitive, SourcePartition
 from penstock.plugin import API_VERSION, Converter, HeaderConverter, Plugin, Predicate, Transform
 from penstock.record import Header, Original, Record
 from penstock.schema import Field, Schema, Type
@@ -33,6 +34,7 @@ __all__ = [
     "ConnectError",
     "Connector",
     "Converter",
+    "Cursor",
     "DataError",
     "Field",
     "Fields",
@@ -80,4 +82,7 @@ __all__ = [
     "Type",
     "Writer",
     "prop",
+    "sink",
+    "source",
+    "transform",
 ]

@@ -10,13 +10,18 @@ from typing import TypeAlias, cast
 
 from penstock.errors import DataError
 
-__all__ = ["Offset", "OffsetUpdates", "Offsets", "Primitive", "SourcePartition", "updated"]
+__all__ = ["Cursor", "Offset", "OffsetUpdates", "Offsets", "Primitive", "SourcePartition", "updated"]
 
 Primitive: TypeAlias = str | int | float | bool | None
 """A value in a source partition or an offset."""
 
 Offset: TypeAlias = Mapping[str, Primitive]
 """A place in a source partition, flat, as Kafka keeps it in JSON."""
+
+
+Cursor: TypeAlias = str | int | float | Mapping[str, Primitive]
+"""A place in a stream of a source that is a function: a text, a number, or a
+flat map of those (`{"updated": "2026-01-01", "id": 7}`)."""
 
 
 class SourcePartition(Mapping[str, Primitive]):

@@ -86,11 +86,17 @@ class SourceRun:
         """Read one batch without acknowledging it: the records by source partition, and the changed offsets."""
         if isinstance(self.source, PollingSource):
             records: list[Record] = []
+            streams: dict[SourcePartition, list[Record]] = {}
             reached: dict[SourcePartition, Offset | None] = {}
             for portion, offsets in self.source.read(self.at, limits):
                 records += [r for batch in record_batches([portion]) for r in batch.records()]
                 reached.update(offsets)
-            return ({next(iter(reached)): records} if reached else {}), reached
+                if offsets:  # those before it that came without offsets are held to be of the same stream
+                    streams.setdefault(next(iter(offsets)), []).extend(records)
+                    records = []
+            if reached:
+                streams.setdefault(next(iter(reached)), []).extend(records)
+            return streams, reached
         end = {p: o for p, o in self.source.latest_offsets(self.at, limits).items() if self.at.get(p) != o}
         got: dict[SourcePartition, list[Record]] = {}
         for part in self.source.partitions(self.at, cast("Offsets", end)) if end else ():

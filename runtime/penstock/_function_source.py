@@ -1,0 +1,185 @@
+"""The source connector behind a generator function: its streams, their cursors, and how tasks share them."""
+
+import json
+import math
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeAlias, cast
+
+from penstock._named_parameters import NamedParameters
+from penstock.config import Config
+from penstock.context import PluginContext
+from penstock.errors import ConnectError, Problem
+from penstock.offsets import Cursor, Offset, Offsets, OffsetUpdates, SourcePartition
+from penstock.record import Record
+from penstock.source import Limits, PollingSource, SourceConnector
+
+__all__ = ["ONLY_STREAM", "TASK_STREAMS", "FunctionSource", "Streams"]
+
+Streams: TypeAlias = Callable[[Any], Iterable[str]]
+"""Finds the names of the streams, for a parsed `Config`."""
+
+ONLY_STREAM: Final = "default"
+"""The stream of a source that names none."""
+
+TASK_STREAMS: Final = "task.streams"
+"""The property of a task that holds its streams, a list in JSON."""
+
+_PORTION: Final = 100
+"""Records of one portion that came one by one."""
+
+_PATIENCE: Final = 1.0
+"""Seconds after which a portion goes on although it is not full, so that a slow stream can be ended between two."""
+
+
+class FunctionSource(SourceConnector):
+    """The base class of the connectors that `penstock.source` makes."""
+
+    function: ClassVar[Callable[..., Any]]
+    parameters: ClassVar[NamedParameters]
+    streams: ClassVar[Streams | None] = None
+    repeats: ClassVar[bool] = True
+
+    def exactly_once(self, config: Any) -> bool:
+        """As the decorator was told."""
+        return self.repeats
+
+    def validate(self, config: Any) -> Iterable[Problem]:
+        """The streams are found, and are texts; a user does not set those of a task."""
+        if config.open_properties(TASK_STREAMS):
+            return [Problem(TASK_STREAMS, f"{TASK_STREAMS} cannot be set: it tells each task its streams.")]
+        self._names(config)
+        return []
+
+    def task_configs(self, config: Any, properties: Mapping[str, str], max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """The streams in turn, over as many tasks as there are streams, at most `max_tasks`."""
+        if self.streams is None:
+            return [properties]
+        names = self._names(config)
+        count = max(1, min(max_tasks, len(names)))
+        return [{**properties, TASK_STREAMS: json.dumps(names[task::count])} for task in range(count)]
+
+    def source(self, config: Any) -> PollingSource:
+        """All of this task's streams."""
+        own = config.open_properties(TASK_STREAMS).get("")
+        names = self._names(config) if own is None else json.loads(own)
+        return _Streams(type(self).function, self.parameters, config, self.context, names)
+
+    def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
+        """Takes what a cursor can be, for any stream, also one that there is no more."""
+        for partition, offset in offsets.items():
+            if set(partition) != {"stream"} or not isinstance(partition["stream"], str):
+                raise ConnectError(f'A partition must be {{"stream": "<name>"}}, not {json.dumps(dict(partition))}.')
+            if offset is not None and (not offset or offset.get("cursor", "") is None):
+                raise ConnectError(
+                    f'The offset of the stream {partition["stream"]} must be {{"cursor": <text or number>}} or a map '
+                    f"as the source writes it, not {json.dumps(dict(offset))}."
+                )
+        return True
+
+    def _names(self, config: Any) -> list[str]:
+        streams = type(self).streams
+        if streams is None:
+            return [ONLY_STREAM]
+        given = streams(config)
+        names = given if isinstance(given, str) else list(given)
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise TypeError(f"The streams of {self.parameters.name} must be a list of texts, not {names!r}.")
+        if len(set(names)) < len(names):
+            raise ValueError(f"The streams of {self.parameters.name} must differ from each other: {names!r}.")
+        return names
+
+
+class _Streams(PollingSource):
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        parameters: NamedParameters,
+        config: Config,
+        context: PluginContext,
+        names: Sequence[str],
+    ) -> None:
+        self._function = function
+        self._parameters = parameters
+        self._fixed = {"config": config, "context": context}
+        self._names = names
+
+    def start(self, offsets: Offsets) -> None:
+        pass
+
+    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[Sequence[Record], OffsetUpdates]]:
+        # Each stream has its share, so that one with a backlog does not keep the others waiting.
+        share = max(1, limits.records // max(1, len(self._names)))
+        for name in self._names:
+            partition = SourcePartition({"stream": name})
+            for records, cursor in self._portions(name, _cursor(start.get(partition)), share):
+                yield records, {partition: _offset(cursor)}
+
+    def _portions(self, stream: str, cursor: Cursor | None, limit: int) -> Iterator[tuple[list[Record], Cursor]]:
+        """At most about `limit` records of a stream, each portion with the cursor after it."""
+        call = self._parameters.given(cursor=cursor, stream=stream, limit=limit, **self._fixed)
+        portion: list[Record] = []
+        taken, began = 0, time.monotonic()
+        pairs = self._pairs(self._function(**call))
+        try:
+            for records, after in pairs:
+                portion += records
+                taken, cursor = taken + len(records), after
+                if len(portion) >= _PORTION or taken >= limit or time.monotonic() - began > _PATIENCE:
+                    yield portion, cursor
+                    portion, began = [], time.monotonic()
+                if taken >= limit:
+                    return
+        finally:
+            pairs.close()  # its `finally` closes what it opened, now and in this thread
+        if cursor is not None and portion:
+            yield portion, cursor
+
+    def _pairs(self, given: Any) -> Generator[tuple[Sequence[Record], Cursor]]:
+        """What the function yields, checked: records as a list, and the cursor after them."""
+        name = self._parameters.name
+        if not isinstance(given, Iterable) or isinstance(given, (str, Mapping)):
+            raise TypeError(f"{name} must yield pairs of a record and a cursor; it returned {_shown(given)}.")
+        try:
+            for pair in given:
+                if not isinstance(pair, tuple) or len(pair) != 2:
+                    raise TypeError(f"{name} must yield pairs of a record and a cursor; it yielded {_shown(pair)}.")
+                records = [pair[0]] if isinstance(pair[0], Record) else pair[0]
+                if not isinstance(records, (list, tuple)) or not all(isinstance(r, Record) for r in records):
+                    raise TypeError(f"{name} must yield a Record or a list of them; it yielded {_shown(pair[0])}.")
+                if not _is_cursor(pair[1]):
+                    raise TypeError(
+                        f"{name} must yield a cursor that is a text, a number or a flat map of those; "
+                        f"it yielded {_shown(pair[1])}."
+                    )
+                yield records, pair[1]
+        finally:
+            if isinstance(given, Generator):
+                given.close()
+
+
+def _is_cursor(cursor: object) -> bool:
+    if isinstance(cursor, Mapping):
+        # A map of `cursor` alone could not be told from a plain one when it comes back.
+        flat = all(isinstance(n, str) and (v is None or _is_plain(v)) for n, v in cursor.items())
+        return flat and bool(cursor) and set(cursor) != {"cursor"}
+    return _is_plain(cursor)
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 200 else text[:200] + '...'}"
+
+
+def _cursor(offset: Offset | None) -> Cursor | None:
+    if offset is None:
+        return None
+    return cast("Cursor", offset["cursor"]) if set(offset) == {"cursor"} else dict(offset)
+
+
+def _offset(cursor: Cursor) -> Offset:
+    return dict(cursor) if isinstance(cursor, Mapping) else {"cursor": cursor}

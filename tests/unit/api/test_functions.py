@@ -1,0 +1,293 @@
+"""Plugins that are one function: they pass the suites of all plugins, and what they do wrong is told by name."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import (
+    Config,
+    ConnectError,
+    DataError,
+    Limits,
+    PluginContext,
+    PollingSource,
+    Record,
+    RecordBatch,
+    Reporter,
+    SourcePartition,
+    prop,
+    sink,
+    source,
+    transform,
+)
+from penstock.testing import SinkSuite, SourceSuite, TransformSuite, parsed, run_source, run_writer
+
+
+def listed(records: RecordBatch | Sequence[Record]) -> Sequence[Record]:
+    return list(records.records()) if isinstance(records, RecordBatch) else records
+
+
+class NumbersConfig(Config):
+    topic: str = prop("topic", doc="The topic to write to.")
+    count: int = prop("count", 23, doc="How many numbers there are.", ge=0)
+
+
+@source
+def numbers(config: NumbersConfig, cursor: int | None) -> Iterator[tuple[Record, int]]:
+    """Writes the numbers from 0 on."""
+    for number in range(cursor or 0, config.count):
+        yield Record(topic=config.topic, value=number), number + 1
+
+
+class TestNumbers(SourceSuite):
+    plugin = numbers
+    properties = {"topic": "t"}  # noqa: RUF012
+
+    def test_it_goes_on_from_a_cursor(self) -> None:
+        records = run_source(numbers, self.properties, offsets={SourcePartition({"stream": "default"}): {"cursor": 21}})
+        assert [record.value for record in records] == [21, 22]
+
+
+class TablesConfig(Config):
+    tables: list[str] = prop("tables", doc="The tables.")
+
+
+@source(streams=lambda config: config.tables)
+def tables(config: TablesConfig, stream: str, cursor: Mapping[str, Any] | None, limit: int) -> Iterator[Any]:
+    """Rows of several tables, in pages that have a cursor each."""
+    for page in range(cursor["page"] if cursor else 0, 4):
+        rows = [Record(topic=stream, value=f"{stream} {page} {row}") for row in range(2)]
+        yield rows, {"page": page + 1, "rows": None}
+
+
+class TestTables(SourceSuite):
+    plugin = tables
+    properties = {"tables": "a,b,c"}  # noqa: RUF012
+
+    def test_tasks_share_the_streams(self) -> None:
+        connector = tables()
+        config = parsed(tables, self.properties)
+        tasks = connector.task_configs(config, self.properties, 2)
+        topics = [{record.topic for record in run_source(tables, task)} for task in tasks]
+        assert topics == [{"a", "c"}, {"b"}]
+        assert len(connector.task_configs(config, self.properties, 7)) == 3
+
+    def test_a_source_without_streams_has_one_task_that_reads_nothing(self) -> None:
+        (task,) = tables().task_configs(parsed(tables, {"tables": ""}), {"tables": ""}, 2)
+        assert run_source(tables, task) == []
+
+    def test_a_stream_with_a_backlog_leaves_the_others_their_share(self) -> None:
+        reader = tables().source(parsed(tables, self.properties))
+        assert isinstance(reader, PollingSource)
+        shares = [{r.topic for r in listed(records)} for records, _ in reader.read({}, Limits(6, 1000))]
+        assert shares == [{"a"}, {"b"}, {"c"}]
+
+    def test_the_streams_of_a_task_are_no_users_property(self) -> None:
+        config = parsed(tables, {**self.properties, "task.streams": "[]"})
+        (problem,) = tables().validate(config)
+        assert problem.property == "task.streams"
+
+
+class ShoutConfig(Config):
+    suffix: str = prop("suffix", "!", doc="What every text ends in.")
+
+
+@transform
+def shout(record: Record, config: ShoutConfig) -> Record | None:
+    """Writes text values in capitals; drops what has none."""
+    return None if record.value is None else record.replace(value=record.value.upper() + config.suffix)
+
+
+class TestShout(TransformSuite):
+    plugin = shout
+    properties = {"suffix": "?"}  # noqa: RUF012
+    records = (Record(topic="t", value="hello"), Record(topic="t", value=None))
+
+
+class RowsConfig(Config):
+    database: str = prop("database", doc="The file of the database.")
+
+
+@sink(single_writer=True)
+def rows(records: Sequence[Record], config: RowsConfig, report: Reporter) -> None:
+    """Writes values to a table of SQLite, at least once."""
+    for record in records:
+        if record.value is None:
+            report(record, DataError("A row needs a value."))
+    with closing(sqlite3.connect(config.database)) as database, database:
+        database.execute("CREATE TABLE IF NOT EXISTS rows (value TEXT)")
+        values = [(str(record.value),) for record in records if record.value is not None]
+        database.executemany("INSERT INTO rows VALUES (?)", values)
+
+
+class TestRows(SinkSuite):
+    plugin = rows
+
+    @pytest.fixture
+    def properties(self, tmp_path: Path) -> Mapping[str, str]:
+        return {"database": str(tmp_path / "rows.db")}
+
+    def stored(self, properties: Mapping[str, str]) -> list[str]:
+        if not Path(properties["database"]).exists():
+            return []
+        with closing(sqlite3.connect(properties["database"])) as database:
+            return [value for (value,) in database.execute("SELECT value FROM rows")]
+
+    def test_it_hands_back_single_records(self, properties: Mapping[str, str]) -> None:
+        refused = run_writer(rows, properties, [[Record(topic="t", value=None), Record(topic="t", value="a")]])
+        assert [str(error) for _, error in refused] == ["A row needs a value."]
+        assert self.stored(properties) == ["a"]
+
+
+def test_a_plugin_keeps_the_name_the_place_and_the_words_of_its_function() -> None:
+    assert (numbers.__module__, numbers.__qualname__) == (__name__, "numbers")
+    assert numbers.__doc__ == "Writes the numbers from 0 on."
+    assert [p.name for p in numbers.Config.properties()] == ["topic", "count"]
+
+
+@source
+def says_where(cursor: int | None, context: PluginContext) -> Iterator[tuple[Record, int]]:
+    if cursor is None:
+        yield Record(topic=context.connector, value=None), 1
+
+
+def test_a_function_gets_the_context() -> None:
+    connector = says_where()
+    connector.context = PluginContext(connector="orders")
+    reader = connector.source(parsed(says_where, {}))
+    assert isinstance(reader, PollingSource)
+    ((records, _),) = reader.read({}, Limits(10, 1000))
+    assert [record.topic for record in listed(records)] == ["orders"]
+
+
+CLOSED: list[int | None] = []
+
+
+@source
+def closes(cursor: int | None) -> Iterator[tuple[Record, int]]:
+    try:
+        for number in range(cursor or 0, 1000):
+            yield Record(topic="t", value=number), number + 1
+    finally:
+        CLOSED.append(cursor)
+
+
+def test_what_a_function_opened_is_closed_when_its_limit_is_reached_and_when_its_reader_ends() -> None:
+    reader = closes().source(parsed(closes, {}))
+    assert isinstance(reader, PollingSource)
+    CLOSED.clear()
+    ((records, updates),) = reader.read({}, Limits(7, 1000))
+    assert (len(records), updates) == (7, {SourcePartition({"stream": "default"}): {"cursor": 7}})
+    portions = reader.read({}, Limits(500, 100_000))
+    assert len(next(iter(portions))[0]) == 100
+    portions.close()  # type: ignore[attr-defined]
+    assert CLOSED == [None, None]
+
+
+class GivesConfig(Config):
+    what: str = prop("what", doc="What to yield.")
+
+
+GIVEN: Mapping[str, Any] = {
+    "no pair": Record(topic="t", value=1),
+    "no cursor": (Record(topic="t", value=1), None),
+    "a time": (Record(topic="t", value=1), PluginContext()),
+    "not a number": (Record(topic="t", value=1), float("nan")),
+    "an empty map": (Record(topic="t", value=1), {}),
+    "a map in a map": (Record(topic="t", value=1), {"a": {}}),
+    "a dict": ({"a": 1}, 1),
+    "dicts": ([{"a": 1}], 1),
+}
+
+
+@source
+def gives(config: GivesConfig, cursor: int | None) -> Iterator[Any]:
+    yield GIVEN[config.what]
+
+
+@pytest.mark.parametrize("what", GIVEN)
+def test_a_wrong_yield_is_told_with_the_function_and_what_it_gave(what: str) -> None:
+    with pytest.raises(TypeError, match=r"^gives must yield .*; it yielded \w+ "):
+        run_source(gives, {"what": what})
+
+
+@source
+def returns_nothing(cursor: int | None) -> None:
+    pass
+
+
+def test_a_function_that_yields_nothing_at_all_is_told_so() -> None:
+    with pytest.raises(
+        TypeError, match="returns_nothing must yield pairs of a record and a cursor; it returned NoneType"
+    ):
+        run_source(returns_nothing, {})
+
+
+@transform
+def to_dict(record: Record) -> Any:
+    return {"a": 1}
+
+
+def test_a_transform_that_returns_no_record_is_told_so() -> None:
+    plugin = to_dict()
+    plugin.configure(parsed(to_dict, {}))
+    with pytest.raises(TypeError, match="to_dict must return a Record or None, not dict"):
+        plugin.apply(Record(topic="t", value=1))
+
+
+def _takes_more(cursor: int, table: str) -> None: ...
+def _takes_all(cursor: int, **rest: Any) -> None: ...
+def _takes_none() -> None: ...
+def _without_config(cursor: int, config) -> None: ...  # type: ignore[no-untyped-def]
+async def _waits(cursor: int) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (_takes_more, r'@source _takes_more: .* parameter "table: str". It may take config, cursor, '),
+        (_takes_all, r'parameter "\*\*rest: Any"'),
+        (_takes_none, r'@source _takes_none: it has no parameter "cursor"'),
+        (_without_config, r"annotate config with its class"),
+        (_waits, r"it is async"),
+        (lambda cursor: [], r"@source .*<lambda>"),
+        (NumbersConfig, r"@source takes a function, not NumbersConfig"),
+    ],
+)
+def test_a_function_that_cannot_be_a_plugin_is_refused_where_it_stands(function: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        source(function)
+
+
+def test_names_of_streams_must_be_different_texts() -> None:
+    config = parsed(tables, {"tables": "a,a"})
+    with pytest.raises(ValueError, match="must differ"):
+        tables().task_configs(config, {}, 1)
+
+
+@source(streams=lambda config: "orders")
+def one_text(stream: str, cursor: int | None) -> Iterator[tuple[Record, int]]:
+    yield Record(topic=stream, value=1), 1
+
+
+def test_a_text_is_no_list_of_streams() -> None:
+    with pytest.raises(TypeError, match="must be a list of texts, not 'orders'"):
+        one_text().task_configs(parsed(one_text, {}), {}, 1)
+
+
+@pytest.mark.parametrize(
+    ("partition", "offset"),
+    [
+        ({"table": "a"}, {"cursor": 1}),
+        ({"stream": 1}, {"cursor": 1}),
+        ({"stream": "a"}, {}),
+        ({"stream": "a"}, {"cursor": None}),
+    ],
+)
+def test_offsets_that_no_cursor_can_be_are_refused(partition: Any, offset: Any) -> None:
+    with pytest.raises(ConnectError, match="must be"):
+        numbers().alter_offsets(parsed(numbers, {"topic": "t"}), {SourcePartition(partition): offset})
