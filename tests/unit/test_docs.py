@@ -94,8 +94,8 @@ def test_the_plugins_of_the_guide_pass_the_suites_of_the_guide(tmp_path: Path) -
     (tmp_path / "test_plugins.py").write_text("\n".join(blocks()[2:]))
     done = run(tmp_path, "-m", "pytest", "-v", "-W", "error", "-p", "no:cacheprovider", "test_plugins.py")
     assert done.returncode == 0, done.stdout
-    for suite in ("TestAddOrigin", "TestNumbers", "TestRows"):
-        assert re.search(rf"{suite}::test_it_\w+ PASSED", done.stdout)
+    for suite in ("TestAddOrigin", "TestTables", "TestWithoutId", "TestNumbers", "TestRows"):
+        assert re.search(rf"{suite}::test_\w+ PASSED", done.stdout)
 
 
 def test_the_distribution_of_the_guide_installs_the_module_alone() -> None:
