@@ -103,6 +103,7 @@ class _Streams(PollingSource):
         self._parameters = parameters
         self._fixed = {"config": config, "context": context}
         self._names = names
+        self._turn = 0
 
     def start(self, offsets: Offsets) -> None:
         pass
@@ -110,7 +111,10 @@ class _Streams(PollingSource):
     def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[Sequence[Record], OffsetUpdates]]:
         # Each stream has its share, so that one with a backlog does not keep the others waiting.
         share = max(1, limits.records // max(1, len(self._names)))
-        for name in self._names:
+        # The next read goes on behind the one that was reached, though this one is ended or fails before the last.
+        for _ in self._names:
+            name = self._names[self._turn]
+            self._turn = (self._turn + 1) % len(self._names)
             partition = SourcePartition({"stream": name})
             for records, cursor in self._portions(name, _cursor(start.get(partition)), share):
                 yield records, {partition: _offset(cursor)}
@@ -119,6 +123,7 @@ class _Streams(PollingSource):
         """At most about `limit` records of a stream, each portion with the cursor after it."""
         call = self._parameters.given(cursor=cursor, stream=stream, limit=limit, **self._fixed)
         portion: list[Record] = []
+        handed_on = cursor
         taken, began = 0, time.monotonic()
         pairs = self._pairs(self._function(**call))
         try:
@@ -127,12 +132,12 @@ class _Streams(PollingSource):
                 taken, cursor = taken + len(records), after
                 if len(portion) >= _PORTION or taken >= limit or time.monotonic() - began > _PATIENCE:
                     yield portion, cursor
-                    portion, began = [], time.monotonic()
+                    portion, handed_on, began = [], cursor, time.monotonic()
                 if taken >= limit:
                     return
         finally:
             pairs.close()  # its `finally` closes what it opened, now and in this thread
-        if cursor is not None and portion:
+        if cursor is not None and (portion or cursor != handed_on):  # pages without a record move the cursor, too
             yield portion, cursor
 
     def _pairs(self, given: Any) -> Generator[tuple[Sequence[Record], Cursor]]:

@@ -1,8 +1,8 @@
 """What a function that becomes a plugin takes: parameters by name, and the `Config` that its annotation names."""
 
 import inspect
-import typing
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from penstock.config import Config
@@ -50,8 +50,11 @@ class NamedParameters:
         return {name: argument for name, argument in arguments.items() if name in self.taken}
 
 
-def _config(function: Callable[..., Any], kind: str, name: str) -> type[Config]:
-    annotation = typing.get_type_hints(function).get("config")
+def _config(function: FunctionType, kind: str, name: str) -> type[Config]:
+    # Of this one annotation alone: others may name what is imported for type checkers only.
+    annotation = inspect.signature(function).parameters["config"].annotation
+    if isinstance(annotation, str):
+        annotation = function.__globals__.get(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Config):
         return annotation
     raise TypeError(

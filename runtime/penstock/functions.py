@@ -59,12 +59,14 @@ def source(
         exactly_once: False if from the same cursor other records may come.
 
     Raises:
-        TypeError: the function takes a parameter that is not among these.
+        TypeError: the function takes a parameter that is not among these, or has `streams` and does not take `stream`.
     """
 
     def made(function: Callable[..., Any]) -> type[SourceConnector]:
         offered = ("config", "cursor", "stream", "limit", "context")
         parameters = NamedParameters(function, kind="source", needed="cursor", offered=offered)
+        if streams is not None and "stream" not in parameters.taken:
+            raise TypeError(f'@source {parameters.name}: it has streams, and so needs the parameter "stream".')
         names = None if streams is None else staticmethod(streams)
         # A task is told its streams by a property that no field of the author's has.
         config = parameters.config
@@ -80,7 +82,7 @@ def source(
 
 
 def transform(function: Callable[..., Any], /) -> type[Transform]:
-    """Make a transform of a function: `record` is its first parameter, and it returns a `Record`, or None to drop it.
+    """Make a transform of a function: it takes a `record`, and returns a `Record`, or None to drop it.
 
     What holds for `Transform.apply` holds for the function. It may also take `config`, annotated with a subclass of
     `Config`, and `context`.

@@ -188,6 +188,45 @@ def test_what_a_function_opened_is_closed_when_its_limit_is_reached_and_when_its
     assert CLOSED == [None, None]
 
 
+PAGES: Mapping[int, Any] = {0: ([], 1), 1: ([], 2), 2: ([], 2)}
+
+
+@source
+def filtered(cursor: int | None) -> Iterator[Any]:
+    yield PAGES[cursor or 0]
+
+
+def test_pages_without_a_record_move_the_cursor_and_one_that_stays_is_nothing_new() -> None:
+    reader = filtered().source(parsed(filtered, {}))
+    assert isinstance(reader, PollingSource)
+    default = SourcePartition({"stream": "default"})
+    assert list(reader.read({default: {"cursor": 1}}, Limits(10, 1000))) == [([], {default: {"cursor": 2}})]
+    assert list(reader.read({default: {"cursor": 2}}, Limits(10, 1000))) == []
+
+
+def test_a_read_that_is_ended_early_goes_on_with_the_next_stream() -> None:
+    """Else the last streams of many would wait for as long as the first ones have a backlog."""
+    reader = tables().source(parsed(tables, {"tables": "a,b,c"}))
+    assert isinstance(reader, PollingSource)
+    first = []
+    for _ in range(4):
+        records, _ = next(iter(reader.read({}, Limits(3, 1000))))
+        first.append(listed(records)[0].topic)
+    assert first == ["a", "b", "c", "a"]
+
+
+def test_streams_need_a_parameter_to_be_told_by() -> None:
+    with pytest.raises(TypeError, match='it has streams, and so needs the parameter "stream"'):
+        source(streams=lambda config: ["a"])(closes.function)  # type: ignore[attr-defined]
+
+
+def _typed_by_names(config: "NumbersConfig", cursor: "OnlyForTypeCheckers") -> None: ...  # type: ignore[name-defined] # noqa: F821
+
+
+def test_annotations_may_name_what_only_type_checkers_import() -> None:
+    assert [p.name for p in source(_typed_by_names).Config.properties()] == ["topic", "count"]
+
+
 class GivesConfig(Config):
     what: str = prop("what", doc="What to yield.")
 
