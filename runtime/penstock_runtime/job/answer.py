@@ -12,6 +12,7 @@ from penstock_runtime.job.listing import list_offsets
 from penstock_runtime.job.preparing import OffsetsRefused, Unavailable, prepare_plan
 from penstock_runtime.job.resetting import reset, reset_of_valid
 from penstock_runtime.job.validating import validate
+from penstock_runtime.process.plugin_exit import as_failure
 
 __all__ = ["answer_request"]
 
@@ -39,9 +40,10 @@ def answer_request(request: JobRequest, redact: Callable[[str], str]) -> JobAnsw
         return answer_of(Outcome.REFUSED, str(e))
     except Unavailable as e:
         return answer_of(Outcome.UNAVAILABLE, str(e))
-    except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
-        log.error("The job has failed: %s", e, extra={"trace": redact("".join(traceback.format_exception(e)))})
-        message = str(e) if isinstance(e, ConnectError) else f"{type(e).__name__}: {e}"
+    except BaseException as e:  # noqa: BLE001 (a plugin may raise anything)
+        error = as_failure(e)
+        log.error("The job has failed: %s", error, extra={"trace": redact("".join(traceback.format_exception(error)))})
+        message = str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}"
         return answer_of(Outcome.FAILED, message)
     return answer.model_copy(update={"message": redact(answer.message), "warnings": redacted(warnings)})
 

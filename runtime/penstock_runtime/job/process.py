@@ -28,6 +28,7 @@ from penstock_runtime.plan.mounted_images import check_images
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.mounted import append_folders
 from penstock_runtime.process import termination_message
+from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
 from penstock_runtime.task.redactor import redactor_of
 
@@ -69,8 +70,8 @@ def run(arguments: list[str]) -> ExitCode:
             redactor[0] = redactor[0].with_secrets(plugin_secrets(class_name, texts, plugins))
         answer = answer_request(request, redact)
         _write(answer_descriptor, f"{answer_line(answer, _texts_of_request(request))}\n".encode())
-    except Exception as e:  # noqa: BLE001 (the end of the process: every error is reported)
-        return _failed(e, redact)
+    except BaseException as e:  # noqa: BLE001 (the end of the process: every error is reported, also `sys.exit`)
+        return _failed(as_failure(e), redact)
     termination_message.write(TerminationMessage(exit_code=ExitCode.OK, message=_message(answer)))
     return ExitCode.OK
 

@@ -7,6 +7,7 @@ The loop waits for events: a child's pipe, a child's end, a restart that is due,
 import math
 import os
 import selectors
+import signal
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -62,6 +63,8 @@ class Task:
     restarts: int = 0
     metrics_port: int | None = None
     child: Child | None = None
+    explained: bool = False
+    """Whether this incarnation has said how it ends."""
     history: RestartHistory = field(default_factory=RestartHistory)
     due: float | None = None
     ended: TaskEnd | None = None
@@ -76,7 +79,8 @@ class Task:
         """Apply an event of the child."""
         match event["event"]:
             case "state":
-                if event["state"] not in _LEAVING:
+                self.explained = event["state"] in _LEAVING
+                if not self.explained:
                     self._to(event["state"])
                     self.due = None
             case "progress":
@@ -90,6 +94,7 @@ class Task:
             case "metrics":
                 self.metrics_port = event["port"]
             case "failed" | "superseded":
+                self.explained = True
                 self.error, self.erred = event["message"], time.monotonic()
             case _:  # an event that a newer task process has
                 pass
@@ -99,6 +104,7 @@ class Task:
         self.child = child
         self.due = None
         self.trouble = None
+        self.explained = False
         self._base = {n: getattr(self, n) for n in ("read", "written", "bytes", "failures")}
         self._to("STARTING")
 
@@ -243,15 +249,18 @@ class Supervisor:
         for descriptor in child.descriptors:
             self._selector.unregister(descriptor)
         child.close()
-        end = TaskEnd.of(code)
+        end = TaskEnd.of(code) if task.explained or code < 0 or self._stopping else TaskEnd.FAILED
         restart = next_restart(end, lived=time.monotonic() - child.started, history=task.history, policy=task.policy)
         if self._stopping:
             restart = replace(restart, delay=None)
             end = TaskEnd.STOPPED if end in (TaskEnd.LOST, TaskEnd.STOPPED) else end
-        elif end is TaskEnd.LOST:
-            task.error, task.erred = f"the process was lost ({_cause(code)})", time.monotonic()
+        elif code < 0 or not task.explained:
+            task.error, task.erred = _cause(code), time.monotonic()
         task.finish(end, restart)
 
 
 def _cause(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
+    if code >= 0:
+        return f"the process ended with exit code {code} in the middle of its work and did not say why; its log may"
+    memory = ": by hand, or for want of memory" if -code == signal.SIGKILL else ""
+    return f"the process was ended by signal {-code} ({signal.Signals(-code).name}){memory}"

@@ -52,7 +52,7 @@ class Findings:
             self.problems += (Problem(p.property or name, p.message) for p in e.problems)
         except ConnectError as e:
             self.refuse(name, str(e))
-        except Exception as e:  # noqa: BLE001 (foreign code; the user sees which and why)
+        except (Exception, SystemExit) as e:  # noqa: BLE001 (foreign code; the user sees which and why)
             self.refuse(name, f"{what} failed: {type(e).__name__}: {e}")
         return None
 

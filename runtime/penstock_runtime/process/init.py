@@ -29,11 +29,8 @@ def work_under_init() -> None:
         signal.signal(number, lambda n, _: _send(child, n))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
     status = _reap_until(child)
-    if os.WIFSIGNALED(status):
-        _write_termination_message(os.WTERMSIG(status))
     sys.stdout.flush()
-    code = os.waitstatus_to_exitcode(status)
-    os._exit(code if code >= 0 else 128 - code)
+    os._exit(_explained(os.waitstatus_to_exitcode(status)))
 
 
 def _send(child: int, number: int) -> None:
@@ -48,13 +45,26 @@ def _reap_until(child: int) -> int:
             return status
 
 
-def _write_termination_message(number: int) -> None:
-    """Write the message that a process that a signal ended cannot write itself."""
+def _explained(code: int) -> int:
+    """The exit code of the container. Where the process could not write a termination message, one is written for it.
+
+    A process that wrote none did not end by itself, whatever its exit code: 0 would count as a stop that was asked for.
+    """
+    from penstock_model.contracts.exit_codes import ExitCode
     from penstock_model.contracts.task_reports import TerminationMessage
     from penstock_runtime.process import termination_message
 
-    name = signal.Signals(number).name
-    why = " It may have used more memory than its limit." if number == signal.SIGKILL else ""
-    termination_message.write(
-        TerminationMessage(exit_code=128 + number, message=f"The process was ended by signal {number} ({name}).{why}")
-    )
+    if code < 0:
+        name = signal.Signals(-code).name
+        why = " It may have used more memory than its limit." if -code == signal.SIGKILL else ""
+        code, text = 128 - code, f"The process was ended by signal {-code} ({name}).{why}"
+    elif termination_message.is_missing():
+        text = (
+            f"The process ended with exit code {code} in the middle of its work and could not say why: a library or a "
+            f"plugin has called os._exit, or Python could not start. Its log may say more."
+        )
+        code = ExitCode.FAILED
+    else:
+        return code
+    termination_message.write(TerminationMessage(exit_code=code, message=text))
+    return code

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
-__all__ = ["LOOP", "Loop", "Standstill"]
+__all__ = ["LOOP", "Loop", "Standstill", "is_standard", "place_of"]
 
 _AT_THE_START: Final = 600.0
 """Seconds for importing plugins and reading the configuration, before `allow` sets a limit."""
@@ -117,11 +117,20 @@ class Loop:
             self._at_work = None
             self.turned()
 
-    def standstill(self) -> Standstill | None:
-        """The standstill of the loop; None if it goes on, or has not begun."""
+    @property
+    def most(self) -> float:
+        """Seconds that a turn may take."""
+        return self._most
+
+    def standstill(self, share: float = 1.0) -> Standstill | None:
+        """The standstill of the loop; None if it goes on, or has not begun.
+
+        Args:
+            share: of the limit, after which it counts as one.
+        """
         thread, turned = self._thread, self._turned
         seconds = self._clock() - turned
-        if thread is None or seconds <= self._most:
+        if thread is None or seconds <= share * self._most:
             return None
         at_work = self._at_work
         if at_work is not None and seconds <= _LONGEST and self._is_at_work(at_work):
@@ -143,16 +152,23 @@ class Loop:
         return answers == [True]
 
 
+def place_of(thread: int) -> str:
+    """The innermost function of a thread that is not of the standard library, with file and line."""
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 (there is no other way to see another thread's stack)
+    return "a thread that has ended" if frame is None else _where(frame)
+
+
 def _where(frame: FrameType) -> str:
     """The innermost function of the stack that is not of the standard library."""
     inner: FrameType | None = frame
-    while inner is not None and _is_standard(inner.f_code.co_filename):
+    while inner is not None and is_standard(inner.f_code.co_filename):
         inner = inner.f_back
     of = inner or frame
     return f"{of.f_code.co_qualname} ({of.f_code.co_filename}, line {of.f_lineno})"
 
 
-def _is_standard(file: str) -> bool:
+def is_standard(file: str) -> bool:
+    """Whether a file of code belongs to Python's standard library."""
     return file.startswith((_STANDARD, "<frozen ")) and "-packages" not in file
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from penstock_model.contracts.pod_layout import TERMINATION_LOG
 from penstock_model.contracts.task_reports import TerminationMessage
 
-__all__ = ["TERMINATION_LOG_VARIABLE", "bounded", "write"]
+__all__ = ["TERMINATION_LOG_VARIABLE", "bounded", "is_missing", "write"]
 
 TERMINATION_LOG_VARIABLE: Final = "PENSTOCK_TERMINATION_LOG"
 """Names a file for the termination message in place of `pod_layout.TERMINATION_LOG`."""
@@ -22,11 +22,25 @@ def bounded(text: str | None, most: int = _MESSAGE) -> str | None:
     return text if text is None or len(text) <= most else f"{text[:most]}..."
 
 
-def write(message: TerminationMessage) -> None:
-    """Write the message, with texts cut. Does nothing without the file, which Kubernetes creates. Raises nothing."""
+def is_missing() -> bool:
+    """Whether there is a file for a message, which Kubernetes creates, and nothing in it."""
+    path = _path()
+    try:
+        return path is not None and path.stat().st_size == 0
+    except OSError:
+        return False
+
+
+def _path() -> Path | None:
     override = os.environ.get(TERMINATION_LOG_VARIABLE)
     path = Path(override or TERMINATION_LOG)
-    if not override and not path.exists():
+    return path if override or path.exists() else None
+
+
+def write(message: TerminationMessage) -> None:
+    """Write the message, with texts cut. Does nothing without the file, which Kubernetes creates. Raises nothing."""
+    path = _path()
+    if path is None:
         return
     short = message.model_copy(
         update={

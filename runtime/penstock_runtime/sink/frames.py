@@ -14,6 +14,7 @@ from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.record_errors import Failure, describe
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.liveness import LOOP
+from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink.frame_runs import Run, merged, runs_of
 from penstock_runtime.sink.process import SinkProcess
 from penstock_runtime.spark.session import Spark
@@ -96,11 +97,12 @@ class FramePut:
             frame_ = self._spark.session().createDataFrame(table, schema=fields)
             with LOOP.witnessed(self._spark.at_work):  # a plugin's call, which Spark may work on for an hour
                 self._sink.put_frame(frame_)
-        except Exception as e:
+        except BaseException as e:
             self._spark.check(e)
             if isinstance(e, RetriableError):
                 raise
-            raise ConnectError(f"Exiting WorkerSinkTask due to unrecoverable exception. {describe(e)}") from e
+            error = as_failure(e)
+            raise ConnectError(f"Exiting WorkerSinkTask due to unrecoverable exception. {describe(error)}") from error
 
 
 def _check(frame: Sequence[Run]) -> None:

@@ -31,6 +31,7 @@ from penstock_runtime.pipeline.record_errors import (
 )
 from penstock_runtime.pipeline.summary import Summary, error_line
 from penstock_runtime.process.liveness import LOOP
+from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink.dead_letters import DeadLetters
 from penstock_runtime.sink.errant_records import ErrantRecords, ReportedUnderNone, coordinates
 
@@ -201,10 +202,11 @@ class SinkProcess:
             Superseded,
         ):  # RetriableError: in a Spark worker; the driver waits, and reads the batch again
             raise
-        except Exception as e:
+        except BaseException as e:  # noqa: BLE001 (raised as the sink's failure)
+            error = as_failure(e)
             raise ConnectError(
-                f"Exiting WorkerSinkTask due to unrecoverable exception. {_range(consumed)}: {describe(e)}"
-            ) from e
+                f"Exiting WorkerSinkTask due to unrecoverable exception. {_range(consumed)}: {describe(error)}"
+            ) from error
         self._check_reports()
         reported = reports.reported
         if reported:

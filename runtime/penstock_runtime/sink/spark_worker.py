@@ -18,6 +18,8 @@ from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.pipeline import summary as summaries
 from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.process.liveness import place_of
+from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.offset_ranges import RangeReader, puts
 from penstock_runtime.sink.process import SinkProcess
@@ -80,15 +82,15 @@ def consume(data: bytes) -> bytes:
     try:
         reader, process = _sink(task)
         _write(task, reader, process, total, ends)
-    except Exception as e:  # noqa: BLE001 (errors travel as data)
-        error = e
+    except BaseException as e:  # noqa: BLE001 (errors travel as data)
+        error = as_failure(e)
     if task.stage and ends:
         try:
             if error is not None and not isinstance(error, RetriableError):
                 raise error  # who knows what is staged of the put that failed
             total.messages = process.staged()
-        except Exception as e:  # noqa: BLE001 (as above)
-            total, ends, error = Summary(), {}, e
+        except BaseException as e:  # noqa: BLE001 (as above)
+            total, ends, error = Summary(), {}, as_failure(e)
     answer = Answer()
     if error is not None:
         answer = failure(error, redact)
@@ -121,10 +123,14 @@ def _write(
 @contextmanager
 def _watched(seconds: float, of: TopicPartition) -> Iterator[None]:
     """End this process when it takes longer: the driver then counts it as lost, and begins again behind what it knows."""
+    thread = threading.get_ident()
 
     def end() -> None:
         log.error(
-            "Writing records of %s-%d has taken longer than max.poll.interval.ms (%g s): this worker ends", *of, seconds
+            "Writing records of %s-%d has taken longer than max.poll.interval.ms (%g s): this worker ends. It is in %s",
+            *of,
+            seconds,
+            place_of(thread),
         )
         os._exit(1)
 

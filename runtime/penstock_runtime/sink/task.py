@@ -21,6 +21,7 @@ from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done, wait
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.liveness import LOOP
+from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink import task_state
 from penstock_runtime.sink.batch_reader import BatchReader
 from penstock_runtime.sink.context import SinkContext
@@ -392,5 +393,5 @@ def _quietly(what: str, work: Callable[[], None]) -> None:
     """On the way out: an error here must not take the place of the one that ended the task."""
     try:
         work()
-    except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
-        log.warning("The sink could not %s: %s", what, e)
+    except BaseException as e:  # noqa: BLE001 (a plugin may raise anything)
+        log.warning("The sink could not %s: %s", what, as_failure(e))

@@ -15,6 +15,7 @@ from penstock.source import InputPartition
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.status_topic import Incarnation
 from penstock_runtime.pipeline import summary as summaries
+from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.process import SourceProcess, Work
 from penstock_runtime.spark.worker import Answer, context_of, failure, redact, wait_for, waited
@@ -70,8 +71,8 @@ def deliver_on_worker(data: bytes) -> bytes:
         wait_for(min(_SOURCE_WAITS, setup.batch_timeout / 2))
         summary = process.deliver_batch(work, where=f"source {setup.spec.connector}")
         return msgspec.msgpack.encode(Answer(summary=summaries.encode(summary)))
-    except Exception as e:  # noqa: BLE001 (errors travel as data)
-        return msgspec.msgpack.encode(failure(e, redact))
+    except BaseException as e:  # noqa: BLE001 (errors travel as data)
+        return msgspec.msgpack.encode(failure(as_failure(e), redact))
 
 
 _processes: dict[str, tuple[SourceProcess, SourceContext]] = {}

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
@@ -31,6 +32,7 @@ from penstock_runtime.pipeline.record_errors import printable
 from penstock_runtime.process import termination_message
 from penstock_runtime.process.children import die_with_parent, kill_children
 from penstock_runtime.process.liveness import LOOP
+from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
 from penstock_runtime.sink.context import SinkContext
@@ -60,6 +62,8 @@ _SOURCE_CALL = 3600.0
 One that does not return within an hour waits for an answer that is lost."""
 _KAFKA_CALLS = 120.0
 """Seconds that a turn of the loop may take beside one call of a plugin, for its calls of Kafka."""
+_LONG = 0.1
+"""The share of the time that a turn of the loop may take, after which a sink's task reports where it stands."""
 _REPORT_STOP = 3.0
 """Seconds for writing the state of a task that stops as asked."""
 
@@ -171,8 +175,8 @@ class _Process:
         with ExitStack() as closing:
             try:
                 self._do_work(closing)
-            except Exception as e:  # noqa: BLE001 (the end of the process: every error is reported)
-                end = self._report_failure(_End.by(e, self._redact))
+            except BaseException as e:  # noqa: BLE001 (the end of the process: every error is reported, also `sys.exit`)
+                end = self._report_failure(_End.by(as_failure(e), self._redact))
             # Closing may wait for a system that does not answer. The end is reported by now, so the process leaves in time.
             self._stopping.leave_within(self._grace, lambda: self._leave_unclosed(end))
         return end
@@ -197,11 +201,13 @@ class _Process:
         self._spark = spark
         closing.callback(spark.stop)
         task = _create_task(context, self._reports, writer, spark, self._stopping.asked, self._paused)
+        if isinstance(context, SinkContext):  # a source may wait in its call for new data
+            threading.Thread(target=self._tell_of_long_calls, name="long-calls", daemon=True).start()
         collect_seldom()
         try:
             task.run()
-        except Exception as e:
-            closing.callback(_close_after_failure, partial(task.close, failure=e))
+        except BaseException as e:
+            closing.callback(_close_after_failure, partial(task.close, failure=as_failure(e)))
             raise
         task.close()
         if self._connection is not None:
@@ -276,6 +282,17 @@ class _Process:
             )
         self._health_error = self._redact(str(standstill))
         return f"the task's loop has stood still for {standstill.seconds:.0f} s; its log says where"
+
+    def _tell_of_long_calls(self) -> None:
+        """Report where a sink is when a call takes long. The loop's next turn takes the report back."""
+        while True:
+            time.sleep(max(0.1, _LONG * LOOP.most / 2))
+            held = LOOP.standstill(_LONG)
+            if held is not None:
+                self._trouble(
+                    f"Held up for more than {_LONG * held.most:.0f} s in {held.where}; after {held.most:.0f} s the health "
+                    f"check fails ({held.rule})"
+                )
 
     def _unready(self) -> str | None:
         if self._reports is None or not self._reports.works:
@@ -383,8 +400,8 @@ def _close_after_failure(close: Callable[[], None]) -> None:
     """Close after a failure, whose error matters more than any of closing."""
     try:
         close()
-    except Exception as e:  # noqa: BLE001 (a plugin may raise anything)
-        log.warning("Not closed as it should be after the failure: %s", e)
+    except BaseException as e:  # noqa: BLE001 (a plugin may raise anything)
+        log.warning("Not closed as it should be after the failure: %s", as_failure(e))
 
 
 def _create_task(

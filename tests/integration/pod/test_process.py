@@ -12,6 +12,7 @@ from tests.words import words
 
 from penstock_model.contracts.exit_codes import ExitCode
 
+from ..lab import STRING
 from ..pods import Pods, pods
 from ..running import manifest, new_name, until
 
@@ -103,3 +104,14 @@ def test_a_user_without_a_name_writes_files_through_hadoop(pods: Pods) -> None:
         assert list(out.glob("rows/*.parquet"))
     finally:
         shutil.rmtree(out)
+
+
+@as_root
+def test_as_the_first_process_it_says_that_a_plugin_ended_the_process_without_a_word(pods: Pods) -> None:
+    topic = pods.lab.topic()
+    config = {**STRING, "topic": topic, "ends": "read", "how": "os"}
+    task = pods.start(manifest(new_name(), "exiting:ExitingSource", config), before=FIRST)
+    assert task.process.await_exit() == ExitCode.FAILED  # and not 0, the plugin's
+    word = task.last_word()
+    assert word.exit_code == ExitCode.FAILED
+    assert "ended with exit code 0 in the middle of its work" in str(word.message)

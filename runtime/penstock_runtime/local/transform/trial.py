@@ -32,6 +32,7 @@ from penstock_runtime.plan.chain import Chain, check_transforms
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
 from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.process.plugin_exit import as_failure
 
 __all__ = ["Outcome", "Stage", "StageResult", "Trial"]
 
@@ -152,12 +153,19 @@ class Trial:
         )
 
     def on(self, record: Record) -> Iterator[StageResult]:
-        """The result of each stage for a record, until it is dropped or fails. There are no retries."""
+        """The result of each stage for a record, until it is dropped or fails. There are no retries.
+
+        Raises:
+            PluginExit: a plugin called `sys.exit`, which would fail a task.
+        """
         current: Record | None = record
         for stage in self.stages:
             if current is None:
                 return
-            result = _run_stage(stage, current)
+            try:
+                result = _run_stage(stage, current)
+            except SystemExit as e:
+                raise as_failure(e) from e
             yield result
             current = result.after
 
