@@ -13,6 +13,7 @@ from penstock.batch import RecordBatch
 from penstock.plugin import Predicate, Transform
 from penstock.record import Record
 from penstock_runtime.pipeline.record_errors import RetryWithToleranceOperator, Stage
+from penstock_runtime.plugins import returned
 
 __all__ = ["Step", "has_own", "transform"]
 
@@ -75,9 +76,10 @@ def _step(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator) 
 def _apply(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator) -> RecordBatch:
     if step.transform.has_batch_form:
         try:
-            return step.transform.apply_batch(batch)
+            made = step.transform.apply_batch(batch)
         except Exception:  # noqa: BLE001 (as above)
             return _singly(step, batch, operator)
+        return returned.batch(made, returned.name(step.transform, "apply_batch"), before=batch)
     return _singly(step, batch, operator)
 
 
@@ -117,7 +119,9 @@ def _singly(
         if done and result is not None:
             made.append(result)
             positions.append(position)
-    return RecordBatch.of(made, like=batch, positions=positions)
+    method = returned.name(step.transform, "apply")
+    returned.records(made, method, "a Record, or None to drop it")
+    return returned.batch(RecordBatch.of(made, like=batch, positions=positions), method)
 
 
 def has_own(plugin: object, kind: type, form: str) -> bool:

@@ -27,6 +27,7 @@ from penstock_runtime.plan.standard_input import read_for_want_of
 from penstock_runtime.plan.tasks import check_tasks_max, fingerprint, own_properties, split, task_specs
 from penstock_runtime.plan.topics import PolicyUse, check_topic_rules
 from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
+from penstock_runtime.plugins import returned
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 from penstock_runtime.plugins.plugin_ref import make
 
@@ -189,7 +190,10 @@ def _validate(alias: str, connector: Connector | None, parsed: Config | None, fi
     """Let the connector look at its configuration, unless one of them is wrong."""
     if connector is None or parsed is None:
         return
-    found = findings.attempt_plugin("spec.config", f"{alias}.validate", lambda: list(connector.validate(parsed)))
+    method = f"{alias}.validate"
+    found = findings.attempt_plugin(
+        "spec.config", method, lambda: returned.problems(connector.validate(parsed), method)
+    )
     findings.problems += found or ()
 
 

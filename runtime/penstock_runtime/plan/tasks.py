@@ -16,6 +16,7 @@ from penstock_model.resources import connector as resources
 from penstock_runtime.plan.clients import OVERRIDES
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unresolve import put_back
+from penstock_runtime.plugins import returned
 from penstock_runtime.plugins.discovery import PluginRef
 
 __all__ = ["check_tasks_max", "fingerprint", "own_properties", "split", "split_hash", "task_specs"]
@@ -46,7 +47,8 @@ def split(
     Raises:
         ConfigError: more tasks than allowed (Connect's message).
     """
-    tasks = connector.task_configs(parsed, properties, most)
+    found = connector.task_configs(parsed, properties, most)
+    tasks = returned.task_properties(found, returned.name(connector, "task_configs"))
     if len(tasks) > most:
         raise ConfigError(
             Problem(

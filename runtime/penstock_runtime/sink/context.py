@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import Any, Final, cast
 
 from penstock.errors import ConfigError
-from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext
+from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext, Writer
 from penstock_java.regex import compile_java
 from penstock_model.connect.connector_config import SinkConfig
 from penstock_runtime.pipeline.context import TaskContext
+from penstock_runtime.plugins import returned
 from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.process import PutRetries, SinkProcess
 from penstock_runtime.spark.session import Spark
@@ -117,10 +118,17 @@ class SinkContext(TaskContext):
 
     def sink(self) -> Sink:
         """The driver half of the sink."""
-        spec, sink = self.spec, self.connector.sink(self.plugin_config)
+        spec = self.spec
+        sink = returned.instance(
+            self.connector.sink(self.plugin_config), (Sink,), returned.name(self.connector, "sink")
+        )
         life = f"{spec.generation:012d}-{spec.incarnation:06d}-{uuid.uuid4().hex[:12]}"
         sink.initialize(SinkTaskContext(spec.connector, spec.task, life))
         return sink
+
+    def _writer(self) -> Writer:
+        writer = self.connector.writer(self.plugin_config)
+        return returned.instance(writer, (Writer,), returned.name(self.connector, "writer"))
 
     def writing_process(self, stopping: Callable[[], bool], **more: Any) -> SinkProcess:
         """This process's end of a sink task that has writers."""
@@ -133,7 +141,7 @@ class SinkContext(TaskContext):
             converters=self.converters,
             policy=self.policy,
             retries=PutRetries(f.sink_retry_timeout_ms / 1000, f.sink_retry_delay_max_ms / 1000),
-            writer=lambda: self.connector.writer(self.plugin_config),
+            writer=self._writer,
             stopping=stopping,
             redact=self.redactor,
             **more,

@@ -12,6 +12,7 @@ from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, wait
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.plugins import returned
 from penstock_runtime.sink.commit_schedule import CommitSchedule
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.foreign_commits import ForeignCommits
@@ -147,7 +148,7 @@ class SinkOffsets:
         # is no record of before.
         unknown = {tp for tp in partitions if tp not in committed} if self._consumer.reset == "latest" else set()
         ends = {**self._consumer.ends(unknown.difference(grown)), **dict.fromkeys(unknown.intersection(grown), 0)}
-        stored = self._sink.open(partitions)
+        stored = self._open(partitions)
         starts = {tp: stored.get(tp, committed.get(tp)) for tp in partitions}
         nowhere = [tp for tp, offset in starts.items() if offset is None]
         if nowhere and self._consumer.reset == "none":
@@ -165,6 +166,9 @@ class SinkOffsets:
         self._committed.update(committed)
         self._rewinds.update({**{tp: o for tp, o in starts.items() if o is not None}, **committed})
         self.positions.update(starts)
+
+    def _open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return returned.positions(self._sink.open(partitions), returned.name(self._sink, "open"))
 
     def _refuse_members(self) -> None:
         """Before anything is written twice."""
@@ -190,7 +194,7 @@ class SinkOffsets:
         if self._opened:
             self._opened = False  # where `open` asks to wait, what is closed is not closed again
             self._sink.close(list(self.positions))
-        stored = self._sink.open(list(self.positions))
+        stored = self._open(list(self.positions))
         for tp, position in self.positions.items():
             if position is not None and tp not in stored:
                 self.positions[tp] = self._rewinds.get(tp)
@@ -357,7 +361,8 @@ class SinkOffsets:
         attempt = 0
         while True:
             try:
-                return self._sink.commit(self._messages, reached)
+                allowed = self._sink.commit(self._messages, reached)
+                return returned.positions(allowed, returned.name(self._sink, "commit"))
             except RetriableError as e:
                 if self._stopping.is_set() or not self._patient:
                     raise

@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from typing import Final, cast
 
 from penstock.errors import ConfigError
-from penstock.source import PollingSource, Source, SourceConnector
+from penstock.source import PartitionReader, PollingSource, Source, SourceConnector
 from penstock_model.connect.connector_config import SinkConfig, SourceConfig
 from penstock_model.connect.topic_creation_rules import TopicRules
 from penstock_model.connect.topic_limits import TopicLimits
@@ -17,6 +17,7 @@ from penstock_runtime.kafka.admin import cluster_id
 from penstock_runtime.kafka.producer import write_alone
 from penstock_runtime.kafka.topic_creation import TopicCreator
 from penstock_runtime.pipeline.context import TaskContext
+from penstock_runtime.plugins import returned
 from penstock_runtime.source.delivery import Delivery
 from penstock_runtime.source.process import SourceProcess
 from penstock_runtime.source.transaction_boundary import TransactionBoundary
@@ -125,7 +126,12 @@ class SourceContext(TaskContext):
 
     def source(self) -> Source | PollingSource:
         """The driver half of the source."""
-        return self.connector.source(self.plugin_config)
+        source: Source | PollingSource = self.connector.source(self.plugin_config)
+        return returned.instance(source, (Source, PollingSource), returned.name(self.connector, "source"))
+
+    def _reader(self) -> PartitionReader:
+        reader = self.connector.reader(self.plugin_config)
+        return returned.instance(reader, (PartitionReader,), returned.name(self.connector, "reader"))
 
     def source_process(self, transactional_id: str | None, stopping: Callable[[], bool]) -> SourceProcess:
         """This process's end of a source task."""
@@ -147,7 +153,7 @@ class SourceContext(TaskContext):
         return SourceProcess(
             self.settings,
             delivery,
-            lambda: self.connector.reader(self.plugin_config),
+            self._reader,
             read_ahead=self.connector.read_ahead,
             offsets_topic=self.offsets_topic,
             transactional_id=transactional_id,

@@ -7,11 +7,11 @@ It owns one transactional id and keeps its producer, reader and chain from batch
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 
 from penstock.batch import RecordBatch
 from penstock.errors import RetriableError
-from penstock.record import Record
-from penstock.source import InputPartition, PartitionReader, record_batches
+from penstock.source import InputPartition, PartitionReader
 from penstock_kafka.errors import TransactionAborted, TransactionExpired
 from penstock_kafka.records import Entry
 from penstock_runtime.fencing.incarnation import TaskFence
@@ -22,13 +22,13 @@ from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation
 from penstock_runtime.kafka.transactions import TransactionalProducer
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.plugins import returned
 from penstock_runtime.source.delivery import Delivery
 from penstock_runtime.source.open_transaction import OpenTransaction
 from penstock_runtime.source.prefetch import ReadingThread
 
 __all__ = ["SourceProcess", "Work"]
 
-Portions = Iterable[RecordBatch | Sequence[Record]]
 Work = tuple[InputPartition, Sequence[Entry]]
 """A part of a batch, and the records of its source offsets."""
 
@@ -109,9 +109,9 @@ class SourceProcess:
         """
         self._add(map(self._read, parts), summary, where)
 
-    def add_read(self, portions: Portions, summary: Summary, *, where: str) -> None:
+    def add_read(self, portions: Iterator[RecordBatch], summary: Summary, *, where: str) -> None:
         """As `add`, for records that the caller reads."""
-        self._add([record_batches(portions)], summary, where)
+        self._add([portions], summary, where)
 
     def commit(self, entries: Sequence[Entry], summary: Summary) -> None:
         """Add these offset records to the transaction and commit it. At least once, do nothing.
@@ -197,7 +197,8 @@ class SourceProcess:
 
     def _read(self, part: InputPartition) -> Iterator[RecordBatch]:
         def read() -> Iterator[RecordBatch]:
-            return record_batches(self.reader.read(part))
+            reader = self.reader
+            return returned.portions(reader.read(part), returned.name(reader, "read"), lambda: _place(part))
 
         return self._reading.ahead(read) if self._reading is not None else read()
 
@@ -231,6 +232,12 @@ class SourceProcess:
         started = time.perf_counter()
         self._plain.flush()
         summary.add_time("commit", time.perf_counter() - started)
+
+
+def _place(part: InputPartition) -> str:
+    """The part of a batch, for messages."""
+    places = [f"{dict(p)} up to {None if o is None else dict(o)}" for p, o in islice(part.offsets.items(), 3)]
+    return f" in the part of {', '.join(places)}" if places else ""
 
 
 def _outgoing(topic: str, entries: Sequence[Entry]) -> Outgoing:

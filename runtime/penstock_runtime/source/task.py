@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, islice
 from typing import Final, TypeVar, cast
 
 from penstock.batch import RecordBatch
@@ -23,6 +23,7 @@ from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done
 from penstock_runtime.pipeline.splits import dealt_evenly
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.plugins import returned
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.source import spark_worker
 from penstock_runtime.source.context import SourceContext
@@ -175,11 +176,12 @@ class SourceTask:
     def _deliver_batch(self, source: Source) -> bool:
         start = self._position()
         end = self._timed(lambda: source.latest_offsets(start, self._batch_size.limits))
+        returned.offsets(end, returned.name(source, "latest_offsets"))
         changed = _changed(start, end)
         if not changed:
             self._batch_size.done(0, 0, 0.0)
             return False
-        parts = source.partitions(start, cast("Offsets", end))
+        parts = returned.parts(source.partitions(start, cast("Offsets", end)), returned.name(source, "partitions"))
         self._check_coverage(parts, changed)
         begun = time.monotonic()
         if (
@@ -200,18 +202,24 @@ class SourceTask:
         """Deliver a batch of a source that knows its offsets only while it reads: in the driver, in one transaction."""
         reached: dict[SourcePartition, Offset | None] = {}
         trouble: list[RetriableError] = []
-        reading = source.read(self._position(), self._batch_size.limits)
-        first = self._timed(lambda: next(reading, None))
+        start, method = self._position(), returned.name(source, "read")
+        reading = source.read(start, self._batch_size.limits)
+        pairs = returned.iterable(reading, method, "an iterator of pairs of records and offsets")
+        first = self._timed(lambda: next(pairs, None))
         if first is None:
             self._batch_size.done(0, 0, 0.0)
             return False
         summary, begun = Summary(), time.monotonic()
         boundary = self._poll_boundary(begun)
 
+        def where() -> str:
+            return f" behind the {summary.read} that it gave before, from {_shown(updated(start, reached))} on"
+
         def portions() -> Iterator[RecordBatch | Sequence[Record]]:
             try:
-                for records, offsets in chain([first], reading):
+                for pair in chain([first], pairs):
                     LOOP.turned()
+                    records, offsets = returned.records_and_offsets(pair, method)
                     yield records
                     reached.update(offsets)
                     if boundary is not None and boundary.is_reached(
@@ -222,7 +230,8 @@ class SourceTask:
                 trouble.append(e)
 
         try:
-            self._process.add_read(portions(), summary, where=self._where)
+            batches = returned.portions(portions(), method, where)
+            self._process.add_read(batches, summary, where=self._where)
         finally:
             if isinstance(reading, Generator):
                 reading.close()
@@ -396,6 +405,13 @@ class SourceTask:
     @property
     def _where(self) -> str:
         return f"source {self._context.spec.connector}"
+
+
+def _shown(offsets: Offsets) -> str:
+    """Source offsets for messages: the first three."""
+    shown = [f"{dict(partition)} at {dict(offset)}" for partition, offset in islice(offsets.items(), 3)]
+    more = f" and {len(offsets) - len(shown)} more" if len(offsets) > len(shown) else ""
+    return f"{', '.join(shown)}{more}" if shown else "the beginning"
 
 
 def _changed(start: Offsets, end: OffsetUpdates) -> dict[SourcePartition, Offset | None]:

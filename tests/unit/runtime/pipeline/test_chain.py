@@ -373,3 +373,46 @@ class Unsure(Transform):
         if record.value == "unsure":
             raise DataError("cannot tell")
         return record
+
+
+class Dicts(Transform):
+    """Returns what is no record."""
+
+    def apply(self, record: Record) -> Any:
+        return {"value": record.value}
+
+
+class Times(Transform):
+    """Sets a timestamp of the wrong type."""
+
+    def apply(self, record: Record) -> Record | None:
+        return record.replace(timestamp="now")
+
+
+class Nothing(Mark):
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        return None  # type: ignore[return-value]
+
+
+class Short(Mark):
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        return batch.replace(value=batch.column("value")[1:])
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (Dicts(), "Dicts.apply returned a value of type dict as a record, and not a Record, or None to drop it"),
+        (Times(), "Times.apply returned a value of type str as the timestamp of a record, and not milliseconds"),
+        (Nothing(), "Nothing.apply_batch returned None, and not a RecordBatch"),
+        (Short(), "Short.apply_batch returned a batch of 2 records with 1 in the column value"),
+    ],
+)
+def test_a_transform_that_returns_what_it_may_not_fails_the_task_whatever_is_tolerated(
+    made: Transform, message: str
+) -> None:
+    batch = RecordBatch.of([Record(topic="t", value="a"), Record(topic="t", value="b")])
+    operator = RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
+    with pytest.raises(ConnectError) as raised:
+        transform([Step("x", made, "X")], batch, operator)
+    assert str(raised.value).startswith(message)

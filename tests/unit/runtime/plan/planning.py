@@ -47,12 +47,18 @@ class Tables(SourceConnector):
     def validate(self, config: TableConfig) -> Iterable[Problem]:
         if config.table == "crash":
             raise OSError("no route to host")
+        if config.table == "exit":
+            raise SystemExit(0)
+        if config.table == "texts":
+            yield "there is no such table"  # type: ignore[misc]
         if config.table == "gone":
             yield Problem("table", f"there is no table gone for {config.password.reveal()}")
 
     def task_configs(
         self, config: TableConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
+        if config.table == "numbers":
+            return [{**properties, "shard": 0}]  # type: ignore[dict-item]
         count = {"many": 5, "none": 0, "few": 1}.get(config.table, max_tasks)
         if config.table == "leak":
             password = config.password.reveal()

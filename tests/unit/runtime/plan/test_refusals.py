@@ -15,6 +15,17 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
         ({"port": "x"}, "port", "Invalid value x for configuration port: Not a number of type INT"),
         ({"table": "gone"}, "table", "there is no table gone"),
         ({"table": "crash"}, "spec.config", "Tables.validate failed: OSError: no route to host"),
+        ({"table": "exit"}, "spec.config", "Tables.validate failed: SystemExit: 0"),
+        (
+            {"table": "texts"},
+            "spec.config",
+            "Tables.validate returned a value of type str in its list, and not a list of",
+        ),
+        (
+            {"table": "numbers"},
+            "spec.config",
+            "Tables.task_configs returned a value of type int for the property 'shard'",
+        ),
         # Converters
         ({"key.converter": "Nope"}, "key.converter", "Invalid value Nope for configuration key.converter: Class Nope "),
         ({"value.converter": "Hoist"}, "value.converter", "Class Hoist does not implement the Converter interface"),

@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from penstock import ConnectError, Record, RetriableError
+from penstock.source import record_batches
 from penstock_kafka.errors import Fenced
 from penstock_runtime.kafka.refused_records import Refusals
 from penstock_runtime.kafka.settings import ClientSettings
@@ -71,7 +72,7 @@ def process(delivery: Nothing) -> SourceProcess:
 def batch(of: SourceProcess) -> Summary:
     portions: list[Sequence[Record]] = []
     summary = Summary()
-    of.add_read(iter(portions), summary, where="source c")
+    of.add_read(record_batches(portions), summary, where="source c")
     return summary
 
 

@@ -1,0 +1,274 @@
+"""What a plugin returns, checked where it comes in: a wrong type is told by class, method and what is expected.
+
+Each check is made once for a call or a portion, not for each record. Messages name types and numbers, never what is in a
+record.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, TypeVar, cast
+
+from penstock.batch import RecordBatch
+from penstock.errors import ConnectError, Problem
+from penstock.offsets import OffsetUpdates, SourcePartition
+from penstock.record import Header, Record
+from penstock.schema import Schema
+from penstock.sink import TopicPartition
+from penstock.source import InputPartition, record_batches
+
+__all__ = [
+    "ReturnedWrong",
+    "batch",
+    "instance",
+    "iterable",
+    "name",
+    "offsets",
+    "parts",
+    "portions",
+    "positions",
+    "problems",
+    "records",
+    "records_and_offsets",
+    "task_properties",
+    "wrong",
+]
+
+T = TypeVar("T")
+_NONE: Final = type(None)
+_TELL: Final = "Tell the plugin's author"
+_COLUMNS: Final[tuple[tuple[str, tuple[type, ...], str], ...]] = (
+    ("topic", (str, _NONE), "a text"),
+    ("partition", (int, _NONE), "a whole number, or None where Kafka's partitioner chooses"),
+    (
+        "timestamp",
+        (int, _NONE),
+        "milliseconds since 1970 as a whole number (Instant.of makes one of a datetime), or None",
+    ),
+    ("key_schema", (Schema, _NONE), "a Schema, or None"),
+    ("value_schema", (Schema, _NONE), "a Schema, or None"),
+)
+
+
+class ReturnedWrong(ConnectError):
+    """A plugin returned what its contract does not allow, whatever the data."""
+
+
+def wrong(method: str, given: object, expected: str, where: str = "") -> ReturnedWrong:
+    """The error for a value that a method returned."""
+    return ReturnedWrong(f"{method} returned {_kind(given)}{where}, and not {expected}. {_TELL}")
+
+
+def name(of: object, method: str) -> str:
+    """`Class.method` of an object, for messages."""
+    return f"{type(of).__qualname__}.{method}"
+
+
+def instance(found: T, kinds: tuple[type, ...], method: str) -> T:
+    """An object of one of these classes.
+
+    Raises:
+        ReturnedWrong: it is none.
+    """
+    if not isinstance(found, kinds):
+        raise wrong(method, found, " or ".join(f"a {kind.__name__}" for kind in kinds))
+    return found
+
+
+def iterable(found: Any, method: str, expected: str) -> Iterator[Any]:
+    """Go through what a method returned.
+
+    Raises:
+        ReturnedWrong: it is nothing to go through.
+    """
+    if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
+        raise wrong(method, found, expected)
+    return iter(found)
+
+
+def offsets(found: Any, method: str) -> OffsetUpdates:
+    """Source offsets by source partition.
+
+    Raises:
+        ReturnedWrong: they are of another form.
+    """
+    expected = "a mapping of SourcePartition to an offset (a flat mapping of texts, numbers, booleans, None)"
+    if not isinstance(found, Mapping):
+        raise wrong(method, found, f"{expected}, which is empty where there is nothing new")
+    for partition, offset in found.items():
+        if not isinstance(partition, SourcePartition):
+            raise wrong(method, partition, expected, " as a source partition")
+        at = f" as the offset of source partition {dict(partition)}"
+        if offset is None:
+            continue
+        if not isinstance(offset, Mapping):
+            raise wrong(method, offset, expected, at)
+        for field, value in offset.items():
+            if not (isinstance(field, str) and (value is None or isinstance(value, (str, int, float)))):
+                raise wrong(method, value, expected, f" in the field {field!r} of the offset of {dict(partition)}")
+    return cast("OffsetUpdates", found)
+
+
+def records_and_offsets(found: Any, method: str) -> tuple[RecordBatch | Sequence[Record], OffsetUpdates]:
+    """What a polling source yields: a portion of records, with the offsets after it.
+
+    Raises:
+        ReturnedWrong: it is no pair, or the offsets are of another form.
+    """
+    if not (isinstance(found, tuple) and len(found) == 2):
+        raise wrong(method, found, "a pair of records and the source offsets after them")
+    return found[0], offsets(found[1], method)
+
+
+def parts(found: Any, method: str) -> list[InputPartition]:
+    """The parts of a batch.
+
+    Raises:
+        ReturnedWrong: they are of another form.
+    """
+    made = list(iterable(found, method, "a list of InputPartition"))
+    for part in made:
+        if not isinstance(part, InputPartition):
+            raise wrong(method, part, "an InputPartition", " in its list")
+        offsets(part.offsets, f"{method} (InputPartition.offsets)")
+    return made
+
+
+def portions(found: Any, method: str, where: Callable[[], str]) -> Iterator[RecordBatch]:
+    """What a reader yields, as record batches; empty portions are left out.
+
+    Args:
+        found: yielded by `method`.
+        method: for messages.
+        where: source partitions and offsets, for messages.
+
+    Raises:
+        ReturnedWrong: a portion holds no records, or a record has a topic, timestamp, ... of another type.
+    """
+    expected = "an iterator of RecordBatch or lists of Record"
+
+    def checked() -> Iterator[RecordBatch | Sequence[Record]]:
+        for portion in iterable(found, method, expected):
+            if not isinstance(portion, RecordBatch):
+                if isinstance(portion, (str, bytes, Mapping)) or not isinstance(portion, Sequence):
+                    raise wrong(method, portion, expected, f" in a portion{where()}")
+                records(portion, method, "a Record", where)
+            yield portion
+
+    for made in record_batches(checked()):
+        yield batch(made, method, where)
+
+
+def records(found: Sequence[Record], method: str, expected: str, where: Callable[[], str] = str) -> None:
+    """Check that these are records.
+
+    Raises:
+        ReturnedWrong: one is not.
+    """
+    for kind in set(map(type, found)):
+        if not issubclass(kind, Record):
+            raise wrong(method, kind, expected, f" as a record{where()}")
+
+
+def batch(found: Any, method: str, where: Callable[[], str] = str, before: RecordBatch | None = None) -> RecordBatch:
+    """A batch whose columns are of the right types and lengths.
+
+    Args:
+        found: the batch.
+        method: for messages.
+        where: for messages.
+        before: a batch that was checked; what both share is not looked at again.
+
+    Raises:
+        ReturnedWrong: it is no batch, or a column is wrong.
+    """
+    if not isinstance(found, RecordBatch):
+        raise wrong(method, found, "a RecordBatch")
+    for column, kinds, expected in _COLUMNS:
+        cells = getattr(found, column)
+        if before is not None and cells is getattr(before, column):
+            continue
+        for kind in set(map(type, cells)) if isinstance(cells, list) else (type(cells),):
+            if not issubclass(kind, kinds):
+                raise wrong(method, kind, expected, f" as the {column.replace('_', ' ')} of a record{where()}")
+    headers = found.held_headers
+    if isinstance(headers, list) and (before is None or headers is not before.held_headers):
+        for kind in set(map(type, headers)):
+            if not issubclass(kind, tuple):
+                raise wrong(method, kind, "a tuple of Header", f" as the headers of a record{where()}")
+        for kind in set(map(type, chain.from_iterable(headers))):
+            if not issubclass(kind, Header):
+                raise wrong(method, kind, "a Header", f" as a header of a record{where()}")
+    return _of_one_length(found, method, where)
+
+
+def _of_one_length(found: RecordBatch, method: str, where: Callable[[], str]) -> RecordBatch:
+    columns = ("topic", "partition", "timestamp", "key", "key_schema", "value_schema", "held_headers")
+    lists = {column: getattr(found, column) for column in columns}
+    if found.fields is None:
+        lists["value"] = found.value
+    for column, cells in lists.items():
+        if isinstance(cells, list) and len(cells) != found.length:
+            raise ReturnedWrong(
+                f"{method} returned a batch of {found.length} records with {len(cells)} in the column "
+                f"{column.removeprefix('held_')}{where()}. {_TELL}"
+            )
+    return found
+
+
+def positions(found: Any, method: str) -> Mapping[TopicPartition, int]:
+    """Offsets in Kafka by topic partition, as sinks return them.
+
+    Raises:
+        ReturnedWrong: they are of another form.
+    """
+    expected = "a mapping of TopicPartition to an offset in Kafka (a whole number from 0)"
+    if not isinstance(found, Mapping):
+        raise wrong(method, found, f"{expected}, which may be empty")
+    for partition, offset in found.items():
+        if not (isinstance(partition, tuple) and len(partition) == 2):
+            raise wrong(method, partition, expected, " as a topic partition")
+        at = f"{partition[0]}-{partition[1]}"
+        if not isinstance(offset, int):
+            raise wrong(method, offset, expected, f" as the offset of {at}")
+        if offset < 0:
+            raise ReturnedWrong(f"{method} returned the offset {offset} of {at}, and not {expected}. {_TELL}")
+    return cast("Mapping[TopicPartition, int]", found)
+
+
+def problems(found: Any, method: str) -> list[Problem]:
+    """What a connector finds wrong.
+
+    Raises:
+        ReturnedWrong: something else.
+    """
+    expected = "a list of Problem, which is empty where nothing is wrong"
+    made = list(iterable(found, method, expected))
+    for problem in made:
+        if not isinstance(problem, Problem):
+            raise wrong(method, problem, expected, " in its list")
+    return made
+
+
+def task_properties(found: Any, method: str) -> list[Mapping[str, str]]:
+    """The properties of each task.
+
+    Raises:
+        ReturnedWrong: they are of another form.
+    """
+    expected = "a list with a mapping of texts to texts for each task"
+    tasks = list(iterable(found, method, expected))
+    for number, properties in enumerate(tasks):
+        if not isinstance(properties, Mapping):
+            raise wrong(method, properties, expected, f" for task {number}")
+        for field, text in properties.items():
+            if not (isinstance(field, str) and isinstance(text, str)):
+                raise wrong(method, text, expected, f" for the property {field!r} of task {number}")
+    return tasks
+
+
+def _kind(given: Any) -> str:
+    """The type of a value, in a few words. A class stands for its values."""
+    if given is None or given is _NONE:
+        return "None"
+    kind = given if isinstance(given, type) else type(given)
+    return f"a value of type {kind.__qualname__}"

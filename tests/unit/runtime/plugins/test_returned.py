@@ -1,0 +1,109 @@
+"""What a plugin returns wrongly is told by class and method, what it gave, and what is expected."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from penstock import Header, InputPartition, Instant, Problem, Record, RecordBatch, SourcePartition
+from penstock.schema import STRING
+from penstock.sink import TopicPartition
+from penstock_runtime.plugins import returned
+from penstock_runtime.plugins.returned import ReturnedWrong
+
+A = SourcePartition({"table": "a"})
+OFFSETS = "a mapping of SourcePartition to an offset"
+
+
+def record(**changes: Any) -> Record:
+    return Record(topic="t", value="v").replace(**changes)
+
+
+def portions(*found: Any) -> list[RecordBatch]:
+    return list(returned.portions(iter(found), "Rows.read", lambda: " in the part of a up to 7"))
+
+
+@pytest.mark.parametrize(
+    ("check", "found", "message"),
+    [
+        (returned.offsets, None, f"returned None, and not {OFFSETS}"),
+        (returned.offsets, [A], f"returned a value of type list, and not {OFFSETS}"),
+        (returned.offsets, {"a": {"n": 1}}, f"returned a value of type str as a source partition, and not {OFFSETS}"),
+        (returned.offsets, {A: 7}, "returned a value of type int as the offset of source partition {'table': 'a'}"),
+        (returned.offsets, {A: {"n": [1]}}, "type list in the field 'n' of the offset of {'table': 'a'}"),
+        (returned.offsets, {A: {"at": datetime.now(UTC)}}, "type datetime in the field 'at' of the offset of"),
+        (returned.parts, None, "returned None, and not a list of InputPartition"),
+        (returned.parts, [{"from": 1}], "returned a value of type dict in its list, and not an InputPartition"),
+        (returned.records_and_offsets, [record()], "returned a value of type list, and not a pair of records and"),
+        (returned.records_and_offsets, ([record()], None), f"returned None, and not {OFFSETS}"),
+        (returned.positions, None, "returned None, and not a mapping of TopicPartition"),
+        (returned.positions, {"t": 1}, "returned a value of type str as a topic partition"),
+        (returned.positions, {TopicPartition("t", 0): "1"}, "returned a value of type str as the offset of t-0"),
+        (returned.positions, {TopicPartition("t", 0): -1}, "returned the offset -1 of t-0, and not a mapping of"),
+        (returned.problems, None, "returned None, and not a list of Problem"),
+        (returned.problems, "no table", "returned a value of type str, and not a list of Problem"),
+        (returned.problems, ["no table"], "returned a value of type str in its list, and not a list of Problem"),
+        (returned.task_properties, {"a": "1"}, "returned a value of type dict, and not a list with a mapping"),
+        (returned.task_properties, [{"a": 1}], "returned a value of type int for the property 'a' of task 0"),
+        (returned.task_properties, ["a"], "returned a value of type str for task 0"),
+    ],
+)
+def test_a_wrong_answer_is_told(check: Callable[[Any, str], object], found: Any, message: str) -> None:
+    with pytest.raises(ReturnedWrong, match=re.escape(message)) as raised:
+        check(found, "Rows.method")
+    assert str(raised.value).startswith("Rows.method returned ")
+    assert str(raised.value).endswith("Tell the plugin's author")
+
+
+@pytest.mark.parametrize(
+    ("portion", "message"),
+    [
+        (None, "a value of type NoneType"),
+        ({"a": 1}, "a value of type dict in a portion"),
+        ("text", "a value of type str in a portion"),
+        ([record(), {"a": 1}], "a value of type dict as a record"),
+        ([record(topic=7)], "a value of type int as the topic of a record"),
+        ([record(), record(topic=b"t")], "a value of type bytes as the topic of a record"),
+        ([record(timestamp=datetime.now(UTC))], "a value of type datetime as the timestamp of a record"),
+        ([record(timestamp=1), record(timestamp=1.5)], "a value of type float as the timestamp of a record"),
+        ([record(partition="1")], "a value of type str as the partition of a record"),
+        ([record(value_schema={"type": "string"})], "a value of type dict as the value schema of a record"),
+        ([record(headers={"a": 1})], "a value of type dict as the headers of a record"),
+        ([record(headers=(("a", "1"),))], "a value of type tuple as a header of a record"),
+        (RecordBatch(length=2, topic="t", value=["a"]), "a batch of 2 records with 1 in the column value"),
+        (RecordBatch(length=1, topic=["t", "u"], value=["a"]), "a batch of 1 records with 2 in the column topic"),
+    ],
+)
+def test_a_wrong_portion_is_told_with_the_place(portion: Any, message: str) -> None:
+    good = [record()]
+    read = returned.portions(iter([good, portion]), "Rows.read", lambda: " in the part of a up to 7")
+    assert len(next(read)) == 1
+    with pytest.raises(ReturnedWrong) as raised:
+        next(read)
+    text = str(raised.value).replace("returned None", "returned a value of type NoneType")
+    assert text.startswith(f"Rows.read returned {message}")
+    assert " in the part of a up to 7" in text
+
+
+@pytest.mark.parametrize("found", [None, "text", {"a": 1}, 7])
+def test_a_reader_that_returns_nothing_to_go_through_is_told(found: Any) -> None:
+    with pytest.raises(ReturnedWrong, match="and not an iterator of RecordBatch or lists of Record"):
+        list(returned.portions(found, "Rows.read", str))
+
+
+def test_what_the_contract_allows_passes() -> None:
+    headers = (Header("a", "1", STRING),)
+    one = record(timestamp=Instant(5), partition=3, headers=headers, value_schema=STRING, key=1)
+    (batch,) = portions([], [one, record(topic="u")])
+    assert batch.record(0) == one
+    assert len(portions((record(),), RecordBatch(length=1, topic="t", value=None))) == 2
+    assert returned.offsets({A: {"n": 1, "x": None, "y": 1.5, "z": True}, SourcePartition({}): None}, "m")
+    assert returned.offsets({}, "m") == {}
+    part = InputPartition({"from": 1}, {A: None})
+    assert returned.parts((p for p in [part]), "m") == [part]
+    assert returned.records_and_offsets(([], {}), "m") == ([], {})
+    assert returned.positions({TopicPartition("t", 0): 0}, "m") == {("t", 0): 0}
+    assert returned.problems((Problem("a", "b") for _ in range(1)), "m") == [Problem("a", "b")]
+    assert returned.task_properties([{"a": "1"}], "m") == [{"a": "1"}]
