@@ -19,6 +19,7 @@ from penstock.errors import (
 )
 from penstock.fields import Fields, Same
 from penstock.functions import sink, source, transform
+from penstock.metrics import Counter, Gauge, PluginMetrics
 from penstock.offsets import Cursor, Offset, Offsets, OffsetUpdates, Primitive, SourcePartition
 from penstock.plugin import API_VERSION, Converter, HeaderConverter, Plugin, Predicate, Transform
 from penstock.record import Header, Original, Record
@@ -34,12 +35,14 @@ __all__ = [
     "ConnectError",
     "Connector",
     "Converter",
+    "Counter",
     "Cursor",
     "DataError",
     "Field",
     "Fields",
     "Float32",
     "FrameSink",
+    "Gauge",
     "Header",
     "HeaderConverter",
     "Importance",
@@ -59,6 +62,7 @@ __all__ = [
     "Password",
     "Plugin",
     "PluginContext",
+    "PluginMetrics",
     "PollingSource",
     "Predicate",
     "Primitive",

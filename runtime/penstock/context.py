@@ -1,6 +1,8 @@
 """What a plugin object may know of where it runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from penstock.metrics import PluginMetrics
 
 __all__ = ["PluginContext"]
 
@@ -17,6 +19,7 @@ class PluginContext:
         version: of the plugin, as it was resolved (KIP-891).
         task: the number of the task, from 0; None while a connector is planned, and in tests.
         tasks: how many tasks the connector has; None likewise.
+        metrics: makes counters and gauges that appear on the task's endpoint.
     """
 
     connector: str = "test"
@@ -24,3 +27,4 @@ class PluginContext:
     version: str = ""
     task: int | None = None
     tasks: int | None = None
+    metrics: PluginMetrics = field(default_factory=PluginMetrics, compare=False, repr=False)

@@ -7,7 +7,7 @@ processes: each process builds its own from the class and the configuration.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from penstock._common_schema import common_schema
 from penstock.batch import RecordBatch
@@ -37,8 +37,14 @@ class Plugin(ABC):
     java_names: ClassVar[tuple[str, ...]] = ()
     """Class names of Kafka Connect in place of which this plugin runs."""
 
-    context: PluginContext = PluginContext()
-    """Where this object runs; set by the runtime, before any method is called."""
+    context: PluginContext
+    """Where this object runs; set by the runtime, before any method is called. Until then that of a test."""
+
+    def __new__(cls, *arguments: object, **options: object) -> Self:  # not `__init__`, which plugins need not call
+        """A new object, with metrics of its own."""
+        made = super().__new__(cls)
+        made.context = PluginContext()
+        return made
 
 
 class Transform(Plugin):

@@ -1,9 +1,8 @@
 """The chain of a connector as objects: transforms with their predicates, each made and configured once."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import cast
+from collections.abc import Callable, Mapping
+from typing import TypeAlias, cast
 
 from penstock.context import PluginContext
 from penstock.plugin import Plugin, Predicate, Transform
@@ -12,18 +11,21 @@ from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.pipeline.chain import Step
 from penstock_runtime.plugins import plugin_ref
 
-__all__ = ["build_steps", "class_name", "made"]
+__all__ = ["ContextOf", "build_steps", "class_name", "made"]
+
+ContextOf: TypeAlias = Callable[[str, str], PluginContext]
+"""Makes the context of a plugin from its place and its version."""
 
 
 def build_steps(
-    config: Mapping[str, str], plugins: Mapping[str, PluginReference], context: PluginContext
+    config: Mapping[str, str], plugins: Mapping[str, PluginReference], context: ContextOf
 ) -> tuple[Step, ...]:
     """The steps of a chain, in order.
 
     Args:
         config: the connector's properties, variables resolved.
         plugins: by place (`transforms.hoist`, `predicates.tombstone`), as a plan found them.
-        context: of the task; each plugin gets it for its own place.
+        context: makes the context of each plugin.
 
     Raises:
         ConfigError: a plugin cannot be loaded, or refuses its properties.
@@ -46,14 +48,13 @@ def build_steps(
     return tuple(steps)
 
 
-def made(place: str, reference: PluginReference, context: PluginContext) -> Plugin:
-    """A new object of a plugin, which gets the context of the task for its own place.
+def made(place: str, reference: PluginReference, context: ContextOf) -> Plugin:
+    """A new object of a plugin, which gets the context of its place and version.
 
     Raises:
         ConfigError: it cannot be loaded.
     """
-    own = replace(context, place=place, version=reference.version)
-    return plugin_ref.make(plugin_ref.load(reference.reference), own)
+    return plugin_ref.make(plugin_ref.load(reference.reference), context(place, reference.version))
 
 
 def class_name(plugin: object, variant: str | None = None) -> str:

@@ -34,6 +34,7 @@ from penstock_runtime.pipeline.converters import Converters
 from penstock_runtime.pipeline.record_errors import ErrorPolicy
 from penstock_runtime.plugins import plugin_ref
 from penstock_runtime.plugins.mounted import append_folders
+from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
 from penstock_runtime.process import cgroup
 
 __all__ = ["TaskContext", "client_settings"]
@@ -137,10 +138,15 @@ class TaskContext(ABC):
     def connector(self) -> SourceConnector | SinkConnector:
         """The connector plugin, made once."""
 
-    @property
-    def plugin_context(self) -> PluginContext:
-        """What plugins are told of this task."""
-        return PluginContext(connector=self.spec.connector, task=self.spec.task, tasks=self.spec.tasks)
+    @cached_property
+    def plugin_metrics(self) -> MetricsByPlace:
+        """The metrics of this process's plugins."""
+        return MetricsByPlace()
+
+    def plugin_context(self, place: str, version: str) -> PluginContext:
+        """What the plugin of a place is told of this task."""
+        spec = self.spec
+        return PluginContext(spec.connector, place, version, spec.task, spec.tasks, self.plugin_metrics.of(place))
 
     def plugin(self) -> object:
         """A new object of the connector plugin."""

@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from penstock_runtime.pipeline.record_errors import Failure, describe, printable
+from penstock_runtime.plugins.plugin_metrics import Measure
 
 __all__ = ["Summary", "decode", "encode", "error_line"]
 
@@ -41,6 +42,7 @@ class Summary(msgspec.Struct):
         unfinished: sink: not all of what was given is written; the rest is to be read again, from `offsets` on.
         logged: failures that were to be written to the log.
         log: lines for the log, at most fifty.
+        measures: what a worker's plugins have measured; the driver's own are read where they are.
     """
 
     read: int = 0
@@ -58,6 +60,7 @@ class Summary(msgspec.Struct):
     messages: list[Any] = []
     unfinished: bool = False
     log: list[str] = []
+    measures: list[Measure] = []
 
     def add(self, other: "Summary") -> None:
         """Take over what another part of the batch did."""
@@ -69,6 +72,7 @@ class Summary(msgspec.Struct):
         self.offsets = [*self.offsets, *other.offsets]
         self.messages = [*self.messages, *other.messages]
         self.log = [*self.log, *other.log][:_LOG_LINES]
+        self.measures = [*self.measures, *other.measures]
 
     def add_time(self, stage: str, seconds: float) -> None:
         """Time that a stage took."""

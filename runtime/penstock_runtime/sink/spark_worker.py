@@ -18,6 +18,7 @@ from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.pipeline import summary as summaries
 from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
 from penstock_runtime.process.liveness import place_of
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink.context import SinkContext
@@ -80,7 +81,7 @@ def consume(data: bytes) -> bytes:
     task = msgspec.msgpack.decode(data, type=_Ranges)
     total, ends, error = Summary(), dict[TopicPartition, int](), None
     try:
-        reader, process = _sink(task)
+        reader, process, _ = _sink(task)
         _write(task, reader, process, total, ends)
     except BaseException as e:  # noqa: BLE001 (errors travel as data)
         error = as_failure(e)
@@ -91,6 +92,8 @@ def consume(data: bytes) -> bytes:
             total.messages = process.staged()
         except BaseException as e:  # noqa: BLE001 (as above)
             total, ends, error = Summary(), {}, as_failure(e)
+    if (kept := _sinks.get(task.spec)) is not None:
+        total.measures = kept[2].changes()
     answer = Answer()
     if error is not None:
         answer = failure(error, redact)
@@ -148,20 +151,20 @@ def end_file(slots: str | Path) -> Path:
     return Path(slots) / "end"
 
 
-_sinks: dict[str, tuple[RangeReader, SinkProcess]] = {}
+_sinks: dict[str, tuple[RangeReader, SinkProcess, MetricsByPlace]] = {}
 
 
 def _let_go() -> None:
     """Close what this worker reads and writes with; the next batch makes it anew."""
     while _sinks:
-        _, (reader, process) = _sinks.popitem()
+        _, (reader, process, _) = _sinks.popitem()
         atexit.unregister(process.close)
         for close in (process.close, reader.close):
             with suppress(Exception):
                 close()
 
 
-def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess]:
+def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess, MetricsByPlace]:
     found = _sinks.get(task.spec)
     if found is None:
         setup = context_of(SinkContext, task.spec, task.slots)
@@ -170,6 +173,7 @@ def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess]:
         found = _sinks[task.spec] = (
             RangeReader(consumer, most=min(setup.put_records, _PORTION)),
             setup.writing_process(waited, retries_here=False),
+            setup.plugin_metrics,
         )
         atexit.register(found[1].close)
     return found

@@ -70,6 +70,7 @@ def deliver_on_worker(data: bytes) -> bytes:
         ]
         wait_for(min(_SOURCE_WAITS, setup.batch_timeout / 2))
         summary = process.deliver_batch(work, where=f"source {setup.spec.connector}")
+        summary.measures = setup.plugin_metrics.changes()
         return msgspec.msgpack.encode(Answer(summary=summaries.encode(summary)))
     except BaseException as e:  # noqa: BLE001 (errors travel as data)
         return msgspec.msgpack.encode(failure(as_failure(e), redact))

@@ -7,14 +7,17 @@ Counters of `task-error-metrics` end in `_total` too, as Prometheus has it.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, Summary
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary as BatchSummary
+from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
 
 __all__ = ["TaskMetrics"]
 
@@ -33,10 +36,17 @@ _ERRORS: Final[Mapping[str, str]] = {
 
 
 class TaskMetrics:
-    """The metrics of one task."""
+    """The metrics of one task.
 
-    def __init__(self, spec: TaskSpec) -> None:
+    Args:
+        spec: of the task.
+        plugins: what its plugins measure.
+    """
+
+    def __init__(self, spec: TaskSpec, plugins: MetricsByPlace) -> None:
         self.registry = CollectorRegistry()
+        self._plugins = plugins
+        self.registry.register(_PluginCollector((spec.connector, str(spec.task)), plugins))
         self._labels = {"connector": spec.connector, "task": str(spec.task)}
         self._source = spec.kind == "source"
         self._describe(spec)
@@ -107,6 +117,7 @@ class TaskMetrics:
                 self._errors[name].inc(count)
         if summary.failures:
             self._last_error.set(int(time.time() * 1000))
+        self._plugins.add(summary.measures)
         self._bytes.inc(summary.bytes)
         self._dropped.inc(summary.dropped)
         self._ran["spark" if on_spark else "driver"].inc()
@@ -199,3 +210,22 @@ class TaskMetrics:
     def _counter(self, name: str, doc: str, *labels: str) -> Counter:
         counter = Counter(f"kafka_connect_{name}", doc, (*_LABELS, *labels), registry=self.registry)
         return counter if labels else counter.labels(**self._labels)
+
+
+class _PluginCollector(Collector):
+    """Reads what plugins have measured by now, at each scrape (KIP-877)."""
+
+    def __init__(self, labels: tuple[str, str], plugins: MetricsByPlace) -> None:
+        self._labels = labels
+        self._plugins = plugins
+
+    def collect(self) -> Iterable[Metric]:
+        """All of it."""
+        for name, doc, kind, values in self._plugins.families():
+            family: CounterMetricFamily | GaugeMetricFamily
+            family = (CounterMetricFamily if kind == "counter" else GaugeMetricFamily)(
+                name, doc, labels=(*_LABELS, "plugin")
+            )
+            for place, value in values:
+                family.add_metric((*self._labels, place), value)
+            yield family

@@ -233,7 +233,7 @@ class _Process:
 
     def _create_reports(self, context: TaskContext, writer: StatusWriter) -> TaskReports:
         spec = self._spec
-        metrics = TaskMetrics(spec)
+        metrics = TaskMetrics(spec, context.plugin_metrics)
         port = serve(
             self._metrics_port(), metrics.registry, healthy=self._unhealthy, ready=self._unready, age=lambda: LOOP.age
         )

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from ..lab import LOG, Lab
-from ..running import Running
+from ..lab import LOG, STRING, Lab
+from ..running import Running, manifest, new_name
 
 # connect-semantics 13, where it has a meaning: the metric there, its name here.
 COMMON: Final = {
@@ -176,4 +176,18 @@ def test_the_lag_grows_while_the_sink_asks_to_wait(lab: Lab) -> None:
     lab.journal.count("put", 2)
     lab.produce(topic, "b", "c")
     task.await_event(lambda e: e["event"] == "progress" and e.get("lag") == 3)
+    task.stop()
+
+
+@pytest.mark.slow
+def test_what_a_plugin_counts_is_at_the_endpoint_also_what_it_counts_in_sparks_workers(lab: Lab) -> None:
+    topic = lab.topic(partitions=2)
+    chain = {"transforms": "m", "transforms.m.type": "measuring:Measuring"}
+    resource = manifest(new_name(), "numbers_source:Numbers", {**STRING, "topic": topic, "partitions": "2", **chain})
+    _, task = lab.start(resource)
+    task.await_batch_on_spark()
+    found = {name: value for name, value in scraped(task).items() if 'plugin="transforms.m"' in name}
+    value = {name.partition("{")[0].removeprefix("kafka_connect_plugins_"): v for name, v in found.items()}
+    assert 0 < value["records_seen_on_spark_total"] < value["records_seen_total"]
+    assert value["last_batch"] > 0
     task.stop()

@@ -16,6 +16,7 @@ from penstock_operator.key import Key
 from penstock_operator.metrics import STATES, ConnectorFigures, Metrics
 from penstock_operator.settings import Settings
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
 from penstock_runtime.task.metrics import TaskMetrics
 
 from .rendering import CHART, NAMESPACE, Helm, Rendered, least, names_in
@@ -52,7 +53,7 @@ def measured() -> Labels:
                 "plugins": dict.fromkeys(("connector", "transforms.t", "predicates.p"), ref),
             }
         )
-        task = TaskMetrics(spec)
+        task = TaskMetrics(spec, MetricsByPlace())
         task.batch(Summary(), 0.0, on_spark=False)
         found.update(samples(generate_latest(task.registry)))
     return {name: labels | {"namespace", "pod"} for name, labels in found.items()}

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -137,7 +138,7 @@ class Trial:
         sink = _is_sink(resource, plugins, findings)
         redactor = Redactor([*resolved.secrets, *chain.secrets])
         findings.raise_for(resource.reading, resolved.problems, redactor)
-        context = PluginContext(resource.connect_name)
+        context = partial(PluginContext, resource.connect_name)
         steps = build_steps(resolved.values, {place: ref.spec() for place, ref in chain.plugins.items()}, context)
         found = stages.transforms(resolved.values)
         policy = resolve({n: config[n] for n in _POLICY if n in config}, secrets_dir, environment).values
