@@ -1,0 +1,295 @@
+r"""From Python's own data to Connect's: a schema from a dataclass or another type, and values that fit a schema.
+
+| annotation | schema |
+|---|---|
+| `bool`, `str`, `bytes` | boolean, string, bytes |
+| `int`, `float` | int64, float64; `Int8` ... `Float32` are the other widths |
+| `datetime`, `date`, `time` | Timestamp, Date, Time |
+| `Annotated[Decimal, decimal(2)]`, `Annotated[int, INT32]` | the schema that stands there |
+| `list[T]`, `tuple[T, ...]`, `dict[K, V]` | array, map |
+| a dataclass | struct of its fields, with the name of the class |
+| `T \| None` | the same, optional |
+
+There is no function that guesses a schema from rows: the schema would change with the data, so that the same records would
+differ after a restart.
+"""
+
+import dataclasses
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import date, datetime, time
+from decimal import Context, Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from penstock.errors import DataError, SchemaBuilderError
+from penstock.schema import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DATE_NAME,
+    DECIMAL_NAME,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    TIME,
+    TIME_NAME,
+    TIMESTAMP,
+    TIMESTAMP_NAME,
+    Schema,
+    Type,
+    array_of,
+    map_of,
+    struct,
+)
+from penstock.values import Float32, Instant, Int8, Int16, Int32, Int64
+
+__all__ = ["schema_of", "value_of"]
+
+_SIMPLE: Final[Mapping[Any, Schema]] = {
+    bool: BOOLEAN,
+    str: STRING,
+    bytes: BYTES,
+    int: INT64,
+    float: FLOAT64,
+    Int8: INT8,
+    Int16: INT16,
+    Int32: INT32,
+    Int64: INT64,
+    Float32: FLOAT32,
+    datetime: TIMESTAMP,
+    Instant: TIMESTAMP,
+    date: DATE,
+    time: TIME,
+}
+_BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
+_DAY: Final = 86_400_000
+_EXACT: Final = Context(prec=10_000)
+_EPOCH: Final = date(1970, 1, 1)
+
+
+def schema_of(annotation: Any, *, name: str | None = None) -> Schema:
+    """The schema of a dataclass, or of another type, as the table above has it.
+
+    Args:
+        annotation: the type.
+        name: of the schema of a dataclass, in place of the class's own.
+
+    Raises:
+        SchemaBuilderError: a type has no schema; the message names the field.
+    """
+    schema = _schema(annotation, ())
+    return schema if name is None else replace(schema, name=name)
+
+
+def _schema(annotation: Any, outer: tuple[type, ...]) -> Schema:
+    if (simple := _SIMPLE.get(annotation)) is not None:
+        return simple
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        given = [schema for schema in arguments[1:] if isinstance(schema, Schema)]
+        return given[0] if given else _schema(arguments[0], outer)
+    if origin in (Union, types.UnionType):
+        rest = [argument for argument in arguments if argument is not type(None)]
+        if len(rest) == 1 and len(arguments) > 1:
+            return _schema(rest[0], outer).as_optional()
+    if origin is list or (origin is tuple and arguments[1:] == (...,)):
+        return array_of(_schema(arguments[0], outer))
+    if origin in (dict, Mapping):
+        return map_of(_schema(arguments[0], outer), _schema(arguments[1], outer))
+    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+        return _struct_of(annotation, outer)
+    if annotation is Decimal:
+        raise SchemaBuilderError("Decimal needs the digits behind its point: Annotated[Decimal, decimal(2)]")
+    shown = annotation.__qualname__ if isinstance(annotation, type) else repr(annotation)
+    raise SchemaBuilderError(
+        f"{shown} has no schema. Write Annotated[..., SCHEMA], or use bool, int, float, str, bytes, datetime, date, time, "
+        f"list[T], dict[K, V], a dataclass, or one of these | None"
+    )
+
+
+def _struct_of(cls: type, outer: tuple[type, ...]) -> Schema:
+    if cls in outer:
+        raise SchemaBuilderError(f"{cls.__name__} holds itself, which a schema cannot say")
+    hints = get_type_hints(cls, include_extras=True)
+    fields = {}
+    for field in dataclasses.fields(cls):
+        try:
+            fields[field.name] = _schema(hints[field.name], (*outer, cls))
+        except SchemaBuilderError as e:
+            raise SchemaBuilderError(f"{cls.__name__}.{field.name}: {e}") from None
+    return struct(fields, name=cls.__name__)
+
+
+def value_of(data: Any, schema: Schema) -> Any:
+    """Python data as a value of a schema: what a `Record` with that schema holds.
+
+    A struct is made of a dataclass, or of a mapping with its fields; a field that is missing is null. A `datetime` with a
+    time zone becomes an `Instant` and is cut to its milliseconds; a `Decimal` gets the digits of its schema, if it has no
+    more. Nothing is left out.
+
+    Args:
+        data: of the types that `schema_of` takes.
+        schema: of the value.
+
+    Raises:
+        DataError: the data does not fit; the message names the field.
+    """
+    return _conversion(schema)(data)
+
+
+_Conversion: TypeAlias = Callable[[Any], Any]
+
+
+class _Misfit(DataError):
+    def __init__(self, what: str, path: str = "") -> None:
+        super().__init__(f"{path or 'The value'} {what}")
+        self.what = what
+        self.path = path
+
+
+@lru_cache(maxsize=1024)
+def _conversion(schema: Schema) -> _Conversion:
+    convert = _required(schema)
+    if schema.optional:
+        return lambda data: None if data is None else convert(data)
+    return convert
+
+
+def _required(schema: Schema) -> _Conversion:
+    if schema.name in _LOGICAL:
+        return _LOGICAL[schema.name](schema)
+    match schema.type:
+        case Type.STRUCT:
+            return _struct(schema)
+        case Type.ARRAY:
+            items = _conversion(_part(schema.items))
+            return lambda data: [items(item) for item in _of(data, (list, tuple), "an array")]
+        case Type.MAP:
+            keys, values = _conversion(_part(schema.keys)), _conversion(_part(schema.values))
+            return lambda data: {keys(k): values(v) for k, v in _of(data, (Mapping,), "a map").items()}
+        case Type.FLOAT32 | Type.FLOAT64:
+            return lambda data: float(_of(data, (float, int), schema.type, but=bool))
+        case Type.STRING | Type.BOOLEAN:
+            kind = str if schema.type is Type.STRING else bool
+            return lambda data: _of(data, (kind,), schema.type)
+        case Type.BYTES:
+            return lambda data: bytes(_of(data, (bytes, bytearray, memoryview), schema.type))
+        case _:
+            return _integer(schema.type)
+
+
+def _part(schema: Schema | None) -> Schema:
+    if schema is None:
+        raise SchemaBuilderError("An array needs the schema of its items, a map those of its keys and values")
+    return schema
+
+
+def _of(data: Any, kinds: tuple[type, ...], what: str, *, but: type | None = None) -> Any:
+    if not isinstance(data, kinds) or (but is not None and isinstance(data, but)):
+        raise _Misfit("is null" if data is None else f"is of type {type(data).__name__}, and not {what}")
+    return data
+
+
+def _integer(kind: Type) -> _Conversion:
+    most = 1 << (_BITS[kind] - 1)
+
+    def convert(data: Any) -> int:
+        number = int(_of(data, (int,), kind, but=bool))
+        if not -most <= number < most:
+            raise _Misfit(f"is {number}, which does not fit into {kind}")
+        return number
+
+    return convert
+
+
+def _struct(schema: Schema) -> _Conversion:
+    fields = [(field.name, _conversion(field.schema)) for field in schema.fields]
+    names = {name for name, _ in fields}
+
+    def convert(data: Any) -> dict[str, Any]:
+        if isinstance(data, Mapping):
+            given = data
+            if strangers := [name for name in data if name not in names]:
+                raise _Misfit(f"has the field {strangers[0]}, and the schema has not")
+        elif dataclasses.is_dataclass(data):
+            given = (
+                vars(data) if hasattr(data, "__dict__") else {n: getattr(data, n) for n in data.__dataclass_fields__}
+            )
+        else:
+            given = _of(data, (Mapping,), "a dataclass or a mapping")
+        made = {}
+        for name, field in fields:
+            try:
+                made[name] = field(given.get(name))
+            except _Misfit as e:
+                raise _Misfit(e.what, f"{name}.{e.path}" if e.path else name) from None
+        return made
+
+    return convert
+
+
+def _timestamp(_: Schema) -> _Conversion:
+    def convert(data: Any) -> Instant:
+        if isinstance(data, Instant):
+            return data
+        moment: datetime = _of(data, (datetime,), "a datetime or an Instant")
+        if moment.tzinfo is None:
+            raise _Misfit("is a datetime without a time zone, so that its moment is not known: replace(tzinfo=UTC)")
+        return Instant.of(moment)
+
+    return convert
+
+
+def _date(_: Schema) -> _Conversion:
+    def convert(data: Any) -> Instant:
+        if isinstance(data, Instant):
+            return data
+        day: date = _of(data, (date,), "a date", but=datetime)
+        return Instant((day - _EPOCH).days * _DAY)
+
+    return convert
+
+
+def _time(_: Schema) -> _Conversion:
+    def convert(data: Any) -> Instant:
+        if isinstance(data, Instant):
+            return data
+        at: time = _of(data, (time,), "a time")
+        if at.tzinfo is not None:
+            raise _Misfit("is a time with a time zone, which Connect's Time has not")
+        return Instant(((at.hour * 60 + at.minute) * 60 + at.second) * 1000 + at.microsecond // 1000)
+
+    return convert
+
+
+def _decimal(schema: Schema) -> _Conversion:
+    digits = int((schema.parameters or {}).get("scale", "0"))
+    unit = Decimal(1).scaleb(-digits)
+
+    def convert(data: Any) -> Decimal:
+        number = Decimal(_of(data, (Decimal, int), "a Decimal", but=bool))
+        if not number.is_finite():
+            raise _Misfit(f"is {number}, which is no number")
+        try:
+            made = number.quantize(unit, context=_EXACT)
+        except InvalidOperation:
+            raise _Misfit(f"has more than {_EXACT.prec} digits") from None
+        if made != number:
+            raise _Misfit(f"is {number}, which has more than {digits} digits behind its point")
+        return made
+
+    return convert
+
+
+_LOGICAL: Final[Mapping[str | None, Callable[[Schema], _Conversion]]] = {
+    TIMESTAMP_NAME: _timestamp,
+    DATE_NAME: _date,
+    TIME_NAME: _time,
+    DECIMAL_NAME: _decimal,
+}
