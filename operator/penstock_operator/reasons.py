@@ -147,6 +147,13 @@ class Reason(StrEnum):
         _WAIT,
         _NORMAL,
     )
+    RECONFIGURATION_REQUESTED = (
+        "ReconfigurationRequested",
+        Use.EVENT,
+        "the plugin asked to be split into tasks anew, since what it reads from has changed (new tables)",
+        _WAIT,
+        _NORMAL,
+    )
     DELETING = "Deleting", Use.UNDER_WAY, "the Connector is being deleted", _WAIT, _NORMAL
     RESETTING_OFFSETS = "ResettingOffsets", Use.UNDER_WAY, "a job pod resets the offsets", _WAIT, _NORMAL
     NAMESPACE_TERMINATING = (

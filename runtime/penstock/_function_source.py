@@ -1,6 +1,7 @@
 """The source connector behind a generator function: its streams, their cursors, and how tasks share them."""
 
 import json
+import logging
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -19,11 +20,19 @@ __all__ = ["ONLY_STREAM", "TASK_STREAMS", "FunctionSource", "Streams"]
 Streams: TypeAlias = Callable[[Any], Iterable[str]]
 """Finds the names of the streams, for a parsed `Config`."""
 
+log = logging.getLogger(__name__)
+
 ONLY_STREAM: Final = "default"
 """The stream of a source that names none."""
 
 TASK_STREAMS: Final = "task.streams"
 """The property of a task that holds its streams, a list in JSON."""
+
+_ALL: Final = ".all"
+"""The end of the first task's property that holds the streams of all tasks, sorted."""
+
+_LOOK: Final = 60.0
+"""Seconds between two looks at which streams there are."""
 
 _PORTION: Final = 100
 """Records of one portion that came one by one."""
@@ -57,13 +66,17 @@ class FunctionSource(SourceConnector):
             return [properties]
         names = self._names(config)
         count = max(1, min(max_tasks, len(names)))
-        return [{**properties, TASK_STREAMS: json.dumps(names[task::count])} for task in range(count)]
+        own = [{**properties, TASK_STREAMS: json.dumps(names[task::count])} for task in range(count)]
+        own[0][f"{TASK_STREAMS}{_ALL}"] = json.dumps(sorted(names))
+        return own
 
     def source(self, config: Any) -> PollingSource:
         """All of this task's streams."""
-        own = config.open_properties(TASK_STREAMS).get("")
-        names = self._names(config) if own is None else json.loads(own)
-        return _Streams(type(self).function, self.parameters, config, self.context, names)
+        given = config.open_properties(TASK_STREAMS)
+        names = json.loads(given[""]) if "" in given else self._names(config)
+        planned = given.get(_ALL)
+        watch = None if planned is None else _StreamWatch(planned, lambda: self._names(config), self.context)
+        return _Streams(type(self).function, self.parameters, config, self.context, names, watch)
 
     def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Takes what a cursor can be, for any stream, also one that there is no more."""
@@ -90,6 +103,28 @@ class FunctionSource(SourceConnector):
         return names
 
 
+class _StreamWatch:
+    """Looks from time to time which streams there are, and asks for new tasks where they are others than planned."""
+
+    def __init__(self, planned: str, names: Callable[[], Iterable[str]], context: PluginContext) -> None:
+        self._planned = planned
+        self._names = names
+        self._context = context
+        self._due = time.monotonic() + _LOOK
+
+    def look(self) -> None:
+        if time.monotonic() < self._due:
+            return
+        try:
+            present = json.dumps(sorted(self._names()))
+        except Exception as e:  # noqa: BLE001 (the streams that are known are read on)
+            log.warning("Which streams there are cannot be found out now: %s: %s", type(e).__name__, e)
+        else:
+            if present != self._planned:
+                self._context.request_task_reconfiguration(present)
+        self._due = time.monotonic() + _LOOK
+
+
 class _Streams(PollingSource):
     def __init__(
         self,
@@ -98,7 +133,9 @@ class _Streams(PollingSource):
         config: Config,
         context: PluginContext,
         names: Sequence[str],
+        watch: _StreamWatch | None = None,
     ) -> None:
+        self._watch = watch
         self._function = function
         self._parameters = parameters
         self._fixed = {"config": config, "context": context}
@@ -109,6 +146,8 @@ class _Streams(PollingSource):
         pass
 
     def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[Sequence[Record], OffsetUpdates]]:
+        if self._watch is not None:
+            self._watch.look()
         # Each stream has its share, so that one with a backlog does not keep the others waiting.
         share = max(1, limits.records // max(1, len(self._names)))
         # The next read goes on behind the one that was reached, though this one is ended or fails before the last.

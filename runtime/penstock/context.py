@@ -1,5 +1,6 @@
 """What a plugin object may know of where it runs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from penstock.metrics import PluginMetrics
@@ -20,6 +21,7 @@ class PluginContext:
         task: the number of the task, from 0; None while a connector is planned, and in tests.
         tasks: how many tasks the connector has; None likewise.
         metrics: makes counters and gauges that appear on the task's endpoint.
+        on_request: is called by `request_task_reconfiguration`.
     """
 
     connector: str = "test"
@@ -28,3 +30,16 @@ class PluginContext:
     task: int | None = None
     tasks: int | None = None
     metrics: PluginMetrics = field(default_factory=PluginMetrics, compare=False, repr=False)
+    on_request: Callable[[str], None] = field(default=lambda state: None, compare=False, repr=False)
+
+    def request_task_reconfiguration(self, state: str) -> None:
+        """Ask for the connector to be split into tasks anew, as the method of Kafka Connect's `ConnectorContext` does.
+
+        `Connector.task_configs` is called again, after `validate`. Tasks whose properties change are replaced. Requests are
+        handed on once a minute at most, and the same state never twice in a row. Kubernetes alone follows them; under
+        `penstock run` the log asks for a new start. In Spark's workers this has no effect.
+
+        Args:
+            state: a text that stands for what the tasks are split from, such as the sorted names of all tables.
+        """
+        self.on_request(state)

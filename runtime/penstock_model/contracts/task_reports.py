@@ -68,6 +68,8 @@ class Report(_Record):
         trouble: a temporary hindrance (Kafka cannot be reached); None for none.
         message: FAILED: the error in a sentence, redacted.
         trace: FAILED: the traceback, redacted, bounded.
+        asked: when the plugin last asked for the connector to be split into tasks anew, in milliseconds of 13 digits, and a
+            digest of what that depends on. The latest request is the greatest. None: it has not.
     """
 
     api_version: Literal["penstock.dev/report/v1"] = "penstock.dev/report/v1"
@@ -84,6 +86,7 @@ class Report(_Record):
     trouble: str | None = None
     message: str | None = None
     trace: str | None = None
+    asked: str | None = Field(None, pattern=r"^[0-9]{13} [0-9a-f]{1,64}$")
 
 
 class Control(_Record):

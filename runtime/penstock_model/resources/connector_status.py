@@ -154,6 +154,11 @@ class PlanStatus(StatusPart):
         description="The hash of the part of it that is the connector's own; a change of that part waits for no other "
         "connector.",
     )
+    asked: str | None = Field(
+        None,
+        description="When the plugin last asked for new tasks, and a digest of what it splits them from; the same digest "
+        "never acts twice in a row.",
+    )
     refused: str | None = Field(
         None,
         description="The hash of a configuration that was refused; it is not checked again until something changes.",

@@ -35,6 +35,7 @@ from penstock_runtime.pipeline.record_errors import ErrorPolicy
 from penstock_runtime.plugins import plugin_ref
 from penstock_runtime.plugins.mounted import append_folders
 from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
+from penstock_runtime.plugins.task_reconfiguration import ReconfigurationRequests
 from penstock_runtime.process import cgroup
 
 __all__ = ["TaskContext", "client_settings"]
@@ -143,10 +144,15 @@ class TaskContext(ABC):
         """The metrics of this process's plugins."""
         return MetricsByPlace()
 
+    @cached_property
+    def reconfiguration(self) -> ReconfigurationRequests:
+        """What this process's plugins ask for."""
+        return ReconfigurationRequests()
+
     def plugin_context(self, place: str, version: str) -> PluginContext:
         """What the plugin of a place is told of this task."""
-        spec = self.spec
-        return PluginContext(spec.connector, place, version, spec.task, spec.tasks, self.plugin_metrics.of(place))
+        spec, metrics = self.spec, self.plugin_metrics.of(place)
+        return PluginContext(spec.connector, place, version, spec.task, spec.tasks, metrics, self.reconfiguration.ask)
 
     def plugin(self) -> object:
         """A new object of the connector plugin."""

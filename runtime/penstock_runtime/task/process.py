@@ -188,6 +188,7 @@ class _Process:
         writer = StatusWriter(context.shared, client_id=f"penstock-status-{self._spec.id}")
         closing.callback(writer.close)
         self._reports = self._create_reports(context, writer)
+        context.reconfiguration.handed_on = self._reports.ask
         if self._connection is not None:
             self._connection.on_topics_reset = self._reports.forget_topics
             self._connection.begin(context, self._options.reach_seconds, self._stopping.asked)

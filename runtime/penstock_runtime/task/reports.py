@@ -124,6 +124,9 @@ class StateListener(Protocol):
     def trouble(self, text: str | None) -> None:
         """Something hinders the task; None: nothing does any more."""
 
+    def ask(self, asked: str) -> None:
+        """The plugin asks to be split into tasks anew."""
+
 
 class TaskReports:
     """Implements `pipeline.reports.Reports` for a task process."""
@@ -276,6 +279,14 @@ class TaskReports:
             self._parent.progress(trouble=message)
             if self._listener is not None:
                 self._listener.trouble(message)
+
+    def ask(self, asked: str) -> None:
+        """Report to the listener that the plugin asks to be split into tasks anew. From any thread."""
+        if self._listener is not None:
+            log.info("The plugin asks to be split into tasks anew; the operator plans the connector again")
+            self._listener.ask(asked)
+        else:
+            log.warning("The plugin asks to be split into tasks anew. Start `penstock run` again, which does it")
 
     def spark(self, *, up: bool) -> None:
         """Report to the metrics."""

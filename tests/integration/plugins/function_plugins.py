@@ -35,3 +35,15 @@ def lines(records: Sequence[Record], config: LinesConfig, context: PluginContext
     """Appends values to a file of the task."""
     with (Path(config.folder) / f"{context.connector}-{context.task}").open("a") as file:
         file.writelines(f"{record.key} {record.value}\n" for record in records)
+
+
+class ListedConfig(Config):
+    topic: str = prop("topic", doc="The topic to write to.")
+    list: str = prop("list", doc="The file that lists the streams.")
+
+
+@source(streams=lambda config: Path(config.list).read_text().split())
+def listed(config: ListedConfig, stream: str, cursor: int | None) -> Iterator[tuple[Record, int]]:
+    """One record of each stream that a file lists."""
+    if cursor is None:
+        yield Record(topic=config.topic, value=stream), 1

@@ -330,3 +330,47 @@ def test_a_text_is_no_list_of_streams() -> None:
 def test_offsets_that_no_cursor_can_be_are_refused(partition: Any, offset: Any) -> None:
     with pytest.raises(ConnectError, match="must be"):
         numbers().alter_offsets(parsed(numbers, {"topic": "t"}), {SourcePartition(partition): offset})
+
+
+PRESENT: list[str] = []
+"""The streams that `found` finds; `away` in their place."""
+
+
+def found(config: Config) -> list[str]:
+    if PRESENT == ["away"]:
+        raise OSError("no route to host")
+    return PRESENT
+
+
+@source(streams=found)
+def watched(stream: str, cursor: int | None) -> Iterator[tuple[Record, int]]:
+    if cursor is None:
+        yield Record(topic="t", value=stream), 1
+
+
+def test_the_first_task_asks_for_new_tasks_where_there_are_other_streams_than_planned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("penstock._function_source._LOOK", 0.0)
+    PRESENT[:] = ["b", "a", "c"]
+    asked: tuple[list[str], list[str]] = ([], [])
+    connector = watched()
+    halves = []
+    for number, properties in enumerate(connector.task_configs(parsed(watched, {}), {}, 2)):
+        connector.context = PluginContext(task=number, tasks=2, on_request=asked[number].append)
+        half = connector.source(parsed(watched, properties))
+        assert isinstance(half, PollingSource)
+        halves.append(half)
+
+    def read() -> list[int]:
+        return [sum(len(records) for records, _ in half.read({}, Limits(100, 1000))) for half in halves]
+
+    for streams in (["a", "b", "c"], ["away"]):
+        PRESENT[:] = streams
+        assert read() == [2, 1]
+    assert asked == ([], [])
+    PRESENT[:] = ["a", "d", "b", "c"]
+    assert read() == [2, 1]
+    PRESENT[:] = ["a"]
+    read()
+    assert asked == (['["a", "b", "c", "d"]', '["a"]'], [])

@@ -56,7 +56,7 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         finalizer = None if wanted == observed.finalizer else wanted
     return Decision(
         save=tuple({p.hash: p for o in outcomes for p in o.save}.values()),
-        memory=topics.memory,
+        memory=replace(topics.memory, asked=observed.asked),
         verdict=last.verdict,
         config=last.config,
         state=last.state,

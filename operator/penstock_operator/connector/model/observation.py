@@ -46,6 +46,7 @@ class Observation:
         own: the hash of the part of `asked` that is the Connector's own, and not the release's.
         own_toggled: the same with the other value of `onSecretChange`.
         secrets_in_force: the hash of the Secrets that its tasks are to have (`plan_hashes.secrets_hash`).
+        asked: the last request of its plugin to be split into tasks anew; the hashes hold it.
         shape: of pods that are asked for now.
         release: the hash of what the release gives to every plan now.
         rollout: how Connectors are restarted for a change of the release.
@@ -93,6 +94,7 @@ class Observation:
     own: str = ""
     own_toggled: str = ""
     secrets_in_force: str = ""
+    asked: str = ""
     release: str = ""
     rollout: Rollout = field(default_factory=Rollout)
     permission: Permission = GRANTED

@@ -195,6 +195,7 @@ class Memory:
         conditions: the present ones, by type.
         state: of the connector.
         own: the hash of the Connector's own part of what its tasks are made from (`plan_hashes.own_hash`).
+        asked: the last request of its plugin to be split into tasks anew, as reports have it (`Report.asked`).
         rollout: its last restart for a change of the release, until its result is known.
         canary: the tasks that run other plugin versions than the others; None: none do.
         observed: the `metadata.generation` that was decided for last.
@@ -212,6 +213,7 @@ class Memory:
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     state: str = ""
     own: str = ""
+    asked: str = ""
     rollout: RolloutRestart | None = None
     canary: CanaryMemory | None = None
     observed: int = -1
@@ -269,7 +271,7 @@ class Memory:
         return write(self.job) if self.job.key else {}
 
 
-_PLAN: Final = {"plan": "hash", "fence": "fence", "refused": "refused", "own": "own"}
+_PLAN: Final = {"plan": "hash", "fence": "fence", "refused": "refused", "own": "own", "asked": "asked"}
 """Fields of `Memory` that are texts of `status.plan`, by their name there."""
 
 

@@ -1,17 +1,26 @@
 """The hashes that decide when a plan is made: of its inputs, of the Connector's own part of them, of the release. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from penstock_model.contracts.plugin_mount import PluginMount
+from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Connector
 from penstock_operator import names
 from penstock_operator.connector.model.plans import Plan, Shape, mounts_json
 from penstock_operator.connector.model.secrets import Secrets
 from penstock_operator.settings import Settings
 
-__all__ = ["has_changed_itself", "inputs_hash", "is_own_change", "own_hash", "release_hash", "secrets_hash"]
+__all__ = [
+    "has_changed_itself",
+    "inputs_hash",
+    "is_own_change",
+    "latest_request",
+    "own_hash",
+    "release_hash",
+    "secrets_hash",
+]
 
 _IGNORED: Final = "ignored"
 _TOPIC_CREATION: Final = "topic.creation.enable"
@@ -30,6 +39,7 @@ def inputs_hash(
     mounts: Sequence[PluginMount] = (),
     *,
     policy_selects: bool = False,
+    asked: str = "",
 ) -> str:
     """The hash of all that splitting a connector into tasks depends on. With another hash its plugin splits it again.
 
@@ -42,6 +52,7 @@ def inputs_hash(
         last: the plan that its tasks are made from.
         mounts: the images of PluginVersions: other code may split it otherwise.
         policy_selects: a TopicCreationPolicy applies that it does not name.
+        asked: the last request of its plugin to be split anew (`Report.asked`).
     """
     spec = connector.spec
     return names.digest(
@@ -61,7 +72,24 @@ def inputs_hash(
         *([{"mounts": mounts_json(mounts)}] if mounts else []),
         # Likewise, where the plan pod has something to say to it; without, no plan pod is needed for it.
         *([{"policySelects": True}] if policy_selects and _minds_policies(connector, worker) else []),
+        *([{"splitFrom": split_from(asked)}] if asked else []),
     )
+
+
+def split_from(asked: str) -> str:
+    """What a plugin's request says that its tasks are split from, without the time of the request."""
+    return asked.partition(" ")[2]
+
+
+def latest_request(before: str, reports: Iterable[Report]) -> str:
+    """The last request of a plugin to be split into tasks anew; one that asks for the same again changes nothing.
+
+    Args:
+        before: the last one that is known.
+        reports: of its tasks. A task that was replaced meanwhile asks no more, so that `before` stays.
+    """
+    latest = max((r.asked for r in reports if r.asked is not None), default="")
+    return latest if latest > before and split_from(latest) != split_from(before) else before
 
 
 def _minds_policies(connector: Connector, worker: Mapping[str, str]) -> bool:
@@ -84,7 +112,9 @@ def secrets_hash(connector: Connector, secrets: Secrets, last: Plan | None, rest
     return last.secrets
 
 
-def own_hash(connector: Connector, secrets: Secrets, restarted: str = "", *, toggled: bool = False) -> str:
+def own_hash(
+    connector: Connector, secrets: Secrets, restarted: str = "", *, toggled: bool = False, asked: str = ""
+) -> str:
     """The hash of the inputs that are the Connector's own and not the release's. Their changes wait for no rollout.
 
     Args:
@@ -92,8 +122,9 @@ def own_hash(connector: Connector, secrets: Secrets, restarted: str = "", *, tog
         secrets: what the references of its own configuration name.
         restarted: as for `inputs_hash`.
         toggled: as if `onSecretChange` had its other value.
+        asked: as for `inputs_hash`.
     """
-    spec = inputs_hash(connector, {}, "", replace(secrets, hash=None), restarted)
+    spec = inputs_hash(connector, {}, "", replace(secrets, hash=None), restarted, asked=asked)
     if (connector.spec.on_secret_change == "Restart") == toggled:  # noqa: S105 (no password)
         return f"{spec}:{_IGNORED}"
     return f"{spec}:{_UNSEEN if secrets.hash is None else f'{secrets.key}.{secrets.hash}'}"

@@ -65,6 +65,7 @@ async def observe(
         own=plans.own,
         own_toggled=plans.own_toggled,
         secrets_in_force=plans.secrets_in_force,
+        asked=subject.asked,
         shape=plans.shape,
         policy=plans.policy,
         plugin=plans.plugin,

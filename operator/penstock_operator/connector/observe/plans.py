@@ -64,8 +64,8 @@ async def look_up_plans(
         )
     assert plugin is not None  # they have been looked at
     plugin = replace(plugin, newer=_newer(subject, plugin))
-    own = own_hash(connector, secrets.own, memory.restarted)
-    own_toggled = own_hash(connector, secrets.own, memory.restarted, toggled=True)
+    own = own_hash(connector, secrets.own, memory.restarted, asked=subject.asked)
+    own_toggled = own_hash(connector, secrets.own, memory.restarted, toggled=True, asked=subject.asked)
     secrets_in_force = secrets_hash(connector, secrets.every, last, memory.restarted)
     is_own_change = has_changed_itself(memory.own, own, own_toggled, last, secrets_in_force)
     policy = topic_policy.resolve(connector, await _listed(subject, POLICY), last, is_own_change=is_own_change)
@@ -78,6 +78,7 @@ async def look_up_plans(
         last,
         plugin.mounts,
         policy_selects=policy.selects,
+        asked=subject.asked,
     )
     shape = Shape.of(settings, secrets.every.names)
     due = plan_hash(inputs, shape, policy.effective, plugin.mounts)

@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.plan_hashes import latest_request
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.context import Context
 from penstock_operator.key import Key
@@ -25,6 +26,7 @@ class Subject:
         key: its namespace and name.
         uid: its own.
         memory: what was read back from its status.
+        asked: the last request of its plugin to be split into tasks anew.
         now: seconds since 1970.
     """
 
@@ -35,6 +37,7 @@ class Subject:
     key: Key
     uid: str
     memory: Memory
+    asked: str
     now: float
 
     @classmethod
@@ -44,4 +47,6 @@ class Subject:
         """The Connector as it is now."""
         own = connector.metadata
         key, memory = Key(own.namespace or "", own.name), Memory.of(document.get("status"))
-        return cls(connector, document, context, cached, key, own.uid or "", memory, context.clock())
+        reports = context.status.reports(connector.connect_name).values()
+        asked = latest_request(memory.asked, (r for r in reports if r.connector_uid == own.uid))
+        return cls(connector, document, context, cached, key, own.uid or "", memory, asked, context.clock())

@@ -42,6 +42,9 @@ def events_between(before: Memory, decision: Decision) -> Iterator[ConnectorEven
     pending_reason = before.conditions.get(ConditionType.UPDATE_PENDING, {}).get("reason")
     if pending is not None and pending.reason != pending_reason:
         yield _event(event_type(pending.reason), pending.reason, pending.message, "Rollout")
+    if after.asked != before.asked:
+        reason = Reason.RECONFIGURATION_REQUESTED
+        yield _event(reason.event, reason, "the plugin asks to be split into tasks anew", "Reconcile")
     for number, task in after.tasks.items():
         yield from _task_events(before.tasks.get(number, TaskMemory(number)), task)
     for request in after.handled:

@@ -106,6 +106,12 @@ class PodReports:
                 self._trouble_due = max(now, self._trouble_due + _TROUBLE_SECONDS)
             self._write(after=self._trouble_due - now)
 
+    def ask(self, asked: str) -> None:
+        """Report that the plugin asks to be split into tasks anew (`Report.asked`)."""
+        with self._lock:
+            self._report = self._report.model_copy(update={"asked": asked})
+            self._write()
+
     def write_again(self) -> None:
         """Write the last report once more: an earlier incarnation has written over it."""
         with self._lock:

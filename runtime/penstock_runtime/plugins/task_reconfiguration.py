@@ -1,0 +1,54 @@
+"""Requests of a plugin to be split into tasks anew (Kafka Connect's `requestTaskReconfiguration`)."""
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+__all__ = ["ReconfigurationRequests"]
+
+_PAUSE: Final = 60.0
+"""Seconds from the start of a task, and from one request to the next: each may end in a restart of tasks."""
+
+
+class ReconfigurationRequests:
+    """Hands on what plugins ask for: the last state of each minute, and none twice. For any thread.
+
+    Attributes:
+        handed_on: called in some thread with a time in milliseconds of 13 digits and a digest of the state.
+
+    Args:
+        pause: seconds.
+        clock: seconds since 1970.
+    """
+
+    def __init__(self, pause: float = _PAUSE, clock: Callable[[], float] = time.time) -> None:
+        self.handed_on: Callable[[str], None] = lambda asked: None
+        self._pause = pause
+        self._clock = clock
+        self._due = time.monotonic() + pause
+        self._lock = threading.Lock()
+        self._last = ""
+        self._waiting: str | None = None
+
+    def ask(self, state: str) -> None:
+        """A plugin is to be split anew, from this state of what it reads from."""
+        digest = hashlib.sha256(state.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+        with self._lock:
+            is_first, self._waiting = self._waiting is None, digest
+            wait = self._due - time.monotonic()
+        if wait <= 0:
+            self._hand_on()
+        elif is_first:
+            timer = threading.Timer(wait, self._hand_on)
+            timer.daemon = True
+            timer.start()
+
+    def _hand_on(self) -> None:
+        with self._lock:
+            digest, self._waiting = self._waiting, None
+            if digest is None or digest == self._last:
+                return
+            self._last, self._due = digest, time.monotonic() + self._pause
+        self.handed_on(f"{int(self._clock() * 1000):013d} {digest}")
