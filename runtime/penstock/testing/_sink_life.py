@@ -1,0 +1,186 @@
+"""One start of a sink task, driven as the runtime drives it, without Kafka."""
+
+import gc
+import itertools
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NoReturn
+
+from penstock.batch import RecordBatch
+from penstock.context import PluginContext
+from penstock.record import Original, Record
+from penstock.sink import FrameSink, SinkConnector, SinkTaskContext, TopicPartition, Writer
+from penstock.testing._comparison import wire
+from penstock.testing._harness import make, parsed, sink_batch
+
+__all__ = ["T0", "SinkLife", "offset_of", "placed"]
+
+T0: Final = TopicPartition("t", 0)
+
+
+_BEGUN: Final = time.time_ns()
+_LIVES: Final = itertools.count()
+
+
+class SinkLife:
+    """A sink and its writer from `initialize` to `stop`, as a context manager.
+
+    Attributes:
+        opened: what the last `open` has returned.
+        written: the offset after the last record that was written, of each partition.
+        committed, allowed: what the last `commit` was given, and what it has returned.
+        frame: whether the sink takes frames; nothing is written to it then, since that needs Spark.
+        messages: what the writers have returned since the last commit.
+        ended: whether it was stopped or killed.
+    """
+
+    def __init__(
+        self,
+        plugin: type[SinkConnector],
+        properties: Mapping[str, str],
+        name: str = "suite",
+        partitions: Sequence[TopicPartition] = (T0,),
+    ) -> None:
+        self._connector = make(plugin)
+        self._connector.context = PluginContext(name, task=0, tasks=1)
+        self._config = parsed(plugin, properties)
+        self.name = name
+        self.partitions = list(partitions)
+        self.opened: Mapping[TopicPartition, int] = {}
+        self.written: dict[TopicPartition, int] = {}
+        self.committed: Mapping[TopicPartition, int] = {}
+        self.allowed: Mapping[TopicPartition, int] = {}
+        self.sink = self._connector.sink(self._config)
+        self.frame = isinstance(self.sink, FrameSink)
+        self._writers: list[Writer] = []
+        self.messages: list[Any] = []
+        self.ended = False
+
+    def __enter__(self) -> "SinkLife":
+        try:
+            self.sink.initialize(SinkTaskContext(self.name, 0, f"{_BEGUN}-{next(_LIVES):06d}"))
+            self.sink.start()
+            self.open(self.partitions)
+        except BaseException:
+            with suppress(Exception):
+                self.sink.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Open these partitions. Reading goes on at the offsets that the sink tells."""
+        self.opened = dict(self.sink.open(partitions))
+        others = set(self.opened) - set(partitions)
+        assert not others, f"`open` returned offsets of partitions that it was not asked for: {others}"
+        self.written.update(self.opened)
+        return self.opened
+
+    def add(self, partition: TopicPartition) -> None:
+        """A partition more."""
+        self.partitions.append(partition)
+        self.open([partition])
+
+    def reopen(self) -> Mapping[TopicPartition, int]:
+        """Close and open all partitions, as after a batch that failed."""
+        self.sink.close(self.partitions)
+        return self.open(self.partitions)
+
+    def writer(self) -> Writer:
+        """A writer of another process."""
+        self._writers.append(self._connector.writer(self._config))
+        return self._writers[-1]
+
+    def following(self, records: Sequence[Record], of: TopicPartition = T0) -> list[Record]:
+        """These records as the next ones of a partition; as they are where nothing was stored or written of it."""
+        return placed(records, of, self.written.get(of))
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Write records of one partition."""
+        self.write_batches([sink_batch(records)])
+
+    def write_batches(self, batches: Sequence[RecordBatch], by: Writer | None = None) -> None:
+        """Write batches, by the first writer or by this one."""
+        message = None if self.frame else (by or self._first()).write(batches, _no_report)
+        self._count(batches)
+        if message is not None:
+            self.messages.append(wire(message))
+
+    def part(self, records: Sequence[Record], by: Writer | None = None) -> Any:
+        """The message of a part that is staged in several calls, by the first writer or by this one."""
+        if self.frame:
+            return None
+        writer = by or self._first()
+        for start in range(0, len(records), 2):
+            batch = sink_batch(records[start : start + 2])
+            writer.stage([batch], _no_report)
+            self._count([batch])
+        message = writer.staged()
+        return None if message is None else wire(message)
+
+    def lose(self, records: Sequence[Record]) -> int:
+        """Write records in a process that is lost: no message comes back. The offset after the last record."""
+        messages, written = list(self.messages), dict(self.written)
+        self.write_batches([sink_batch(records)], self.writer())
+        self.messages, self.written = messages, written
+        return offset_of(records[-1]) + 1
+
+    def commit(self, dropped: int = 0) -> Mapping[TopicPartition, int]:
+        """Commit what was written, and behind it so many records of each partition that transforms have dropped."""
+        messages, self.messages = self.messages, []
+        self.committed = {of: offset + dropped for of, offset in self.written.items()}
+        self.allowed = self.sink.commit(messages, dict(self.committed))
+        return self.allowed
+
+    def stop(self) -> None:
+        """End as a task that stops; nothing, if it has ended."""
+        if self.ended:
+            return
+        self.ended = True
+        self.sink.close(self.partitions)
+        for writer in self._writers:
+            writer.close()
+        self.sink.stop()
+
+    def kill(self) -> None:
+        """End without another call, as a process that is killed: what objects hold open is let go."""
+        self.ended = True
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # a killed process closes nothing either
+            self._writers.clear()
+            self.sink = None  # type: ignore[assignment]
+            self._connector = None  # type: ignore[assignment]
+            gc.collect()
+
+    def _count(self, batches: Sequence[RecordBatch]) -> None:
+        for batch in batches:
+            if batch.length and batch.offset is not None:
+                of = TopicPartition(batch.original_topic or "", batch.original_partition or 0)
+                self.written[of] = batch.offset[-1] + 1
+
+    def _first(self) -> Writer:
+        return self._writers[0] if self._writers else self.writer()
+
+
+def placed(records: Sequence[Record], of: TopicPartition, begin: int | None = None) -> list[Record]:
+    """These records as if they had been read from a partition of Kafka, at their offsets or from `begin` on."""
+    offsets = [n if r.offset is None else r.offset for n, r in enumerate(records)]
+    shift = 0 if begin is None or not offsets else begin - offsets[0]
+    return [
+        r.replace(offset=offset + shift, original=Original(of.topic, of.partition, offset + shift))
+        for r, offset in zip(records, offsets, strict=True)
+    ]
+
+
+def offset_of(record: Record) -> int:
+    """Its offset in Kafka."""
+    assert record.offset is not None, f"without an offset: {record}"
+    return record.offset
+
+
+def _no_report(record: Record, error: Exception) -> NoReturn:
+    raise AssertionError(f"the sink refuses {record}: {error}")

@@ -1,0 +1,244 @@
+"""The part of the suite of sinks about where a sink goes on: after a commit, a failure, a restart, another's write."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, ClassVar, Final
+
+from penstock.batch import RecordBatch
+from penstock.errors import RetriableError
+from penstock.record import Original, Record
+from penstock.schema import STRING
+from penstock.sink import TopicPartition, Writer
+from penstock.testing._harness import sink_batch
+from penstock.testing._sink_life import T0, SinkLife, offset_of, placed
+from penstock.testing._sources import ConnectorSuite
+
+__all__ = ["SinkOffsetsSuite"]
+
+_T1: Final = TopicPartition("t", 1)
+_BEFORE: Final = TopicPartition("before", 0)
+"""A partition whose records have another topic and partition, which a transform has given them."""
+
+
+def _records() -> list[Record]:
+    return [
+        Record(topic="t", partition=0, offset=n, original=Original("t", 0, n), value=f"v{n}", value_schema=STRING)
+        for n in range(10)
+    ]
+
+
+class SinkOffsetsSuite(ConnectorSuite):
+    """Tests of what a sink stores and which offsets it tells. One that stores no offsets is held to at least once.
+
+    Attributes:
+        records: the records to write, three or more, each with an offset in partition 0 of topic `t`.
+        exactly_once: whether the sink must store offsets with its data. One whose `open` returns offsets is held to what
+            that promises in any case.
+
+    Override `stored` so that the suite can compare what the outside system holds.
+    """
+
+    records: ClassVar[Sequence[Record]] = _records()
+    exactly_once: ClassVar[bool] = False
+
+    def stored(self, properties: Mapping[str, str]) -> list[Any] | None:
+        """The contents of the outside system, one comparable entry for each record, in order; None: not compared."""
+        return None
+
+    def test_the_next_life_begins_where_the_last_commit_ended(self, request: Any) -> None:
+        """With exactly once. A lesser offset would bring records twice, and a greater one lose some."""
+        for cut in (slice(0, 1), slice(1, 4), slice(4, None)):
+            with self._life(request) as life:
+                if life.frame:
+                    return
+                some = life.following(self.records[cut])
+                life.write([*some[:1], *some[2:]])  # a transform has dropped the second: offsets have gaps
+                life.commit()
+                again = life.reopen()
+            with self._life(request) as other:
+                assert other.opened == again, (
+                    f"after a commit `open` returns {dict(again)}, and in the next life of the task {dict(other.opened)}: "
+                    "`open` is to read offsets where they are stored, not from memory"
+                )
+                if not self._stores_offsets(other):
+                    return
+                _agree(other, life)
+                other.commit(dropped=2)
+                other.reopen()
+                _agree(other, life, dropped=2)
+
+    def test_a_batch_that_failed_comes_again_from_where_the_sink_stands(self, request: Any) -> None:
+        """After `close` and `open`. None of its records may be missing, and with exactly once none may be there twice."""
+        self._fail(request, SinkLife.reopen)
+
+    def test_a_task_that_failed_comes_again_from_where_the_sink_stands(self, request: Any) -> None:
+        """After `close` and `stop` without a `commit`, in the next life."""
+        self._fail(request, SinkLife.stop)
+
+    def test_a_task_that_was_killed_comes_again_from_where_the_sink_stands(self, request: Any) -> None:
+        """Nothing that counts may rest on `close` and `stop`, which a killed process does not call."""
+        self._fail(request, SinkLife.kill)
+
+    def test_what_is_stored_is_not_stored_again_by_a_late_writer(self, request: Any) -> None:
+        """Where `write` stores offsets with the records, it refuses a batch that begins before those that are stored."""
+        with self._life(request, T0, _T1) as life:
+            if life.frame:
+                return
+            before = self._count(request)
+            first, second, rest = self._thirds(life.following(self.records))
+            late = life.writer()
+            life.write_batches([sink_batch(first)], late)
+            life.commit()
+            begun = life.reopen().get(T0)
+            life.lose(second)
+            reached = life.reopen().get(T0)
+            if begun is None or reached is None or reached <= begun:
+                return  # offsets are stored in `commit`, which never hears of a late writer; or not at all
+            aside = placed(rest[1:], _T1, life.written.get(_T1))
+            both, overlap = [*first, *second], [*second[-1:], *rest[:1]]
+            again: Sequence[Sequence[Record]]
+            for again in ([second], [both], [overlap], [aside, second]):
+                for writer in (late, life.writer()):
+                    _write_late(life, writer, [sink_batch(records) for records in again])
+                    life.messages.clear()
+                    at = life.reopen().get(T0, 0)
+                    assert at >= reached, (
+                        f"the stored offset goes back from {reached} to {at} when a late writer writes"
+                    )
+                    there = [r for r in [*both, *rest[:1]] if offset_of(r) < at]
+                    there += [r for r in aside if offset_of(r) < life.opened.get(_T1, 0)]
+                    if before is not None:
+                        found = (self._count(request) or 0) - before
+                        assert found == len(there), (
+                            f"{found} records are stored after a late writer has written some once more, and {len(there)} "
+                            f"belong there, as `open` returns {dict(life.opened)}: `write` is to raise a RetriableError "
+                            "for a batch that begins before the stored offset, and to store nothing of it"
+                        )
+
+    def test_offsets_are_those_that_records_had_before_transforms(self, request: Any) -> None:
+        """A transform may rename topics. `open` and `commit` are about `Record.original`, or `original_topic` of a batch."""
+        first, second, rest = self._thirds(self.records)
+        with self._life(request) as life:
+            if life.frame:
+                return
+            life.write(life.following(first))
+            life.commit()
+        with self._life(request, T0, _BEFORE) as life:
+            if not self._stores_offsets(life):
+                return
+            renamed = [r.replace(partition=3) for r in life.following(rest, _BEFORE)]
+            life.write_batches([sink_batch(life.following(second)), sink_batch(renamed)])
+            life.commit()
+        with self._life(request, T0, _BEFORE) as other:
+            _agree(other, life, "a transform has renamed the topic `before` to `t`, and ")
+
+    def test_each_partition_has_its_own_offset(self, request: Any) -> None:
+        """Also a partition that was added later, and where only one of them goes on."""
+        first, second, rest = self._thirds(self.records)
+        with self._life(request) as life:
+            if life.frame:
+                return
+            life.write(life.following(first))
+            life.commit()
+        with self._life(request) as life:
+            if not self._stores_offsets(life):
+                return
+            life.add(_T1)
+            life.write_batches([sink_batch(life.following(second)), sink_batch(_moved(life.following(rest, _T1)))])
+            life.commit()
+        with self._life(request, T0, _T1) as other:
+            _agree(other, life)
+        with self._life(request, _T1) as alone:
+            alone.write(_moved(alone.following(second, _T1)))
+            alone.commit()
+        for of, before in ((T0, life), (_T1, alone)):
+            with self._life(request, of) as last:
+                _agree(last, before)
+
+    def _fail(self, request: Any, end: Callable[[SinkLife], Any]) -> None:
+        """A batch is written, only the one before it is committed, and the task or its batch ends in this way."""
+        with self._life(request) as life:
+            if life.frame:
+                return
+            before = self._count(request)
+            first, second, _ = self._thirds(records := life.following(self.records))
+            life.write(first)
+            reached = life.lose(second)
+            life.commit()
+            end(life)
+            with self._life(request) if life.ended else nullcontext(life) as other:
+                once = self._go_on(other, life, records, reached)
+        found = self._count(request)
+        if before is None or found is None:
+            return
+        assert found >= before + len(records), f"{before + len(records) - found} of {len(records)} records are lost"
+        assert found == before + len(records) or not once, (
+            f"{found - before - len(records)} records are stored twice: what `open` returns must be stored in one "
+            "transaction with the records, and what is not committed must be rolled back"
+        )
+
+    def _go_on(self, life: SinkLife, ended: SinkLife, records: Sequence[Record], reached: int) -> bool:
+        """Write what is left, as the runtime does: from what `open` returned (True), or from the last commit (False)."""
+        committed = min(ended.committed[T0], ended.allowed.get(T0, offset_of(records[0])))
+        at = committed
+        if at_sink := self._stores_offsets(life):
+            at = life.opened.get(T0, offset_of(records[0]))
+            assert committed <= at <= reached, (
+                f"committed is offset {committed}, written was up to {reached}, and `open` returns {at}"
+            )
+        rest = [r for r in records if offset_of(r) >= at]
+        for some in (rest[:1], rest[1:]):
+            life.write(some)
+        life.commit()
+        return at_sink
+
+    def _life(self, request: Any, *partitions: TopicPartition, name: str = "suite") -> SinkLife:
+        return SinkLife(self.plugin, self.example(request), name, partitions or (T0,))
+
+    def _count(self, request: Any) -> int | None:
+        found = self.stored(self.example(request))
+        return None if found is None else len(found)
+
+    def _stores_offsets(self, life: SinkLife) -> bool:
+        """Whether `open` has returned some, after records were stored."""
+        assert life.opened or not self.exactly_once, (
+            "`open` returns no offsets, though records were stored and committed; `exactly_once` says that it does"
+        )
+        return bool(life.opened)
+
+    def _thirds(self, records: Sequence[Record]) -> tuple[Sequence[Record], Sequence[Record], Sequence[Record]]:
+        assert len(records) > 2, "the suite needs three `records` or more"
+        a, b = len(records) // 3, 2 * len(records) // 3
+        return records[:a], records[a:b], records[b:]
+
+
+def _agree(life: SinkLife, before: SinkLife, context: str = "", dropped: int = 0) -> None:
+    """`open` has returned the offsets of the last commit, for each partition of this life."""
+    for of in life.partitions:
+        end = before.committed.get(of)
+        if end is None:
+            continue
+        at, least = life.opened.get(of), min(end, before.allowed.get(of, 0))
+        told = f"{context}`open` returns {at} for {of.topic}-{of.partition}, which was committed at {end}"
+        assert at is not None or not least, told
+        assert at is None or at >= least, f"{told}: records come twice"
+        assert at is None or at <= end + dropped, f"{told}: records are lost"
+
+
+def _write_late(life: SinkLife, writer: Writer, batches: Sequence[RecordBatch]) -> None:
+    try:
+        life.write_batches(batches, writer)
+    except RetriableError:
+        pass
+    except AssertionError:
+        raise
+    except Exception as e:
+        raise AssertionError(
+            f"a batch that begins before the stored offset is refused by a {type(e).__name__}, for which the task fails; "
+            "raise a RetriableError, so that it goes on from where the sink stands"
+        ) from e
+
+
+def _moved(records: Sequence[Record]) -> list[Record]:
+    """These records as they are where no transform has changed their partition."""
+    return [r.replace(partition=r.original.partition) for r in records if r.original is not None]
