@@ -13,7 +13,8 @@ the runtime (offsets, repetition, batches, shared values). The purpose of the pl
 
 from penstock.testing._comparison import exactly, misfit, wire
 from penstock.testing._converters import ConverterSuite
-from penstock.testing._harness import apply_all, parsed, run_source, run_transform, run_writer
+from penstock.testing._harness import apply_all, run_source, run_transform, run_writer
+from penstock.testing._making import parsed
 from penstock.testing._predicates import PredicateSuite
 from penstock.testing._sinks import SinkSuite
 from penstock.testing._sources import SourceSuite

@@ -8,7 +8,7 @@ from penstock.fields import Fields, Same
 from penstock.plugin import Converter
 from penstock.schema import Schema
 from penstock.testing._comparison import exactly, misfit
-from penstock.testing._harness import make, parsed
+from penstock.testing._making import make, parsed
 from penstock.testing._plugins import PluginSuite
 
 __all__ = ["ConverterSuite"]

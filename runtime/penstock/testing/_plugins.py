@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from penstock.errors import ConfigError
 from penstock.plugin import API_VERSION, Plugin
-from penstock.testing._harness import make, parsed
+from penstock.testing._making import make, parsed
 
 __all__ = ["PluginSuite"]
 

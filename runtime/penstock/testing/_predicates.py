@@ -7,7 +7,7 @@ from penstock.batch import RecordBatch
 from penstock.plugin import Predicate
 from penstock.record import Record
 from penstock.testing._comparison import exactly
-from penstock.testing._harness import make, parsed
+from penstock.testing._making import make, parsed
 from penstock.testing._plugins import PluginSuite
 
 __all__ = ["PredicateSuite"]

@@ -13,7 +13,8 @@ from penstock.context import PluginContext
 from penstock.record import Original, Record
 from penstock.sink import FrameSink, SinkConnector, SinkTaskContext, TopicPartition, Writer
 from penstock.testing._comparison import wire
-from penstock.testing._harness import make, parsed, sink_batch
+from penstock.testing._harness import sink_batch
+from penstock.testing._making import make, parsed
 
 __all__ = ["T0", "SinkLife", "offset_of", "placed"]
 

@@ -9,9 +9,9 @@ from penstock.errors import RetriableError
 from penstock.record import Original, Record
 from penstock.schema import STRING
 from penstock.sink import TopicPartition, Writer
+from penstock.testing._connectors import ConnectorSuite
 from penstock.testing._harness import sink_batch
 from penstock.testing._sink_life import T0, SinkLife, offset_of, placed
-from penstock.testing._sources import ConnectorSuite
 
 __all__ = ["SinkOffsetsSuite"]
 
@@ -77,7 +77,7 @@ class SinkOffsetsSuite(ConnectorSuite):
 
     def test_a_task_that_was_killed_comes_again_from_where_the_sink_stands(self, request: Any) -> None:
         """Nothing that counts may rest on `close` and `stop`, which a killed process does not call."""
-        self._fail(request, SinkLife.kill)
+        self._fail(request, SinkLife.kill, committed=True)
 
     def test_what_is_stored_is_not_stored_again_by_a_late_writer(self, request: Any) -> None:
         """Where `write` stores offsets with the records, it refuses a batch that begins before those that are stored."""
@@ -155,16 +155,19 @@ class SinkOffsetsSuite(ConnectorSuite):
             with self._life(request, of) as last:
                 _agree(last, before)
 
-    def _fail(self, request: Any, end: Callable[[SinkLife], Any]) -> None:
-        """A batch is written, only the one before it is committed, and the task or its batch ends in this way."""
+    def _fail(self, request: Any, end: Callable[[SinkLife], Any], *, committed: bool = False) -> None:
+        """A batch is written, the one before it is committed, now or already, and the task or its batch ends in this way."""
         with self._life(request) as life:
             if life.frame:
                 return
             before = self._count(request)
             first, second, _ = self._thirds(records := life.following(self.records))
             life.write(first)
+            if committed:
+                life.commit()
             reached = life.lose(second)
-            life.commit()
+            if not committed:
+                life.commit()
             end(life)
             with self._life(request) if life.ended else nullcontext(life) as other:
                 once = self._go_on(other, life, records, reached)

@@ -8,7 +8,8 @@ from penstock.offsets import Offset, SourcePartition
 from penstock.record import Record
 from penstock.sink import FrameSink
 from penstock.testing._comparison import exactly
-from penstock.testing._harness import make, parsed, sink_batch
+from penstock.testing._harness import sink_batch
+from penstock.testing._making import make, parsed
 from penstock.testing._sink_life import T0, offset_of
 from penstock.testing._sink_offsets import SinkOffsetsSuite
 
@@ -40,7 +41,8 @@ class SinkSuite(SinkOffsetsSuite):
         found = self.stored(properties)
         if found is None or life.frame:
             return
-        assert len(found) == before + len(self.records)
+        stored = len(found) - before
+        assert stored == len(records), f"{len(records)} records were committed, and {stored} are stored"
         with self._life(request) as life:
             assert exactly(self.stored(properties)) == exactly(found), "another start changes what is stored"
             if not life.opened:
@@ -93,7 +95,9 @@ class SinkSuite(SinkOffsetsSuite):
                 life.messages += [] if message is None else [message]
             life.commit()
         found = self.stored(properties)
-        assert found is None or len(found) == before + len(self.records)
+        assert found is None or len(found) == before + len(records), (
+            f"{len(found) - before} records are stored, not {len(records)}: what was staged before `open` counts as well"
+        )
 
     def test_positions_that_are_set_or_removed_are_answered_alike_each_time(self, request: Any) -> None:
         """`alter_offsets` is given positions of Kafka, or None for each. It may refuse; asked twice it says the same."""

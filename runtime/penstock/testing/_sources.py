@@ -1,44 +1,20 @@
-"""The suite of source connectors, and the tests that sinks share with it."""
+"""The suite of source connectors."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, ClassVar, cast
+from typing import Any
 
 from penstock.connector import Connector
-from penstock.offsets import Offset, Offsets, SourcePartition, updated
+from penstock.context import PluginContext
+from penstock.offsets import SourcePartition, updated
 from penstock.record import Record
-from penstock.source import Limits, PollingSource
-from penstock.testing._comparison import exactly, misfit, wire
-from penstock.testing._harness import PLENTY, SourceRun, make, parsed
-from penstock.testing._plugins import PluginSuite
+from penstock.testing._comparison import exactly, misfit
+from penstock.testing._making import make, parsed
+from penstock.testing._source_reads import SourceReadsSuite, kept
+from penstock.testing._source_run import SourceRun, Streams
 
-__all__ = ["ConnectorSuite", "SourceSuite"]
-
-
-class ConnectorSuite(PluginSuite):
-    """Tests of connectors of both kinds."""
-
-    def test_the_example_passes_validation(self, request: Any) -> None:
-        """`validate` finds nothing wrong with it, twice."""
-        connector: Connector = make(self.plugin)
-        config = parsed(self.plugin, self.example(request))
-        for _ in range(2):
-            assert list(connector.validate(config)) == []
-
-    def test_there_are_no_more_tasks_than_asked_for(self, request: Any) -> None:
-        """Each task's properties are texts that parse."""
-        connector: Connector = make(self.plugin)
-        properties = self.example(request)
-        config = parsed(self.plugin, properties)
-        for most in (1, 2, 7):
-            tasks = connector.task_configs(config, properties, most)
-            assert 1 <= len(tasks) <= most, f"{len(tasks)} tasks, at most {most} were asked for"
-            for task in tasks:
-                assert all(isinstance(t, str) for pair in task.items() for t in pair), f"not all texts: {task}"
-                parsed(self.plugin, task)
+__all__ = ["SourceSuite"]
 
 
-class SourceSuite(ConnectorSuite):
+class SourceSuite(SourceReadsSuite):
     """Tests of a source connector, whose example must have several batches of records under `limits` and then end.
 
     Attributes:
@@ -46,21 +22,6 @@ class SourceSuite(ConnectorSuite):
         endless: whether the example never ends; only its first `batches` batches are compared then.
         batches: the most batches that are read.
     """
-
-    limits: ClassVar[Limits] = Limits(5, 500)
-    endless: ClassVar[bool] = False
-    batches: ClassVar[int] = 30
-
-    @property
-    def plenty(self) -> Limits:
-        """Limits of larger batches."""
-        return Limits(2 * self.limits.records, 2 * self.limits.bytes) if self.endless else PLENTY
-
-    @contextmanager
-    def life(self, request: Any, offsets: Offsets | None = None) -> Iterator[SourceRun]:
-        """One start of a task, from these offsets on."""
-        with SourceRun(self.plugin, self.example(request), offsets or {}) as run:
-            yield run
 
     def test_the_example_gives_records_that_fit_their_schemas(self, request: Any) -> None:
         """Each record has a topic, and its values fit their schemas."""
@@ -78,17 +39,41 @@ class SourceSuite(ConnectorSuite):
         """After the offsets of every batch the same records follow, under any limits."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
-        whole = run.streams
         for offsets, lengths in run.stops:
             for limits in (self.limits, self.plenty):
                 with self.life(request, kept(offsets)) as again:
                     again.all(limits, self.batches)
-                for partition, stream in whole.items():
-                    rest = stream[lengths.get(partition, 0) :]
-                    resumed = again.streams.get(partition, [])
-                    if self.endless:
-                        rest, resumed = rest[: len(resumed)], resumed[: len(rest)]
-                    assert exactly(resumed) == exactly(rest), f"after {dict(offsets)} under {limits}: {partition}"
+                self.same(again.streams, run.streams, lengths, f"after {dict(offsets)} under {limits}")
+
+    def test_batches_follow_each_other_before_a_commit(self, request: Any) -> None:
+        """With `transaction.boundary=interval` several are read before one commit; where it fails, all of them again."""
+        with self.life(request) as run:
+            run.all(self.limits, self.batches)
+        with self.life(request) as again:
+            for how in ("without `commit`", "after a failure, from the first offsets on"):
+                again.at, again.streams, again.stops = {}, {}, []
+                while len(again.stops) < self.batches and again.step(self.limits, commit=False):
+                    pass
+                self.same(again.streams, run.streams, {}, how)
+
+    def test_tasks_share_the_work(self, request: Any) -> None:
+        """Each source partition is read by one task, however many there are, and goes on where any of them has left it."""
+        connector, properties = make(self.plugin), self.example(request)
+        config = parsed(self.plugin, properties)
+        with SourceRun(self.plugin, connector.task_configs(config, properties, 1)[0]) as run:
+            run.all(self.limits, self.batches)
+        for most in (2, 7):
+            tasks = connector.task_configs(config, properties, most)
+            for offsets, lengths in (run.stops[:1] + run.stops[-1:]) if len(tasks) > 1 else ():
+                found: Streams = {}
+                for number, task in enumerate(tasks):
+                    context = PluginContext("suite", task=number, tasks=len(tasks))
+                    with SourceRun(self.plugin, task, kept(offsets), context=context) as one:
+                        one.all(self.plenty, self.batches)
+                    twice = found.keys() & one.streams.keys()
+                    assert not twice, f"two of {len(tasks)} tasks read {twice}: their offsets would replace each other"
+                    found.update(one.streams)
+                self.same(found, run.streams, lengths, f"{len(tasks)} tasks after {dict(offsets)}")
 
     def test_a_batch_that_failed_comes_again_as_it_was(self, request: Any) -> None:
         """The same start gives the same records twice, also after a later batch was planned."""
@@ -101,34 +86,6 @@ class SourceSuite(ConnectorSuite):
             # Other limits, or the clock, may end the batch elsewhere; the records that both hold must agree.
             second, _ = run.plan(self.limits)
             _agree(first, second)
-
-    def test_reading_a_part_twice_gives_the_same_records(self, request: Any) -> None:
-        """The records depend on the part alone, and reading does not change it."""
-        with self.life(request) as run:
-            if isinstance(run.source, PollingSource):
-                return
-            end = run.source.latest_offsets({}, self.plenty)
-            parts = run.source.partitions({}, cast("Offsets", end))
-            first = [list(run.read(part)) for part in parts]
-            assert exactly([list(run.read(part)) for part in parts]) == exactly(first)
-
-    def test_each_changed_offset_belongs_to_one_part(self, request: Any) -> None:
-        """Otherwise records and offsets could not be committed together."""
-        with self.life(request) as run:
-            if isinstance(run.source, PollingSource):
-                return
-            for _ in range(self.batches):
-                end = run.source.latest_offsets(run.at, self.limits)
-                changed = {p: o for p, o in end.items() if run.at.get(p) != o}
-                if not changed:
-                    break
-                parts = run.source.partitions(run.at, cast("Offsets", end))
-                covered = [pair for part in parts for pair in part.offsets.items() if pair[0] in changed]
-                assert len(covered) == len(changed), f"{covered} are to cover {changed}"
-                assert dict(covered) == changed
-                for part in parts:
-                    assert exactly(wire(part.data)) == exactly(_plain(part.data)), f"not plain data: {part.data}"
-                run.step(self.limits)
 
     def test_offsets_are_flat_and_survive_kafka(self, request: Any) -> None:
         """Offsets are JSON objects of texts, numbers, booleans and nulls."""
@@ -145,7 +102,7 @@ class SourceSuite(ConnectorSuite):
         with self.life(request) as run:
             run.all(self.limits, self.batches)
             for _ in range(3):
-                assert not run.step(), "the example does not end: set `endless`, or more `batches`"
+                assert not run.step(self.plenty), "the example does not end: set `endless`, or more `batches`"
 
     def test_it_stops_without_a_start_and_without_a_read(self, request: Any) -> None:
         """A task whose `start` failed stops both halves as well."""
@@ -164,26 +121,7 @@ class SourceSuite(ConnectorSuite):
             assert first is second, f"once {first}, then {second}"
 
 
-def kept(offsets: Offsets) -> dict[SourcePartition, Offset]:
-    """Offsets as they are read from Kafka."""
-    import json
-
-    for partition, offset in offsets.items():
-        SourcePartition(offset)  # refuses what is not flat
-        assert isinstance(partition, SourcePartition)
-    return {
-        SourcePartition(json.loads(json.dumps(dict(p)))): json.loads(json.dumps(dict(o))) for p, o in offsets.items()
-    }
-
-
 def _agree(one: dict[SourcePartition, list[Record]], other: dict[SourcePartition, list[Record]]) -> None:
     for partition in one.keys() & other.keys():
         both = min(len(one[partition]), len(other[partition]))
         assert exactly(one[partition][:both]) == exactly(other[partition][:both]), f"{partition} differs"
-
-
-def _plain(data: Any) -> Any:
-    """Mappings as dicts and sequences as lists, as another process receives them."""
-    if isinstance(data, dict):
-        return {k: _plain(v) for k, v in data.items()}
-    return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data

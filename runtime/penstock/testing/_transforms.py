@@ -9,7 +9,7 @@ from penstock.fields import Fields
 from penstock.plugin import Transform
 from penstock.record import Record
 from penstock.testing._comparison import exactly, misfit
-from penstock.testing._harness import make, parsed
+from penstock.testing._making import make, parsed
 from penstock.testing._plugins import PluginSuite
 
 __all__ = ["TransformSuite"]

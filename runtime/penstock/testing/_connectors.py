@@ -1,0 +1,34 @@
+"""The part of the suites that sources and sinks share."""
+
+from typing import Any
+
+from penstock.connector import Connector
+from penstock.testing._making import make, parsed
+from penstock.testing._plugins import PluginSuite
+
+__all__ = ["ConnectorSuite"]
+
+
+class ConnectorSuite(PluginSuite):
+    """Tests of connectors of both kinds."""
+
+    def test_the_example_passes_validation(self, request: Any) -> None:
+        """`validate` finds nothing wrong with it, twice."""
+        connector: Connector = make(self.plugin)
+        config = parsed(self.plugin, self.example(request))
+        for _ in range(2):
+            assert list(connector.validate(config)) == []
+
+    def test_there_are_no_more_tasks_than_asked_for(self, request: Any) -> None:
+        """Each task's properties are texts that parse."""
+        connector: Connector = make(self.plugin)
+        properties = self.example(request)
+        config = parsed(self.plugin, properties)
+        before = dict(properties)
+        for most in (1, 2, 7):
+            tasks = connector.task_configs(config, properties, most)
+            assert properties == before, "`task_configs` has changed the properties that it was given"
+            assert 1 <= len(tasks) <= most, f"{len(tasks)} tasks, at most {most} were asked for"
+            for task in tasks:
+                assert all(isinstance(t, str) for pair in task.items() for t in pair), f"not all texts: {task}"
+                parsed(self.plugin, task)

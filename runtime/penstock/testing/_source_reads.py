@@ -1,0 +1,185 @@
+"""The part of the suite of sources about single batches: how they are cut, read and limited."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, ClassVar, Final
+
+from penstock.batch import RecordBatch
+from penstock.offsets import Offset, Offsets, SourcePartition, updated
+from penstock.source import Limits, PollingSource
+from penstock.testing._comparison import exactly, wire
+from penstock.testing._connectors import ConnectorSuite
+from penstock.testing._source_run import SourceRun, Streams
+
+__all__ = ["SourceReadsSuite", "kept"]
+
+
+_PORTIONS: Final = 100
+"""Portions of one read that are looked at, which may have no end."""
+
+
+class SourceReadsSuite(ConnectorSuite):
+    """Tests of how batches are cut, read and limited. Attributes are those of `SourceSuite`."""
+
+    limits: ClassVar[Limits] = Limits(5, 500)
+    endless: ClassVar[bool] = False
+    batches: ClassVar[int] = 30
+
+    @property
+    def plenty(self) -> Limits:
+        """Limits of larger batches: of one with the whole example, if it ends."""
+        times = 2 if self.endless else 2 * self.batches
+        return Limits(times * self.limits.records, times * self.limits.bytes)
+
+    @contextmanager
+    def life(self, request: Any, offsets: Offsets | None = None) -> Iterator[SourceRun]:
+        """One start of a task, from these offsets on."""
+        with SourceRun(self.plugin, self.example(request), offsets or {}) as run:
+            yield run
+
+    def same(
+        self, found: Streams, whole: Streams, since: Mapping[SourcePartition, int], how: str, *, begun: bool = False
+    ) -> None:
+        """Check that each stream is the rest of the whole one.
+
+        Args:
+            found: records that were read...
+            whole: ... and those that are to be the same, in their order...
+            since: ... from these on.
+            how: they were read.
+            begun: whether they need not be all; so it is if the source is `endless`.
+        """
+        for partition in {**whole, **found}:
+            records, rest = found.get(partition, []), whole.get(partition, [])[since.get(partition, 0) :]
+            if begun or self.endless:
+                records, rest = records[: len(rest)], rest[: len(records)]
+            wrong = next(
+                (n for n, (a, b) in enumerate(zip(records, rest, strict=False)) if exactly(a) != exactly(b)), None
+            )
+            assert wrong is None, f"{how}: record {wrong} of {partition} is {records[wrong]}, not {rest[wrong]}"
+            assert len(records) == len(rest), f"{how}: {partition} has {len(records)} records, not {len(rest)}"
+
+    def test_reading_a_part_twice_gives_the_same_records(self, request: Any) -> None:
+        """They depend on the part alone: not on the reader, and not on what was read before."""
+        with self.life(request) as run, self.life(request) as other:
+            if isinstance(run.source, PollingSource):
+                return
+            parts, _ = run.parts(run.source, self.plenty)
+            first = [exactly(list(run.read(part))) for part in parts]
+            assert [exactly(list(run.read(part))) for part in parts] == first, "read again, a part gives other records"
+            for part, records in list(zip(parts, first, strict=True))[::-1]:
+                reader = run if part.local else other
+                assert exactly(list(reader.read(part))) == records, "a part gives other records to another reader"
+
+    def test_a_portion_stays_as_it_was_given(self, request: Any) -> None:
+        """The next one is read while it is delivered. If its batch is `owned`, a transform may change its values."""
+        with self.life(request) as run:
+            batches, given = [], []
+            for batch in islice(run.portions(self.plenty), _PORTIONS):
+                batches.append(batch)
+                given += [exactly(record) for record in batch.records()]
+            later = [exactly(record) for batch in batches for record in batch.records()]
+            assert later == given, "a record has changed after it was given; each needs a value of its own"
+            _use_up(batches)
+            again = [exactly(r) for batch in islice(run.portions(self.plenty), _PORTIONS) for r in batch.records()]
+            both = min(len(again), len(given))
+            assert again[:both] == given[:both], (
+                "read again, the values of an `owned` batch are those that were changed"
+            )
+
+    def test_limits_are_kept(self, request: Any) -> None:
+        """Within a factor of two, so that a batch fits into a transaction."""
+        with self.life(request) as run:
+            run.all(self.limits, self.batches)
+        polling = isinstance(run.source, PollingSource)  # its portions count, since the runtime ends it between two
+        most = 2 * self.limits.records + (
+            0 if polling else len(run.streams)
+        )  # one of each stream is allowed in any case
+        assert max(run.sizes, default=0) <= most, (
+            f"a {'portion' if polling else 'batch'} has {max(run.sizes)} records under limits of {self.limits.records}"
+        )
+
+    def test_small_limits_do_not_hold_it_up(self, request: Any) -> None:
+        """A record that is larger than the limit is a batch of its own."""
+        with self.life(request) as run:
+            run.all(self.limits, self.batches)
+        with self.life(request) as small:
+            goes_on = True
+            while goes_on and len(small.stops) < self.batches:
+                goes_on = small.step(Limits(1, 1))
+        self.same(small.streams, run.streams, {}, "under limits of one record and one byte", begun=goes_on)
+
+    def test_parts_of_a_batch_are_delivered_each_by_itself(self, request: Any) -> None:
+        """Workers commit the records and offsets of their parts, and one may fail: the others' offsets hold then."""
+        with self.life(request) as run:
+            run.all(self.limits, self.batches)
+        for at, lengths in run.stops[:2]:
+            with self.life(request, kept(at)) as life:
+                if isinstance(life.source, PollingSource):
+                    return
+                parts, _ = life.parts(life.source, self.limits)
+                sizes = [(part, len(list(life.read(part)))) for part in parts if part.offsets]
+            for part, size in (sizes[0], sizes[-1]) if len(sizes) > 1 else ():
+                first = next(iter(part.offsets))
+                with self.life(request, kept(updated(at, part.offsets))) as again:
+                    again.all(self.plenty, self.batches)
+                rest = {**lengths, first: lengths.get(first, 0) + size}
+                self.same(again.streams, run.streams, rest, f"after {dict(at)} and {dict(part.offsets)}")
+
+    def test_a_read_may_end_after_any_portion(self, request: Any) -> None:
+        """Of a polling source: the offsets that come with a portion are those after its records, and after no others."""
+        with self.life(request) as run:
+            if not isinstance(run.source, PollingSource):
+                return
+            run.all(self.plenty, self.batches)
+        assert not run.without_offsets, (
+            f"{run.without_offsets} records at the end of a read came without offsets: they would be read again and again"
+        )
+        with self.life(request) as again:
+            goes_on = True
+            while goes_on and len(again.stops) < 10 * self.batches:
+                goes_on = again.step(self.plenty, portions=1)
+        self.same(again.streams, run.streams, {}, "where each read is ended after a portion", begun=goes_on)
+
+    def test_each_changed_offset_belongs_to_one_part(self, request: Any) -> None:
+        """Otherwise records and offsets could not be committed together."""
+        with self.life(request) as run:
+            if isinstance(run.source, PollingSource):
+                return
+            for _ in range(self.batches):
+                parts, changed = run.parts(run.source, self.limits)
+                if not changed:
+                    break
+                covered = [pair for part in parts for pair in part.offsets.items() if pair[0] in changed]
+                assert len(covered) == len(changed), f"{covered} are to cover {changed}"
+                assert dict(covered) == changed
+                for part in parts:
+                    assert exactly(wire(part.data)) == exactly(_plain(part.data)), f"not plain data: {part.data}"
+                run.step(self.limits)
+
+
+def kept(offsets: Offsets) -> dict[SourcePartition, Offset]:
+    """Offsets as they are read from Kafka."""
+    for partition, offset in offsets.items():
+        SourcePartition(offset)  # refuses what is not flat
+        assert isinstance(partition, SourcePartition)
+    return {
+        SourcePartition(json.loads(json.dumps(dict(p)))): json.loads(json.dumps(dict(o))) for p, o in offsets.items()
+    }
+
+
+def _plain(data: Any) -> Any:
+    """Mappings as dicts and sequences as lists, as another process receives them."""
+    if isinstance(data, dict):
+        return {k: _plain(v) for k, v in data.items()}
+    return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
+
+
+def _use_up(batches: Sequence[RecordBatch]) -> None:
+    """Change values in place, as a transform may where they belong to the batch."""
+    for batch in batches:
+        for value in (batch.value or ()) if batch.owned else ():
+            if isinstance(value, (dict, list)):
+                value.clear()

@@ -1,0 +1,155 @@
+"""One start of a source task, driven as the runtime drives it, without Kafka."""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from penstock.batch import RecordBatch
+from penstock.context import PluginContext
+from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition, updated
+from penstock.record import Record
+from penstock.source import InputPartition, Limits, PollingSource, Source, SourceConnector, record_batches
+from penstock.testing._comparison import wire
+from penstock.testing._making import make, parsed
+
+__all__ = ["PLENTY", "SourceRun", "Streams"]
+
+PLENTY: Final = Limits(1_000_000, 1 << 30)
+Streams = dict[SourcePartition, list[Record]]
+"""The records of each source partition, in order."""
+
+
+@dataclass
+class SourceRun:
+    """One start of a source task. `step` delivers one batch.
+
+    Attributes:
+        streams: the records of each source partition, in order.
+        at: the offsets of the records that were delivered.
+        stops: the offsets at the start and after each batch, and the length of each stream at that time.
+        sizes: how many records each batch had, or each portion of a polling source.
+        context: where it runs.
+        without_offsets: how many records no offsets have followed, in a read that came to its end.
+    """
+
+    connector: type[SourceConnector]
+    properties: Mapping[str, str]
+    at: Offsets = field(default_factory=dict)
+    streams: Streams = field(default_factory=dict)
+    stops: list[tuple[Offsets, dict[SourcePartition, int]]] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    without_offsets: int = 0
+    context: PluginContext = field(default_factory=lambda: PluginContext("suite", task=0, tasks=1))
+
+    def __post_init__(self) -> None:
+        connector = make(self.connector)
+        connector.context = self.context
+        self.config = parsed(self.connector, self.properties)
+        self.source: Source | PollingSource = connector.source(self.config)
+        self.reader = None if isinstance(self.source, PollingSource) else connector.reader(self.config)
+
+    def start(self) -> "SourceRun":
+        """Start. `close` must follow."""
+        self.source.start(self.at)
+        return self
+
+    def step(self, limits: Limits = PLENTY, *, commit: bool = True, portions: int | None = None) -> bool:
+        """Deliver one batch, and acknowledge it; False if there was nothing. `portions` as for `plan`."""
+        got, end = self.plan(limits, portions)
+        if not end:
+            return False
+        self.stops.append((self.at, {p: len(s) for p, s in self.streams.items()}))
+        for partition, records in got.items():
+            self.streams.setdefault(partition, []).extend(records)
+        self.at = updated(self.at, end)
+        if commit:
+            self.source.commit(self.at)
+        return True
+
+    def plan(self, limits: Limits = PLENTY, portions: int | None = None) -> tuple[Streams, OffsetUpdates]:
+        """Read one batch without acknowledging it: the records by source partition, and the changed offsets.
+
+        Args:
+            limits: of the batch.
+            portions: a polling source is ended after so many portions that came with offsets.
+        """
+        if isinstance(self.source, PollingSource):
+            return self._poll(self.source, limits, portions)
+        parts, changed = self.parts(self.source, limits)
+        got: Streams = {}
+        for part in parts:
+            records = list(self.read(part))
+            if part.offsets:
+                got[next(iter(part.offsets))] = records
+        self.sizes.append(sum(len(records) for records in got.values()))
+        return got, changed
+
+    def parts(self, source: Source, limits: Limits) -> tuple[Sequence[InputPartition], OffsetUpdates]:
+        """The parts of the next batch, and its changed offsets."""
+        end = source.latest_offsets(self.at, limits)
+        changed = {p: o for p, o in end.items() if self.at.get(p) != o}
+        return source.partitions(self.at, cast("Offsets", end)) if changed else (), changed
+
+    def portions(self, limits: Limits) -> Iterator[RecordBatch]:
+        """The portions of the next batch, one after the other as they are read, without their offsets."""
+        if isinstance(self.source, PollingSource):
+            yield from record_batches(portion for portion, _ in self.source.read(self.at, limits))
+        else:
+            for part in self.parts(self.source, limits)[0]:
+                yield from self.batches(part)
+
+    def _poll(self, source: PollingSource, limits: Limits, portions: int | None) -> tuple[Streams, OffsetUpdates]:
+        records: list[Record] = []
+        streams: Streams = {}
+        reached: dict[SourcePartition, Offset | None] = {}
+        read, complete = 0, True
+        reading = source.read(self.at, limits)
+        for portion, offsets in reading:
+            records += [r for batch in record_batches([portion]) for r in batch.records()]
+            reached.update(offsets)
+            read += len(portion)
+            self.sizes.append(len(portion))
+            complete = complete and (bool(offsets) or not len(portion))
+            if offsets:  # those before it that came without offsets are held to be of the same stream
+                streams.setdefault(next(iter(offsets)), []).extend(records)
+                records = []
+                portions = None if portions is None else portions - 1
+            if complete and (
+                portions == 0 or read >= 2 * limits.records
+            ):  # here the runtime may end it, and there it does
+                break
+        if isinstance(reading, Generator):
+            reading.close()
+        self.without_offsets += len(records)
+        if reached and records:
+            streams.setdefault(next(iter(reached)), []).extend(records)
+        return streams, reached
+
+    def read(self, part: InputPartition) -> Iterator[Record]:
+        """The records of a part, as another process reads it unless the part is `local`."""
+        for batch in self.batches(part):
+            yield from batch.records()
+
+    def batches(self, part: InputPartition) -> Iterator[RecordBatch]:
+        """As `read`, as the reader gives them."""
+        assert self.reader is not None
+        return record_batches(self.reader.read(part if part.local else InputPartition(wire(part.data), part.offsets)))
+
+    def all(self, limits: Limits = PLENTY, max_batches: int = 100) -> "SourceRun":
+        """Deliver batches until there is nothing, at most `max_batches`."""
+        for _ in range(max_batches):
+            if not self.step(limits):
+                break
+        return self
+
+    def close(self) -> None:
+        """Stop both halves."""
+        self.source.stop()
+        if self.reader is not None:
+            self.reader.close()
+
+    def __enter__(self) -> "SourceRun":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,132 @@
+"""Each mistake that is planted in a good polling source fails the suite of sources."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import pytest
+from tests.unit.api.suites.good_sources import COUNT, PolledRows, RowsConfig, RowsConnector, records, table_of
+from tests.unit.api.suites.runs import failures
+
+from penstock import Limits, Offsets, Record, SourceConnector
+from penstock.testing import SourceSuite
+
+
+def suite_of(source: type[PolledRows]) -> type[SourceSuite]:
+    class Connector(RowsConnector):
+        source_class = source
+
+    class Suite(SourceSuite):
+        plugin: ClassVar[type[SourceConnector]] = Connector
+
+    return Suite
+
+
+def test_the_good_source_passes() -> None:
+    assert list(failures(suite_of(PolledRows))) == []
+
+
+class GivesOffsetsOfTheNextPortion(PolledRows):
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        yield records(name, place, after), {table_of(name): {"next": min(COUNT, after + 2)}}
+
+
+class GivesOffsetsBeforeTheirRecords(PolledRows):
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        yield [], {table_of(name): {"next": after}}
+        yield records(name, place, after), {}
+
+
+class GivesWhereThePortionBegan(PolledRows):
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        yield records(name, place, after), {table_of(name): {"next": place}}
+
+
+class GivesTheLastRowInPlaceOfTheNext(PolledRows):
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        yield records(name, place, after), {table_of(name): {"next": after - 1}}
+
+
+class GivesNoOffsetsAtTheEnd(PolledRows):
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        yield records(name, place, after), {table_of(name): {"next": after}} if after < COUNT else {}
+
+
+class MovesTheOffsetsOfAllTables(PolledRows):
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        yield records(name, place, after), {table_of(other): {"next": after} for other in (name, *self.tables)}
+
+
+class GivesOffsetsOfAnotherTable(PolledRows):
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        yield records(name, place, after), {table_of(self.tables[0]): {"next": after}}
+
+
+class UsesOneRowForAll(PolledRows):
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        self.row = getattr(self, "row", {})
+        for n in range(place, after):
+            self.row["id"] = n
+            yield [Record(topic=name, value=self.row)], {table_of(name): {"next": n + 1}}
+
+
+class GoesOnFromWhatItHasRead(PolledRows):
+    def __init__(self, config: RowsConfig) -> None:
+        super().__init__(config)
+        self.places: dict[str, int] = {}
+
+    def at(self, start: Offsets, name: str) -> int:
+        return self.places.get(name, super().at(start, name))
+
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        self.places[name] = after
+        yield from super().portion(name, place, after)
+
+
+class GoesOnFromTheLastCommit(PolledRows):
+    def start(self, offsets: Offsets) -> None:
+        self.committed = offsets
+
+    def commit(self, offsets: Offsets) -> None:
+        self.committed = offsets
+
+    def at(self, start: Offsets, name: str) -> int:
+        return super().at(self.committed, name)
+
+
+class BeginsAtTheOffsetsOfTheStart(PolledRows):
+    def start(self, offsets: Offsets) -> None:
+        self.began = offsets
+
+    def at(self, start: Offsets, name: str) -> int:
+        return super().at(self.began, name)
+
+
+class IgnoresTheStart(PolledRows):
+    def at(self, start: Offsets, name: str) -> int:
+        return 0
+
+
+class IgnoresLimits(PolledRows):
+    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        for name in self.tables:
+            if self.at(start, name) < COUNT:
+                yield from self.portion(name, self.at(start, name), COUNT)
+
+
+class StandsStillUnderSmallLimits(PolledRows):
+    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        if limits.records >= len(self.tables):
+            yield from super().read(start, limits)
+
+
+class ReadsTheTablesOfOtherTasksAsWell(PolledRows):
+    def start(self, offsets: Offsets) -> None:
+        self.tables = sorted({*self.tables, *(str(of["table"]) for of in offsets)})
+
+
+BAD = [bad for bad in PolledRows.__subclasses__() if bad.__module__ == __name__]
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_polling_source_with_a_mistake_fails(bad: type[Any]) -> None:
+    assert any(failures(suite_of(bad)))
