@@ -67,6 +67,24 @@ class ConverterSuite(PluginSuite):
             if self.faithful:
                 assert exactly(read) == exactly((schema, value)), f"{value!r} became {data!r}"
 
+    def test_what_was_read_and_written_before_does_not_count(self, request: Any) -> None:
+        """The same bytes are the same value each time, and the same value is the same bytes."""
+        one, other = self.configured(request), self.configured(request)
+        messages = self._messages(one)
+        read = [exactly(_outcome(one.to_connect, "t", data)) for data in messages]
+        again = [exactly(_outcome(other.to_connect, "t", data)) for data in messages[::-1]]
+        assert again[::-1] == read, "a message is read otherwise in another order"
+        written = [_outcome(one.from_connect, "t", schema, value) for schema, value in self.values]
+        backwards = [_outcome(other.from_connect, "t", schema, value) for schema, value in self.values[::-1]]
+        assert backwards[::-1] == written, "a value is written otherwise in another order"
+
+    def test_a_tombstone_stays_one(self, request: Any) -> None:
+        """Null without a schema becomes a message without bytes, which is read as null; or either is a `DataError`."""
+        converter = self.configured(request)
+        written, read = _outcome(converter.from_connect, "t", None, None), _outcome(converter.to_connect, "t", None)
+        assert written[0] == "failed" or written[1] is None, f"null without a schema became {written[1]!r}"
+        assert read[0] == "failed" or read[1][1] is None, f"a tombstone was read as {read[1]!r}"
+
     def test_the_batch_forms_give_what_the_single_forms_give(self, request: Any) -> None:
         """For values of one schema, as a list or as columns, and for messages of one topic."""
         converter = self.configured(request)

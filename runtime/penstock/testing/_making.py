@@ -1,11 +1,13 @@
-"""Making one plugin and its configuration, as the runtime does."""
+"""Making one plugin, its configuration and its records."""
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from penstock.plugin import Plugin
+from penstock.record import Record
 
-__all__ = ["make", "parsed"]
+__all__ = ["fresh", "make", "parsed"]
 
 _P = TypeVar("_P", bound=Plugin)
 
@@ -22,3 +24,15 @@ def parsed(plugin: type[Plugin], properties: Mapping[str, str]) -> Any:
         ConfigError: holds all problems.
     """
     return plugin.Config.parse(properties)
+
+
+def fresh(records: Sequence[Record]) -> list[Record]:
+    """These records with values of their own, so that a plugin that changes them is found in any order of the tests."""
+    return [
+        r.replace(
+            key=copy.deepcopy(r.key),
+            value=copy.deepcopy(r.value),
+            headers=tuple(h._replace(value=copy.deepcopy(h.value)) for h in r.headers),
+        )
+        for r in records
+    ]

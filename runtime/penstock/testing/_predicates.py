@@ -7,7 +7,7 @@ from penstock.batch import RecordBatch
 from penstock.plugin import Predicate
 from penstock.record import Record
 from penstock.testing._comparison import exactly
-from penstock.testing._making import make, parsed
+from penstock.testing._making import fresh, make, parsed
 from penstock.testing._plugins import PluginSuite
 
 __all__ = ["PredicateSuite"]
@@ -31,12 +31,17 @@ class PredicateSuite(PluginSuite):
     def test_it_says_yes_and_no_and_leaves_records_alone(self, request: Any) -> None:
         """The results are booleans, and the same each time."""
         predicate = self.configured(request)
-        before = exactly(self.records)
-        answers = [predicate.test(record) for record in self.records]
+        records = fresh(self.records)
+        before = exactly(records)
+        answers = [predicate.test(record) for record in records]
         assert all(type(answer) is bool for answer in answers), f"not all booleans: {answers}"
         assert set(answers) == {True, False}, "the examples should hold records of both kinds"
-        assert [predicate.test(record) for record in self.records] == answers
-        assert exactly(self.records) == before, "`test` changed a record"
+        backwards = self.configured(request)
+        assert [predicate.test(record) for record in records] == answers, "asked again, it answers otherwise"
+        assert [backwards.test(record) for record in records[::-1]] == answers[::-1], (
+            "an answer depends on the records before"
+        )
+        assert exactly(records) == before, "`test` changed a record"
         predicate.close()
 
     def test_the_batch_form_answers_as_the_record_form(self, request: Any) -> None:
@@ -45,7 +50,10 @@ class PredicateSuite(PluginSuite):
         count = len(self.records)
         for start in range(count):
             for end in range(start + 1, count + 1):
-                records = self.records[start:end]
-                result = predicate.test_batch(RecordBatch.of(records))
+                records = fresh(self.records[start:end])
+                batch = RecordBatch.of(records)
+                before = exactly(batch)
+                result = predicate.test_batch(batch)
                 answers = [result] * len(records) if isinstance(result, bool) else result
-                assert answers == [predicate.test(record) for record in records]
+                assert exactly(answers) == exactly([predicate.test(record) for record in records])
+                assert exactly(batch) == before, "`test_batch` changed the batch"

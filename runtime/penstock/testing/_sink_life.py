@@ -14,7 +14,7 @@ from penstock.record import Original, Record
 from penstock.sink import FrameSink, SinkConnector, SinkTaskContext, TopicPartition, Writer
 from penstock.testing._comparison import wire
 from penstock.testing._harness import sink_batch
-from penstock.testing._making import make, parsed
+from penstock.testing._making import fresh, make, parsed
 
 __all__ = ["T0", "SinkLife", "offset_of", "placed"]
 
@@ -173,7 +173,7 @@ def placed(records: Sequence[Record], of: TopicPartition, begin: int | None = No
     shift = 0 if begin is None or not offsets else begin - offsets[0]
     return [
         r.replace(offset=offset + shift, original=Original(of.topic, of.partition, offset + shift))
-        for r, offset in zip(records, offsets, strict=True)
+        for r, offset in zip(fresh(records), offsets, strict=True)
     ]
 
 
