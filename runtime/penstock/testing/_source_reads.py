@@ -39,7 +39,7 @@ class SourceReadsSuite(ConnectorSuite):
         with SourceRun(self.plugin, self.example(request), offsets or {}) as run:
             yield run
 
-    def same(
+    def _same(
         self, found: Streams, whole: Streams, since: Mapping[SourcePartition, int], how: str, *, begun: bool = False
     ) -> None:
         """Check that each stream is the rest of the whole one.
@@ -109,7 +109,7 @@ class SourceReadsSuite(ConnectorSuite):
             goes_on = True
             while goes_on and len(small.stops) < self.batches:
                 goes_on = small.step(Limits(1, 1))
-        self.same(small.streams, run.streams, {}, "under limits of one record and one byte", begun=goes_on)
+        self._same(small.streams, run.streams, {}, "under limits of one record and one byte", begun=goes_on)
 
     def test_parts_of_a_batch_are_delivered_each_by_itself(self, request: Any) -> None:
         """Workers commit the records and offsets of their parts, and one may fail: the others' offsets hold then."""
@@ -126,7 +126,7 @@ class SourceReadsSuite(ConnectorSuite):
                 with self.life(request, kept(updated(at, part.offsets))) as again:
                     again.all(self.plenty, self.batches)
                 rest = {**lengths, first: lengths.get(first, 0) + size}
-                self.same(again.streams, run.streams, rest, f"after {dict(at)} and {dict(part.offsets)}")
+                self._same(again.streams, run.streams, rest, f"after {dict(at)} and {dict(part.offsets)}")
 
     def test_a_read_may_end_after_any_portion(self, request: Any) -> None:
         """Of a polling source: the offsets that come with a portion are those after its records, and after no others."""
@@ -141,7 +141,7 @@ class SourceReadsSuite(ConnectorSuite):
             goes_on = True
             while goes_on and len(again.stops) < 10 * self.batches:
                 goes_on = again.step(self.plenty, portions=1)
-        self.same(again.streams, run.streams, {}, "where each read is ended after a portion", begun=goes_on)
+        self._same(again.streams, run.streams, {}, "where each read is ended after a portion", begun=goes_on)
 
     def test_each_changed_offset_belongs_to_one_part(self, request: Any) -> None:
         """Otherwise records and offsets could not be committed together."""

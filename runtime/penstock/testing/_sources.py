@@ -43,7 +43,7 @@ class SourceSuite(SourceReadsSuite):
             for limits in (self.limits, self.plenty):
                 with self.life(request, kept(offsets)) as again:
                     again.all(limits, self.batches)
-                self.same(again.streams, run.streams, lengths, f"after {dict(offsets)} under {limits}")
+                self._same(again.streams, run.streams, lengths, f"after {dict(offsets)} under {limits}")
 
     def test_batches_follow_each_other_before_a_commit(self, request: Any) -> None:
         """With `transaction.boundary=interval` several are read before one commit; where it fails, all of them again."""
@@ -54,7 +54,7 @@ class SourceSuite(SourceReadsSuite):
                 again.at, again.streams, again.stops = {}, {}, []
                 while len(again.stops) < self.batches and again.step(self.limits, commit=False):
                     pass
-                self.same(again.streams, run.streams, {}, how)
+                self._same(again.streams, run.streams, {}, how)
 
     def test_tasks_share_the_work(self, request: Any) -> None:
         """Each source partition is read by one task, however many there are, and goes on where any of them has left it."""
@@ -73,7 +73,7 @@ class SourceSuite(SourceReadsSuite):
                     twice = found.keys() & one.streams.keys()
                     assert not twice, f"two of {len(tasks)} tasks read {twice}: their offsets would replace each other"
                     found.update(one.streams)
-                self.same(found, run.streams, lengths, f"{len(tasks)} tasks after {dict(offsets)}")
+                self._same(found, run.streams, lengths, f"{len(tasks)} tasks after {dict(offsets)}")
 
     def test_a_batch_that_failed_comes_again_as_it_was(self, request: Any) -> None:
         """The same start gives the same records twice, also after a later batch was planned."""

@@ -1,24 +1,14 @@
 """Each mistake that is planted in a good polling source fails the suite of sources."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from tests.unit.api.suites.good_sources import COUNT, PolledRows, RowsConfig, RowsConnector, records, table_of
+from tests.unit.api.suites.good_sources import COUNT, PolledRows, RowsConfig, records, table_of
 from tests.unit.api.suites.runs import failures
+from tests.unit.api.suites.source_suites import suite_of
 
-from penstock import Limits, Offsets, Record, SourceConnector
-from penstock.testing import SourceSuite
-
-
-def suite_of(source: type[PolledRows]) -> type[SourceSuite]:
-    class Connector(RowsConnector):
-        source_class = source
-
-    class Suite(SourceSuite):
-        plugin: ClassVar[type[SourceConnector]] = Connector
-
-    return Suite
+from penstock import Limits, Offsets, Record
 
 
 def test_the_good_source_passes() -> None:
