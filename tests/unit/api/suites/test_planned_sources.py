@@ -87,6 +87,24 @@ class GoesOnFromTheLastCommit(Rows):
         return super().partitions(self.committed, end)
 
 
+class DeletesWhatItHasPlannedInACommit(Rows):
+    def __init__(self, config: RowsConfig) -> None:
+        super().__init__(config)
+        self.planned: Offsets = {}
+        self.deleted: Offsets = {}
+
+    def at(self, offsets: Offsets, name: str) -> int:
+        return max(super().at(offsets, name), super().at(self.deleted, name))
+
+    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
+        end = super().latest_offsets(start, limits)
+        self.planned = {**start, **end}
+        return end
+
+    def commit(self, offsets: Offsets) -> None:
+        self.deleted = self.planned
+
+
 class KeepsItsPlaceFromLifeToLife(Rows):
     places: ClassVar[dict[str, int]] = {}
 

@@ -72,6 +72,29 @@ class GoesOnFromWhatItHasRead(PolledRows):
         yield from super().portion(name, place, after)
 
 
+class DeletesWhatItHasReadInACommit(PolledRows):
+    def __init__(self, config: RowsConfig) -> None:
+        super().__init__(config)
+        self.places: dict[str, int] = {}
+        self.deleted: dict[str, int] = {}
+
+    def at(self, start: Offsets, name: str) -> int:
+        return max(super().at(start, name), self.deleted.get(name, 0))
+
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        self.places[name] = after
+        yield from super().portion(name, place, after)
+
+    def commit(self, offsets: Offsets) -> None:
+        self.deleted.update(self.places)
+
+
+class DeletesWhatItHasRead(DeletesWhatItHasReadInACommit):
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        yield from super().portion(name, place, after)
+        self.deleted[name] = after
+
+
 class GoesOnFromTheLastCommit(PolledRows):
     def start(self, offsets: Offsets) -> None:
         self.committed = offsets
@@ -114,7 +137,7 @@ class ReadsTheTablesOfOtherTasksAsWell(PolledRows):
         self.tables = sorted({*self.tables, *(str(of["table"]) for of in offsets)})
 
 
-BAD = [bad for bad in PolledRows.__subclasses__() if bad.__module__ == __name__]
+BAD = [bad for bad in PolledRows.__subclasses__() if bad.__module__ == __name__] + [DeletesWhatItHasRead]
 
 
 @pytest.mark.parametrize("bad", BAD)
