@@ -39,7 +39,7 @@ class SourceRun:
     stops: list[tuple[Offsets, dict[SourcePartition, int]]] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     without_offsets: int = 0
-    context: PluginContext = field(default_factory=lambda: PluginContext("suite", task=0, tasks=1))
+    context: PluginContext = field(default_factory=PluginContext)
 
     def __post_init__(self) -> None:
         connector = make(self.connector)

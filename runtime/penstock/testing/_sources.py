@@ -60,14 +60,15 @@ class SourceSuite(SourceReadsSuite):
         """Each source partition is read by one task, however many there are, and goes on where any of them has left it."""
         connector, properties = make(self.plugin), self.example(request)
         config = parsed(self.plugin, properties)
-        with SourceRun(self.plugin, connector.task_configs(config, properties, 1)[0]) as run:
+        alone, context = connector.task_configs(config, properties, 1)[0], PluginContext(task=0, tasks=1)
+        with SourceRun(self.plugin, alone, context=context) as run:
             run.all(self.limits, self.batches)
         for most in (2, 7):
             tasks = connector.task_configs(config, properties, most)
             for offsets, lengths in (run.stops[:1] + run.stops[-1:]) if len(tasks) > 1 else ():
                 found: Streams = {}
                 for number, task in enumerate(tasks):
-                    context = PluginContext("suite", task=number, tasks=len(tasks))
+                    context = PluginContext(task=number, tasks=len(tasks))
                     with SourceRun(self.plugin, task, kept(offsets), context=context) as one:
                         one.all(self.plenty, self.batches)
                     twice = found.keys() & one.streams.keys()
