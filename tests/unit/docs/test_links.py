@@ -29,7 +29,7 @@ def test_each_link_leads_to_a_page_and_a_heading_that_exist(page: str) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("page", pages())
+@pytest.mark.parametrize("page", [p for p in pages() if p != "docs/first-plugin.md"])  # whose files are a new project's
 def test_each_file_of_the_repository_that_a_page_names_exists(page: str) -> None:
     folder = r"(?:tests|examples|scripts|docs|helm|crds|unit|integration|e2e|cluster_api)"
     named = re.findall(rf"`({folder}/[\w./*-]+)`", text_of(page))
