@@ -80,8 +80,7 @@ class Writer(ABC):
 
         Raises:
             RetriableError: the same records are written again after a back-off (`sink.retry.timeout.ms` bounds it, not
-                `errors.retry.timeout`); in a worker of Spark after a `Sink.open`, and so each third time where the sink has
-                an `open` of its own. No record may be half written.
+                `errors.retry.timeout`); in a worker of Spark after a `Sink.open`. No record may be half written.
             Exception: the task fails.
 
         A writer that stores offsets with the records stores the last one's offset + 1 for each partition of `batches`, in

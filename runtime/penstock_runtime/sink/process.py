@@ -40,8 +40,6 @@ __all__ = ["PutRetries", "SinkProcess"]
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 _FIRST_DELAY: Final = 0.3
-_ATTEMPTS: Final = 3
-"""Writes of a batch, after which a sink that may store offsets is asked where it stands."""
 
 PUT_CLASS: Final = "org.apache.kafka.connect.sink.SinkTask"
 """The class that Kafka Connect gives for failures in `put`; tools search for it."""
@@ -71,8 +69,6 @@ class SinkProcess:
         redact: masks secrets in texts of plugins, for the dead letter queue.
         retries_here: wait and try again in this process; otherwise raise the `RetriableError` (a Spark worker returns it to
             the driver, which reports it and waits without holding a job).
-        stores_offsets: the sink may store offsets with its data: a write that is refused again and again ends with the
-            `RetriableError`, so that the sink is asked where it stands.
         trouble: called with the reason while a batch is tried again, and with None when it is written.
         lost: called with the counts of dead letters that Kafka did not take, because their batch will not count them.
     """
@@ -94,7 +90,6 @@ class SinkProcess:
         lost: Callable[[Summary], None] = lambda summary: None,
         redact: Callable[[str], str] = str,
         retries_here: bool = True,
-        stores_offsets: bool = False,
     ) -> None:
         self._connector = connector
         self._task = task
@@ -108,9 +103,6 @@ class SinkProcess:
         self._sleep = sleep
         self._trouble = trouble
         self._retries_here = retries_here
-        self._stores_offsets = stores_offsets
-        self._refused_since: float | None = None
-        """When the first try of a write that is refused since then began."""
         self._dead_letters = DeadLetters(
             settings, connector=connector, task=task, policy=policy, redact=redact, lost=lost
         )
@@ -201,7 +193,7 @@ class SinkProcess:
         put = self._writer.stage if stage else self._writer.write
         reports = ErrantRecords(tolerate=self._policy.tolerate, late=self._late.append)
         try:
-            message = self._retrying_write(lambda: reports.during(lambda report: put(batches, report)), summary)
+            message = self.retrying(lambda: reports.during(lambda report: put(batches, report)), summary)
         except ReportedUnderNone as e:
             raise self._fatal_report(e.record, e.error, consumed) from e.error
         except (
@@ -238,39 +230,15 @@ class SinkProcess:
         self._dead_letters.finish(settled)
         return settled
 
-    def _retrying_write(self, write: Callable[[], T], summary: Summary) -> T:
-        """As `retrying`. A writer that stores offsets may refuse a batch for ever, until the sink says where it stands.
-
-        What it refuses is stored: by a writer that counts as lost, after the sink was asked. The time of
-        `sink.retry.timeout.ms` goes on meanwhile.
-        """
-        begun = time.monotonic() if self._refused_since is None else self._refused_since
-        try:
-            message = self.retrying(write, summary, begun=begun, most=_ATTEMPTS if self._stores_offsets else None)
-        except RetriableError:
-            self._refused_since = begun
-            raise
-        self._refused_since = None
-        return message
-
-    def retrying(
-        self, work: Callable[[], T], summary: Summary, *, begun: float | None = None, most: int | None = None
-    ) -> T:
+    def retrying(self, work: Callable[[], T], summary: Summary) -> T:
         """Do `work`, and retry it while it raises `RetriableError`, within `sink.retry.timeout.ms`.
 
-        Args:
-            work: is done.
-            summary: counts retries.
-            begun: when the time began; None: now.
-            most: attempts, after which its error is raised; None: any number.
-
         Raises:
-            RetriableError: the task is to stop, and the next incarnation reads the batch again; or `most` attempts failed.
+            RetriableError: the task is to stop; the next incarnation reads the batch again.
             ConnectError: the time is over.
             Exception: whatever else `work` raises.
         """
-        start = time.monotonic() if begun is None else begun
-        deadline = start + self._retries.timeout if self._retries.timeout >= 0 else float("inf")
+        deadline = time.monotonic() + self._retries.timeout if self._retries.timeout >= 0 else float("inf")
         attempt = 0
         while True:
             LOOP.turned()
@@ -288,8 +256,6 @@ class SinkProcess:
                 pause = e.retry_after
                 if pause is None:
                     pause = ExponentialBackoff(_FIRST_DELAY, self._retries.delay_max).pause(attempt)
-                if attempt == most:
-                    raise
                 summary.retries += 1
                 self._trouble(f"write is tried again (attempt {attempt}): {e}")
                 self._sleep(min(pause, left))

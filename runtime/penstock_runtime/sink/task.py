@@ -81,7 +81,6 @@ class SinkTask:
             trouble=self._held_up,
             spark=spark,
             lost=lambda summary: reports.batch(summary, seconds=0.0, on_spark=False),
-            stores_offsets=type(self._sink).open is not Sink.open,
         )
         frames = isinstance(self._process, FramePut)
         self._offsets = SinkOffsets(

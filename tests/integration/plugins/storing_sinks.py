@@ -107,39 +107,6 @@ class StoringWriter(Writer):
         raise RetriableError("not now")
 
 
-class LateConfig(StoreConfig):
-    late: int = prop("late", 0, doc="How many records another writer stores before the first write, after `open`.")
-
-
-class LateStoringSink(SinkConnector):
-    """Stores as the other one, and refuses what is stored; another writer stores some records first."""
-
-    Config = LateConfig
-
-    def sink(self, config: LateConfig) -> Sink:
-        return Storing(config)
-
-    def writer(self, config: LateConfig) -> Writer:
-        return LateWriter(config)
-
-
-class LateWriter(StoringWriter):
-    def __init__(self, config: LateConfig) -> None:
-        super().__init__(config)
-        self._late = config.late
-
-    def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
-        for b in batches:
-            of = TopicPartition(b.original_topic or "", b.original_partition or 0)
-            late, self._late = self._late, 0
-            if late:
-                super().write([b.take(range(late))], report)
-            at = stored(self._config.folder, of) or 0
-            if b.column("offset")[0] < at:
-                raise RetriableError(f"stored up to {at}")
-        return super().write(batches, report)
-
-
 def stored(folder: str, of: TopicPartition) -> int | None:
     with suppress(FileNotFoundError):
         return int((Path(folder) / f"{of.topic}-{of.partition}").read_text())

@@ -66,16 +66,3 @@ def test_a_topic_that_goes_is_made_final_before_it_is_closed(lab: Lab, folder: P
     task.stop()
     kinds = lab.journal.kinds()
     assert kinds.index("commit") < kinds.index("close")
-
-
-def test_what_a_late_writer_has_stored_is_not_written_again_and_the_sink_goes_on_behind_it(
-    lab: Lab, folder: Path
-) -> None:
-    topic = lab.topic()
-    lab.produce(topic, *(str(n) for n in range(10)))
-    own = {**STRING, "journal": lab.journal.path, "folder": str(folder), "topics": topic, "late": "4"}
-    name, task = lab.start(manifest(new_name("store"), "storing_sinks:LateStoringSink", own))
-    lab.wait_committed(name, topic, 10)
-    task.stop()
-    assert lines(folder, topic, 0) == list(range(10))
-    assert [e["offsets"] for e in lab.journal.of("open")] == [[None], [4]]

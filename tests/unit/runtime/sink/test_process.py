@@ -174,15 +174,11 @@ def sink(act: Act, policy: ErrorPolicy, **more: Any) -> tuple[SinkProcess, Scrip
         connector="c",
         task=0,
         policy=policy,
+        retries=PutRetries(),
         writer=lambda: writer,
         stopping=lambda: False,
-        **{
-            "retries": PutRetries(),
-            "sleep": lambda seconds: None,
-            "steps": (),
-            "converters": Converters(text, text, headers, ("k", "v", "h")),
-            **more,
-        },
+        sleep=lambda seconds: None,
+        **{"steps": (), "converters": Converters(text, text, headers, ("k", "v", "h")), **more},
     )
     queue = Queue()
     made._dead_letters._producer = cast("Any", queue)
@@ -208,28 +204,6 @@ def test_a_record_that_was_handed_back_once_is_buried_once_though_a_later_try_do
     assert writer.tries == 3
     assert queue.values == [b"b"]
     assert (summary.written, summary.failures, summary.dead_letters, summary.retries) == (2, 1, 1, 2)
-
-
-def test_a_sink_that_may_store_offsets_is_asked_where_it_stands_after_three_tries_and_its_time_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def act(records: list[Record], report: Reporter, attempt: int) -> None:
-        raise RetriableError("stored up to 9", 1.0)
-
-    now = [0.0]
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    monkeypatch.setattr("penstock_runtime.sink.process.time.monotonic", lambda: now[0])
-    process, writer, _ = sink(act, NONE, stores_offsets=True, retries=PutRetries(timeout=5.0), sleep=sleep)
-    for tries in (3, 6):  # each with two pauses of a second between them
-        with pytest.raises(RetriableError, match="stored up to 9"):
-            process.put(three())
-        assert writer.tries == tries
-    with pytest.raises(ConnectError, match="due to unrecoverable exception: RetriableError: stored up to 9"):
-        process.put(three())
-    assert (writer.tries, now[0]) == (8, 5.0)
 
 
 @pytest.mark.parametrize("after", ["goes on", "asks to wait", "fails", "stops asking"])
