@@ -121,7 +121,7 @@ class _StreamWatch:
             log.warning("Which streams there are cannot be found out now: %s: %s", type(e).__name__, e)
         else:
             if present != self._planned:
-                self._context.request_task_reconfiguration(present)
+                self._context.request_task_reconfiguration(f"{present}, and not {self._planned}")
         self._due = time.monotonic() + _LOOK
 
 

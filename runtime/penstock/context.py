@@ -32,12 +32,17 @@ class PluginContext:
     metrics: PluginMetrics = field(default_factory=PluginMetrics, compare=False, repr=False)
     on_request: Callable[[str], None] = field(default=lambda state: None, compare=False, repr=False)
 
+    def __reduce__(self) -> tuple[type["PluginContext"], tuple[str, str, str, int | None, int | None]]:
+        """Without what belongs to this process."""
+        return PluginContext, (self.connector, self.place, self.version, self.task, self.tasks)
+
     def request_task_reconfiguration(self, state: str) -> None:
         """Ask for the connector to be split into tasks anew, as the method of Kafka Connect's `ConnectorContext` does.
 
         `Connector.task_configs` is called again, after `validate`. Tasks whose properties change are replaced. Requests are
-        handed on once a minute at most, and the same state never twice in a row. Kubernetes alone follows them; under
-        `penstock run` the log asks for a new start. In Spark's workers this has no effect.
+        handed on once a minute at most, and the same state again after ten minutes, since it may have been refused.
+        Kubernetes alone follows them; under `penstock run` the log asks for a new start. In Spark's workers this has no
+        effect.
 
         Args:
             state: a text that stands for what the tasks are split from, such as the sorted names of all tables.

@@ -35,12 +35,13 @@ class Counter(_Metric):
         """Count.
 
         Raises:
-            ValueError: the amount is negative.
+            ValueError: the amount is negative, or no number.
         """
-        if amount < 0:
-            raise ValueError(f"The counter {self.name} only rises, and {amount} is negative; a gauge may fall")
+        number = float(amount)  # also of numpy
+        if not number >= 0:
+            raise ValueError(f"The counter {self.name} only rises, and does not by {number}; a gauge may fall")
         with self._lock:
-            self._value += amount
+            self._value += number
 
 
 class Gauge(_Metric):
@@ -84,7 +85,13 @@ class PluginMetrics:
         Raises:
             ValueError: the name is of another form, or taken by a counter.
         """
+        if name.endswith("_total"):
+            raise ValueError(f"The gauge {name} needs another name: _total is the end of counters' names")
         return self._metric(Gauge, name, doc)
+
+    def __reduce__(self) -> tuple[type["PluginMetrics"], tuple[()]]:
+        """In another process they are others: what is counted there stays there, unless the runtime made them."""
+        return PluginMetrics, ()
 
     def __iter__(self) -> Iterator[Counter | Gauge]:
         """All that were asked for."""
@@ -96,6 +103,8 @@ class PluginMetrics:
             raise ValueError(
                 f"{name!r} is no name of a metric: it has lower-case letters, digits and _, as rows_skipped"
             )
+        if not isinstance(doc, str):
+            raise ValueError(f"The metric {name} needs a text that says what it measures, not {doc!r}")  # noqa: TRY004
         with self._lock:
             found = self._metrics.setdefault(name, kind(name, doc))
         if not isinstance(found, kind):

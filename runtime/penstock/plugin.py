@@ -43,7 +43,7 @@ class Plugin(ABC):
     def __new__(cls, *arguments: object, **options: object) -> Self:  # not `__init__`, which plugins need not call
         """A new object, with metrics of its own."""
         made = super().__new__(cls)
-        made.context = PluginContext()
+        object.__setattr__(made, "context", PluginContext())  # also of a frozen dataclass
         return made
 
 

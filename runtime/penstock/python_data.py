@@ -15,12 +15,14 @@ differ after a restart.
 """
 
 import dataclasses
+import math
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Context, Decimal, InvalidOperation
 from functools import lru_cache
+from numbers import Integral, Real
 from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from penstock.errors import DataError, SchemaBuilderError
@@ -68,6 +70,8 @@ _SIMPLE: Final[Mapping[Any, Schema]] = {
     time: TIME,
 }
 _BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
+_FLOAT32: Final = 3.4028235677973366e38
+"""Greater ones are infinite as float32."""
 _DAY: Final = 86_400_000
 _EXACT: Final = Context(prec=10_000)
 _EPOCH: Final = date(1970, 1, 1)
@@ -88,7 +92,7 @@ def schema_of(annotation: Any, *, name: str | None = None) -> Schema:
 
 
 def _schema(annotation: Any, outer: tuple[type, ...]) -> Schema:
-    if (simple := _SIMPLE.get(annotation)) is not None:
+    if isinstance(annotation, type) and (simple := _SIMPLE.get(annotation)) is not None:
         return simple
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -98,9 +102,9 @@ def _schema(annotation: Any, outer: tuple[type, ...]) -> Schema:
         rest = [argument for argument in arguments if argument is not type(None)]
         if len(rest) == 1 and len(arguments) > 1:
             return _schema(rest[0], outer).as_optional()
-    if origin is list or (origin is tuple and arguments[1:] == (...,)):
+    if arguments and (origin is list or (origin is tuple and arguments[1:] == (...,))):
         return array_of(_schema(arguments[0], outer))
-    if origin in (dict, Mapping):
+    if arguments and origin in (dict, Mapping):
         return map_of(_schema(arguments[0], outer), _schema(arguments[1], outer))
     if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
         return _struct_of(annotation, outer)
@@ -116,7 +120,10 @@ def _schema(annotation: Any, outer: tuple[type, ...]) -> Schema:
 def _struct_of(cls: type, outer: tuple[type, ...]) -> Schema:
     if cls in outer:
         raise SchemaBuilderError(f"{cls.__name__} holds itself, which a schema cannot say")
-    hints = get_type_hints(cls, include_extras=True)
+    try:
+        hints = get_type_hints(cls, include_extras=True)
+    except NameError as e:
+        raise SchemaBuilderError(f"{cls.__name__} has an annotation that is not known in its module: {e}") from None
     fields = {}
     for field in dataclasses.fields(cls):
         try:
@@ -174,7 +181,7 @@ def _required(schema: Schema) -> _Conversion:
             keys, values = _conversion(_part(schema.keys)), _conversion(_part(schema.values))
             return lambda data: {keys(k): values(v) for k, v in _of(data, (Mapping,), "a map").items()}
         case Type.FLOAT32 | Type.FLOAT64:
-            return lambda data: float(_of(data, (float, int), schema.type, but=bool))
+            return _float(schema.type)
         case Type.STRING | Type.BOOLEAN:
             kind = str if schema.type is Type.STRING else bool
             return lambda data: _of(data, (kind,), schema.type)
@@ -200,9 +207,24 @@ def _integer(kind: Type) -> _Conversion:
     most = 1 << (_BITS[kind] - 1)
 
     def convert(data: Any) -> int:
-        number = int(_of(data, (int,), kind, but=bool))
+        number = int(_of(data, (Integral,), kind, but=bool))
         if not -most <= number < most:
             raise _Misfit(f"is {number}, which does not fit into {kind}")
+        return number
+
+    return convert
+
+
+def _float(kind: Type) -> _Conversion:
+    def convert(data: Any) -> float:
+        given = _of(data, (Real,), kind, but=bool)
+        try:
+            number = float(given)
+        except OverflowError:
+            number = math.inf
+        exact = not isinstance(given, Integral) or number == given
+        if not exact or (kind is Type.FLOAT32 and math.isfinite(number) and abs(number) > _FLOAT32):
+            raise _Misfit(f"is {given}, which does not fit into {kind}")
         return number
 
     return convert
@@ -215,14 +237,12 @@ def _struct(schema: Schema) -> _Conversion:
     def convert(data: Any) -> dict[str, Any]:
         if isinstance(data, Mapping):
             given = data
-            if strangers := [name for name in data if name not in names]:
-                raise _Misfit(f"has the field {strangers[0]}, and the schema has not")
         elif dataclasses.is_dataclass(data):
-            given = (
-                vars(data) if hasattr(data, "__dict__") else {n: getattr(data, n) for n in data.__dataclass_fields__}
-            )
+            given = {field.name: getattr(data, field.name) for field in dataclasses.fields(data)}
         else:
             given = _of(data, (Mapping,), "a dataclass or a mapping")
+        if strangers := [name for name in given if name not in names]:
+            raise _Misfit(f"has the field {strangers[0]}, and the schema has not")
         made = {}
         for name, field in fields:
             try:

@@ -157,7 +157,7 @@ class PlanStatus(StatusPart):
     asked: str | None = Field(
         None,
         description="When the plugin last asked for new tasks, and a digest of what it splits them from; the same digest "
-        "never acts twice in a row.",
+        "acts again only after a refusal.",
     )
     refused: str | None = Field(
         None,

@@ -14,6 +14,7 @@ from typing import Any
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.local.child_output import ChildOutput
 from penstock_runtime.process import scratch
+from penstock_runtime.process.termination_message import TERMINATION_LOG_VARIABLE
 
 __all__ = ["Child"]
 
@@ -37,6 +38,8 @@ class Child:
         self.started = time.monotonic()
         path = folder / f"{spec.id.replace('/', '_')}.json"
         path.write_text(spec.to_json())
+        self._last_word = path.with_suffix(".end")
+        self._last_word.write_bytes(b"")
         reading, writing = os.pipe()
         self.events_fd = reading
         os.set_blocking(reading, False)
@@ -62,6 +65,7 @@ class Child:
                 stdout=self._output.writing,
                 stderr=self._output.writing,
                 start_new_session=True,
+                env={**os.environ, TERMINATION_LOG_VARIABLE: str(self._last_word)},
             )
         finally:
             os.close(writing)
@@ -85,6 +89,11 @@ class Child:
                 return
             *lines, self._partial = (self._partial + data).split(b"\n")
             yield from (json.loads(line) for line in lines if line)
+
+    @property
+    def explained(self) -> bool:
+        """Whether the task has written how it ends. It has not if it was killed, or something in it called `os._exit`."""
+        return self._last_word.stat().st_size > 0
 
     def stop(self) -> None:
         """Ask the task to finish its batch and leave."""

@@ -63,8 +63,6 @@ class Task:
     restarts: int = 0
     metrics_port: int | None = None
     child: Child | None = None
-    explained: bool = False
-    """Whether this incarnation has said how it ends."""
     history: RestartHistory = field(default_factory=RestartHistory)
     due: float | None = None
     ended: TaskEnd | None = None
@@ -79,8 +77,7 @@ class Task:
         """Apply an event of the child."""
         match event["event"]:
             case "state":
-                self.explained = event["state"] in _LEAVING
-                if not self.explained:
+                if event["state"] not in _LEAVING:
                     self._to(event["state"])
                     self.due = None
             case "progress":
@@ -94,7 +91,6 @@ class Task:
             case "metrics":
                 self.metrics_port = event["port"]
             case "failed" | "superseded":
-                self.explained = True
                 self.error, self.erred = event["message"], time.monotonic()
             case _:  # an event that a newer task process has
                 pass
@@ -104,7 +100,6 @@ class Task:
         self.child = child
         self.due = None
         self.trouble = None
-        self.explained = False
         self._base = {n: getattr(self, n) for n in ("read", "written", "bytes", "failures")}
         self._to("STARTING")
 
@@ -249,12 +244,13 @@ class Supervisor:
         for descriptor in child.descriptors:
             self._selector.unregister(descriptor)
         child.close()
-        end = TaskEnd.of(code) if task.explained or code < 0 or self._stopping else TaskEnd.FAILED
+        explained = child.explained
+        end = TaskEnd.of(code) if explained or code < 0 else TaskEnd.FAILED
         restart = next_restart(end, lived=time.monotonic() - child.started, history=task.history, policy=task.policy)
         if self._stopping:
             restart = replace(restart, delay=None)
             end = TaskEnd.STOPPED if end in (TaskEnd.LOST, TaskEnd.STOPPED) else end
-        elif code < 0 or not task.explained:
+        elif code < 0 or not explained:
             task.error, task.erred = _cause(code), time.monotonic()
         task.finish(end, restart)
 

@@ -60,6 +60,8 @@ def _step(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator) 
         if any(isinstance(a, Exception) for a in answers):
             return _singly(step, batch, operator, answers=[*answers])
         found = answers
+    if not isinstance(found, (bool, Sequence)):
+        raise returned.wrong(returned.name(step.predicate, "test_batch"), found, "a bool, or a list of bools")
     if isinstance(found, bool):
         return _apply(step, batch, operator) if found is not step.negate else batch
     if len(found) != batch.length:

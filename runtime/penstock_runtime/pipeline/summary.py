@@ -42,7 +42,7 @@ class Summary(msgspec.Struct):
         unfinished: sink: not all of what was given is written; the rest is to be read again, from `offsets` on.
         logged: failures that were to be written to the log.
         log: lines for the log, at most fifty.
-        measures: what a worker's plugins have measured; the driver's own are read where they are.
+        measures: what a worker's plugins have measured, which counts whatever becomes of the batch.
     """
 
     read: int = 0
@@ -72,7 +72,6 @@ class Summary(msgspec.Struct):
         self.offsets = [*self.offsets, *other.offsets]
         self.messages = [*self.messages, *other.messages]
         self.log = [*self.log, *other.log][:_LOG_LINES]
-        self.measures = [*self.measures, *other.measures]
 
     def add_time(self, stage: str, seconds: float) -> None:
         """Time that a stage took."""

@@ -51,7 +51,7 @@ class MetricsByPlace:
         measures = []
         for place, kind, metric in self:
             value, before = metric.value, self._told.get((place, metric.name))
-            if value != (before or 0.0) or before is None:
+            if value != (before or 0.0) or (before is None and kind == "counter"):
                 self._told[place, metric.name] = value
                 told = value - (before or 0.0) if kind == "counter" else value
                 measures.append(Measure(place, kind, metric.name, metric.doc, told))

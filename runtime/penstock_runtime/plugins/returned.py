@@ -6,6 +6,7 @@ record.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from numbers import Integral
 from typing import Any, Final, TypeVar, cast
 
 from penstock.batch import RecordBatch
@@ -38,10 +39,10 @@ _NONE: Final = type(None)
 _TELL: Final = "Tell the plugin's author"
 _COLUMNS: Final[tuple[tuple[str, tuple[type, ...], str], ...]] = (
     ("topic", (str, _NONE), "a text"),
-    ("partition", (int, _NONE), "a whole number, or None where Kafka's partitioner chooses"),
+    ("partition", (Integral, _NONE), "a whole number, or None where Kafka's partitioner chooses"),
     (
         "timestamp",
-        (int, _NONE),
+        (Integral, _NONE),
         "milliseconds since 1970 as a whole number (Instant.of makes one of a datetime), or None",
     ),
     ("key_schema", (Schema, _NONE), "a Schema, or None"),
@@ -193,7 +194,7 @@ def batch(found: Any, method: str, where: Callable[[], str] = str, before: Recor
     headers = found.held_headers
     if isinstance(headers, list) and (before is None or headers is not before.held_headers):
         for kind in set(map(type, headers)):
-            if not issubclass(kind, tuple):
+            if not issubclass(kind, (tuple, list)):
                 raise wrong(method, kind, "a tuple of Header", f" as the headers of a record{where()}")
         for kind in set(map(type, chain.from_iterable(headers))):
             if not issubclass(kind, Header):
@@ -228,7 +229,7 @@ def positions(found: Any, method: str) -> Mapping[TopicPartition, int]:
         if not (isinstance(partition, tuple) and len(partition) == 2):
             raise wrong(method, partition, expected, " as a topic partition")
         at = f"{partition[0]}-{partition[1]}"
-        if not isinstance(offset, int):
+        if not isinstance(offset, Integral):
             raise wrong(method, offset, expected, f" as the offset of {at}")
         if offset < 0:
             raise ReturnedWrong(f"{method} returned the offset {offset} of {at}, and not {expected}. {_TELL}")

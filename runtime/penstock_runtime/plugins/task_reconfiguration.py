@@ -10,10 +10,12 @@ __all__ = ["ReconfigurationRequests"]
 
 _PAUSE: Final = 60.0
 """Seconds from the start of a task, and from one request to the next: each may end in a restart of tasks."""
+_AGAIN: Final = 10
+"""Pauses after which the same state is handed on again, if it is still asked for: it may have been refused."""
 
 
 class ReconfigurationRequests:
-    """Hands on what plugins ask for: the last state of each minute, and none twice. For any thread.
+    """Hands on what plugins ask for: the last state of each minute, and the same again after ten. For any thread.
 
     Attributes:
         handed_on: called in some thread with a time in milliseconds of 13 digits and a digest of the state.
@@ -30,6 +32,7 @@ class ReconfigurationRequests:
         self._due = time.monotonic() + pause
         self._lock = threading.Lock()
         self._last = ""
+        self._again = 0.0
         self._waiting: str | None = None
 
     def ask(self, state: str) -> None:
@@ -48,7 +51,8 @@ class ReconfigurationRequests:
     def _hand_on(self) -> None:
         with self._lock:
             digest, self._waiting = self._waiting, None
-            if digest is None or digest == self._last:
+            now = time.monotonic()
+            if digest is None or (digest == self._last and now < self._again):
                 return
-            self._last, self._due = digest, time.monotonic() + self._pause
+            self._last, self._due, self._again = digest, now + self._pause, now + _AGAIN * self._pause
         self.handed_on(f"{int(self._clock() * 1000):013d} {digest}")

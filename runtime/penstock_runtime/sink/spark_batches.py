@@ -143,6 +143,8 @@ class SparkBatches:
             raise self._explained(e, self._clock() - begun) from e
         parts = [part(result) for result in results]
         errors = [part.error for part in parts if part.error is not None]
+        for each in parts:  # also of those that lie behind a gap, and are written again
+            self._context.plugin_metrics.add(each.summary.measures)
         total, gaps = self._joined(splits, [part.summary for part in parts])
         sizes = [part.size for part in parts if part.size is not None]
         self._size.learn(sizes, total.read, total.bytes, sum(total.seconds.values()))

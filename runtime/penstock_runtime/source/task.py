@@ -32,7 +32,7 @@ from penstock_runtime.source.transaction_boundary import PollBatchBoundary
 from penstock_runtime.source.uncommitted import Uncommitted
 from penstock_runtime.spark.backlog import are_workers_ready, is_sources_backlog
 from penstock_runtime.spark.session import Spark, WorkerLost
-from penstock_runtime.spark.worker import unwrap
+from penstock_runtime.spark.worker import part as answered
 
 __all__ = ["SourceTask"]
 
@@ -298,8 +298,13 @@ class SourceTask:
         work = [(p, () if incarnation is None else self._stored.entries(p.offsets)) for p in parts]
         payloads = [spark_worker.payload(self._context, incarnation, g) for g in dealt_evenly(work, self._spark.cores)]
         total = Summary()
-        for result in self._spark.run(spark_worker.deliver_on_worker, payloads, timeout=timeout):
-            total.add(unwrap(result))
+        done = [*map(answered, self._spark.run(spark_worker.deliver_on_worker, payloads, timeout=timeout))]
+        for each in done:  # also of those beside one that failed
+            self._context.plugin_metrics.add(each.summary.measures)
+        for each in done:
+            if each.error is not None:
+                raise each.error
+            total.add(each.summary)
         return total
 
     def _recover(self, *, first: bool = False) -> None:

@@ -27,7 +27,7 @@ from penstock_runtime.pipeline.record_errors import printable
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
 
-__all__ = ["Answer", "Part", "context_of", "failure", "part", "redact", "unwrap", "wait_for", "waited", "waits_until"]
+__all__ = ["Answer", "Part", "context_of", "failure", "part", "redact", "wait_for", "waited", "waits_until"]
 
 C = TypeVar("C", bound=TaskContext)
 
@@ -50,18 +50,6 @@ _KINDS: Final[dict[str, type[ConnectError]]] = {
     "config": ConfigError,
     "fatal": ConnectError,
 }
-
-
-def unwrap(result: bytes) -> Summary:
-    """The summary that a worker sent.
-
-    Raises:
-        ConnectError: what the worker met, as the driver would have.
-    """
-    done = part(result)
-    if done.error is not None:
-        raise done.error
-    return done.summary
 
 
 class Part(NamedTuple):

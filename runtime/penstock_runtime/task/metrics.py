@@ -45,7 +45,6 @@ class TaskMetrics:
 
     def __init__(self, spec: TaskSpec, plugins: MetricsByPlace) -> None:
         self.registry = CollectorRegistry()
-        self._plugins = plugins
         self.registry.register(_PluginCollector((spec.connector, str(spec.task)), plugins))
         self._labels = {"connector": spec.connector, "task": str(spec.task)}
         self._source = spec.kind == "source"
@@ -117,7 +116,6 @@ class TaskMetrics:
                 self._errors[name].inc(count)
         if summary.failures:
             self._last_error.set(int(time.time() * 1000))
-        self._plugins.add(summary.measures)
         self._bytes.inc(summary.bytes)
         self._dropped.inc(summary.dropped)
         self._ran["spark" if on_spark else "driver"].inc()

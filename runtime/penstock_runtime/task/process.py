@@ -62,7 +62,7 @@ _SOURCE_CALL = 3600.0
 One that does not return within an hour waits for an answer that is lost."""
 _KAFKA_CALLS = 120.0
 """Seconds that a turn of the loop may take beside one call of a plugin, for its calls of Kafka."""
-_LONG = 0.1
+_LONG = 0.5
 """The share of the time that a turn of the loop may take, after which a sink's task reports where it stands."""
 _REPORT_STOP = 3.0
 """Seconds for writing the state of a task that stops as asked."""
@@ -375,8 +375,6 @@ class _Process:
             kill_children()
 
     def _write_termination_message(self, end: _End) -> None:
-        if self._pod is None:
-            return
         trouble = self._connection.reports.present_trouble if self._connection is not None else None
         termination_message.write(
             TerminationMessage(exit_code=end.code, message=end.message, trace=end.trace, trouble=trouble)

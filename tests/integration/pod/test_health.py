@@ -110,15 +110,14 @@ def test_a_task_is_well_from_its_start_and_ready_when_it_runs_or_is_paused(
 def test_a_sink_that_is_held_up_says_where_it_stands_long_before_its_health_check_fails(
     pods: Pods, tmp_path: Path
 ) -> None:
-    task = pods.start(stalling(pods, "sink", tmp_path), "--answer-seconds", "60", worker=SOON)
+    task = pods.start(stalling(pods, "sink", tmp_path), "--answer-seconds", "20", worker=SOON)
     task.await_report("RUNNING")
     (tmp_path / "hold").touch()
     pods.lab.produce(task.spec.config["topics"], "c")
     report = task.await_report("RUNNING", where=lambda r: r.trouble)
-    assert str(report.trouble).startswith("Held up for more than 6 s in hold (")
+    assert str(report.trouble).startswith("Held up for more than 10 s in hold (")
     assert "stalling.py, line " in str(report.trouble)
-    assert "after 61 s the health check fails" in str(report.trouble)
-    assert asked(task)[0] == 200
+    assert "after 21 s the health check fails" in str(report.trouble)
     (tmp_path / "hold").unlink()
     task.await_report("RUNNING", where=lambda r: not r.trouble)
 

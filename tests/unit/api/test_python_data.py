@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral
 from typing import Annotated, Any, Optional
 
 import pytest
@@ -41,6 +43,21 @@ from penstock.schema import (
     struct,
 )
 from penstock.testing._comparison import misfit
+
+
+@Integral.register
+class Whole:
+    """A whole number that is no `int`, as numpy has them."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __int__(self) -> int:
+        return self._number
+
+    def __lt__(self, other: int) -> bool:
+        return self._number < other
+
 
 DAY = date(2026, 1, 31)
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123_456, tzinfo=UTC)
@@ -152,6 +169,8 @@ class Outer:
         (tuple[int, str], "tuple[int, str] has no schema"),
         (complex, "complex has no schema. Write Annotated[..., SCHEMA], or use bool, int"),
         (Outer, "Outer.inner: Vague.what: Any has no schema"),
+        (list, "list has no schema"),
+        (Annotated[complex, {"a": 1}], "complex has no schema"),
         (Tree, "Tree.below: Tree holds itself, which a schema cannot say"),
     ],
 )
@@ -185,6 +204,44 @@ def test_what_has_no_schema_is_told_with_its_field(annotation: Any, message: str
 def test_what_does_not_fit_is_told_with_its_field_and_nothing_is_lost(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=re.escape(message)):
         value_of(order(**changes), ORDER)
+
+
+@dataclass(slots=True)
+class Base:
+    name: str
+
+
+@dataclass
+class Child(Base):
+    fixed: str = field(init=False, default="f")
+    late: int = 0
+
+
+def test_every_field_of_a_dataclass_counts_however_it_is_held() -> None:
+    schema = schema_of(Child)
+    assert value_of(Child("a"), schema) == {"name": "a", "fixed": "f", "late": 0}
+    with pytest.raises(DataError, match="has the field late, and the schema has not"):
+        value_of(Child("a"), struct({"name": STRING, "fixed": STRING}))
+
+
+@pytest.mark.parametrize(
+    ("number", "schema", "message"),
+    [
+        (2**53 + 1, FLOAT64, "is 9007199254740993, which does not fit into float64"),
+        (10**400, FLOAT64, "which does not fit into float64"),
+        (1e300, FLOAT32, "is 1e+300, which does not fit into float32"),
+        (True, FLOAT64, "is of type bool, and not float64"),
+    ],
+)
+def test_a_number_that_a_float_cannot_hold_is_told(number: Any, schema: Schema, message: str) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        value_of(number, schema)
+
+
+def test_numbers_of_other_classes_are_numbers() -> None:
+    assert type(value_of(Whole(7), INT32)) is int
+    assert type(value_of(Fraction(1, 2), FLOAT32)) is float
+    assert value_of(float("inf"), FLOAT32) == float("inf")
 
 
 def test_a_mapping_is_a_struct_whose_missing_fields_are_null() -> None:

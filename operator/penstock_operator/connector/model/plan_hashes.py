@@ -72,7 +72,7 @@ def inputs_hash(
         *([{"mounts": mounts_json(mounts)}] if mounts else []),
         # Likewise, where the plan pod has something to say to it; without, no plan pod is needed for it.
         *([{"policySelects": True}] if policy_selects and _minds_policies(connector, worker) else []),
-        *([{"splitFrom": split_from(asked)}] if asked else []),
+        *([{"asked": asked}] if asked else []),
     )
 
 
@@ -81,15 +81,16 @@ def split_from(asked: str) -> str:
     return asked.partition(" ")[2]
 
 
-def latest_request(before: str, reports: Iterable[Report]) -> str:
+def latest_request(before: str, reports: Iterable[Report], *, is_refused: bool = False) -> str:
     """The last request of a plugin to be split into tasks anew; one that asks for the same again changes nothing.
 
     Args:
         before: the last one that is known.
         reports: of its tasks. A task that was replaced meanwhile asks no more, so that `before` stays.
+        is_refused: the configuration was refused since, so that asking for the same counts: the cause may be over.
     """
-    latest = max((r.asked for r in reports if r.asked is not None), default="")
-    return latest if latest > before and split_from(latest) != split_from(before) else before
+    told = (r.asked for r in reports if r.asked is not None and r.asked > before)
+    return max((a for a in told if is_refused or split_from(a) != split_from(before)), default=before)
 
 
 def _minds_policies(connector: Connector, worker: Mapping[str, str]) -> bool:

@@ -48,5 +48,6 @@ class Subject:
         own = connector.metadata
         key, memory = Key(own.namespace or "", own.name), Memory.of(document.get("status"))
         reports = context.status.reports(connector.connect_name).values()
-        asked = latest_request(memory.asked, (r for r in reports if r.connector_uid == own.uid))
+        mine = (r for r in reports if r.connector_uid == own.uid)
+        asked = latest_request(memory.asked, mine, is_refused=bool(memory.refused))
         return cls(connector, document, context, cached, key, own.uid or "", memory, asked, context.clock())

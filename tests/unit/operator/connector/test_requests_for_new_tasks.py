@@ -126,6 +126,11 @@ def test_a_refusal_after_a_request_leaves_the_tasks_as_they_are() -> None:
     ask(world, "aa")
     assert "the database is away" in world.condition("ConfigValid")
     assert world.lives == lives
+    refusing[0] = False
+    tables.count = 3
+    ask(world, "aa", at=NOW + 600_000)  # the task goes on asking
+    assert world.condition("Ready").startswith("True")
+    assert len(world.status["tasks"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -137,6 +142,7 @@ def test_a_refusal_after_a_request_leaves_the_tasks_as_they_are() -> None:
         (f"{NOW} aa", [f"{NOW + 5} aa"], f"{NOW} aa"),
         (f"{NOW + 9} bb", [f"{NOW} aa"], f"{NOW + 9} bb"),
         (f"{NOW} aa", [f"{NOW + 1} bb", f"{NOW + 2} cc"], f"{NOW + 2} cc"),
+        (f"{NOW} aa", [f"{NOW + 1} bb", f"{NOW + 2} aa"], f"{NOW + 1} bb"),
     ],
 )
 def test_the_latest_request_counts_unless_it_asks_for_the_same(

@@ -416,3 +416,14 @@ def test_a_transform_that_returns_what_it_may_not_fails_the_task_whatever_is_tol
     with pytest.raises(ConnectError) as raised:
         transform([Step("x", made, "X")], batch, operator)
     assert str(raised.value).startswith(message)
+
+
+class Undecided(Always):
+    def test_batch(self, batch: RecordBatch) -> bool:
+        return None  # type: ignore[return-value]
+
+
+def test_a_predicate_that_returns_no_answer_for_a_batch_is_told() -> None:
+    batch = RecordBatch.of([Record(topic="t", value="a")])
+    with pytest.raises(ConnectError, match=r"Undecided\.test_batch returned None, and not a bool, or a list of bools"):
+        transform([Step("x", Mark(), "X", Undecided())], batch, RetryWithToleranceOperator(ErrorPolicy()))

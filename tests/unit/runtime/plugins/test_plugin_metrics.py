@@ -1,7 +1,10 @@
 """What plugins measure: by name and place, told by workers once, shown by the driver."""
 
+import copy
 import logging
+import pickle
 import threading
+from fractions import Fraction
 
 import pytest
 from prometheus_client import generate_latest
@@ -53,7 +56,6 @@ def test_a_counter_and_a_gauge_are_at_the_endpoint_with_connector_task_and_place
 
 def test_a_worker_tells_what_was_added_since_it_told_last_and_the_driver_adds_it_up() -> None:
     worker, driver = MetricsByPlace(), MetricsByPlace()
-    metrics = TaskMetrics(spec(), driver)
     counter = worker.of("connector").counter("rows", "Rows.")
     gauge = worker.of("connector").gauge("open", "Open files.")
     driver.of("connector").counter("rows", "Rows.").add(100)
@@ -62,12 +64,9 @@ def test_a_worker_tells_what_was_added_since_it_told_last_and_the_driver_adds_it
         counter.add(added)
         gauge.set(now)
         told.append(worker.changes())
-        summary = decode(encode(Summary(measures=told[-1])))
-        total = Summary()
-        total.add(summary)
-        metrics.batch(total, 0.0, on_spark=True)
+        driver.add(decode(encode(Summary(measures=told[-1]))).measures)
     assert [{m.name: m.value for m in measures} for measures in told] == [
-        {"rows": 0, "open": 0},
+        {"rows": 0},
         {"rows": 5, "open": 7},
         {},
         {"rows": 2, "open": 0},
@@ -103,8 +102,15 @@ def test_a_name_is_of_one_kind_and_a_counter_only_rises() -> None:
     assert metrics.counter("rows_total", "Rows.") is counter
     with pytest.raises(ValueError, match="rows is a counter already"):
         metrics.gauge("rows", "Rows.")
-    with pytest.raises(ValueError, match="only rises, and -1 is negative"):
-        counter.add(-1)
+    for wrong in (-1, float("nan")):
+        with pytest.raises(ValueError, match="only rises, and does not by"):
+            counter.add(wrong)
+    counter.add(Fraction(3))  # type: ignore[arg-type]
+    assert type(counter.value) is float
+    with pytest.raises(ValueError, match="_total is the end of counters' names"):
+        metrics.gauge("rows_total", "Rows.")
+    with pytest.raises(ValueError, match="needs a text that says what it measures"):
+        metrics.counter("others", None)  # type: ignore[arg-type]
 
 
 def test_a_name_that_two_plugins_use_for_two_kinds_is_shown_once_and_logged_once(
@@ -120,6 +126,25 @@ def test_a_name_that_two_plugins_use_for_two_kinds_is_shown_once_and_logged_once
             assert row.endswith(" 2.0")
             plugins.add([Measure("connector", "gauge", "rows", "Rows.", 1.0)])
     assert len(caplog.records) == 1
+
+
+def test_what_a_worker_never_set_takes_nothing_from_what_the_driver_has_set() -> None:
+    worker, driver = MetricsByPlace(), MetricsByPlace()
+    worker.of("connector").gauge("open", "Open files.")
+    driver.of("connector").gauge("open", "Open files.").set(5)
+    driver.add(worker.changes())
+    assert driver.of("connector").gauge("open", "").value == 5
+
+
+def test_a_context_goes_to_another_process_without_what_belongs_to_this_one() -> None:
+    asked: list[str] = []
+    context = PluginContext("orders", "connector", "1.0", 0, 2, on_request=asked.append)
+    context.metrics.counter("rows", "Rows.").add()
+    for other in (pickle.loads(pickle.dumps(context)), copy.deepcopy(context)):
+        assert other == context
+        other.request_task_reconfiguration("a")
+        assert other.metrics.counter("rows", "").value == 0
+    assert asked == []
 
 
 def test_a_plugin_of_a_test_has_metrics_of_its_own() -> None:

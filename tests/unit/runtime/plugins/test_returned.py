@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from numbers import Integral
 from typing import Any
 
 import pytest
@@ -12,6 +13,21 @@ from penstock.schema import STRING
 from penstock.sink import TopicPartition
 from penstock_runtime.plugins import returned
 from penstock_runtime.plugins.returned import ReturnedWrong
+
+
+@Integral.register
+class Whole:
+    """A whole number that is no `int`, as numpy has them."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __int__(self) -> int:
+        return self._number
+
+    def __lt__(self, other: int) -> bool:
+        return self._number < other
+
 
 A = SourcePartition({"table": "a"})
 OFFSETS = "a mapping of SourcePartition to an offset"
@@ -99,6 +115,9 @@ def test_what_the_contract_allows_passes() -> None:
     (batch,) = portions([], [one, record(topic="u")])
     assert batch.record(0) == one
     assert len(portions((record(),), RecordBatch(length=1, topic="t", value=None))) == 2
+    numpy = record(timestamp=Whole(5), partition=Whole(1), headers=[Header("a", 1)])
+    assert len(portions([numpy])) == 1
+    assert returned.positions({TopicPartition("t", 0): Whole(7)}, "m")
     assert returned.offsets({A: {"n": 1, "x": None, "y": 1.5, "z": True}, SourcePartition({}): None}, "m")
     assert returned.offsets({}, "m") == {}
     part = InputPartition({"from": 1}, {A: None})
