@@ -141,9 +141,7 @@ class _FunctionTransform(Transform):
         self._given = self.parameters.given(config=config, context=self.context)
 
     def apply(self, record: Record) -> Record | None:
-        result = type(self).function(record=record, **self._given)
-        if result is not None and not isinstance(result, Record):
-            raise TypeError(f"{self.parameters.name} must return a Record or None, not {type(result).__name__}.")
+        result: Record | None = type(self).function(record=record, **self._given)
         return result
 
 

@@ -78,7 +78,7 @@ _EPOCH: Final = date(1970, 1, 1)
 
 
 def schema_of(annotation: Any, *, name: str | None = None) -> Schema:
-    """The schema of a dataclass, or of another type, as the table above has it.
+    """The schema of a dataclass, or of another type: `help("penstock.python_data")` has the table.
 
     Args:
         annotation: the type.

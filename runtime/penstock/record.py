@@ -39,7 +39,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     headers: tuple[Header, ...] = ()
     partition: int | None = None
     timestamp: int | None = None
-    """Milliseconds since 1970-01-01T00:00Z."""
+    """The record's time in Kafka, in milliseconds since 1970-01-01T00:00Z; None: when it is written. Kafka's retention goes
+    by it."""
     offset: int | None = None
     """The offset in Kafka of a sink record; None on the way to Kafka."""
     original: Original | None = None

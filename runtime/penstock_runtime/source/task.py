@@ -205,8 +205,8 @@ class SourceTask:
         start, method = self._position(), returned.name(source, "read")
         reading = source.read(start, self._batch_size.limits)
         pairs = returned.iterable(reading, method, "an iterator of pairs of records and offsets")
-        first = self._timed(lambda: next(pairs, None))
-        if first is None:
+        first = self._timed(lambda: next(pairs, _END))
+        if first is _END:
             self._batch_size.done(0, 0, 0.0)
             return False
         summary, begun = Summary(), time.monotonic()
@@ -410,6 +410,9 @@ class SourceTask:
     @property
     def _where(self) -> str:
         return f"source {self._context.spec.connector}"
+
+
+_END: Final = object()
 
 
 def _shown(offsets: Offsets) -> str:

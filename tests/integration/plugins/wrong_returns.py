@@ -70,9 +70,12 @@ class Polled(PollingSource):
     def read(self, start: Offsets, limits: Limits) -> Iterator[Any]:
         number = int(start.get(PARTITION, {}).get("n") or 0)
         good = Record(topic=self._config.topic, value=f"r{number}")
+        if number == 2 and self._config.wrong == "poll none at once":
+            yield None
         yield [good], {PARTITION: {"n": number + 1}}
         if number == 2:
-            yield [good] if self._config.wrong == "poll" else ([good.replace(timestamp="now")], {PARTITION: {"n": 9}})
+            wrong = {"poll": [good], "poll none": None}
+            yield wrong.get(self._config.wrong, ([good.replace(timestamp="now")], {PARTITION: {"n": 9}}))
 
 
 class WrongSink(SinkConnector):

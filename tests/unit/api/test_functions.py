@@ -25,6 +25,8 @@ from penstock import (
     transform,
 )
 from penstock.testing import SinkSuite, SourceSuite, TransformSuite, parsed, run_source, run_writer
+from penstock_runtime.pipeline import chain
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
 
 
 def listed(records: RecordBatch | Sequence[Record]) -> Sequence[Record]:
@@ -274,8 +276,12 @@ def to_dict(record: Record) -> Any:
 def test_a_transform_that_returns_no_record_is_told_so() -> None:
     plugin = to_dict()
     plugin.configure(parsed(to_dict, {}))
-    with pytest.raises(TypeError, match="to_dict must return a Record or None, not dict"):
-        plugin.apply(Record(topic="t", value=1))
+    batch, operator = (
+        RecordBatch.of([Record(topic="t", value=1)]),
+        RetryWithToleranceOperator(ErrorPolicy(tolerate=True)),
+    )
+    with pytest.raises(ConnectError, match=r"to_dict\.apply returned a value of type dict as a record"):
+        chain.transform([chain.Step("x", plugin, "X")], batch, operator)
 
 
 def _takes_more(cursor: int, table: str) -> None: ...
