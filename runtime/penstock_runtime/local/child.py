@@ -51,6 +51,8 @@ class Child:
                     "-m",
                     "penstock_runtime.task",
                     str(path),
+                    "--parent",
+                    str(os.getpid()),
                     "--report-fd",
                     str(writing),
                     "--log-level",

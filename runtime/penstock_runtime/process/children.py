@@ -17,13 +17,18 @@ _POLL = 0.01
 _GONE = 1.0  # seconds within which a killed process is gone, unless it is blocked in the kernel
 
 
-def die_with_parent() -> None:
-    """Ask the kernel to send this process SIGTERM when the parent's thread that started it ends."""
+def die_with_parent(parent: int | None = None) -> None:
+    """Ask the kernel to send this process SIGTERM when the parent's thread that started it ends.
+
+    Args:
+        parent: its process id, as the parent said when it started this one, since it may have ended before this process
+            could ask; None: the present one.
+    """
     if not sys.platform.startswith("linux"):
         return
-    parent = os.getppid()
+    parent = os.getppid() if parent is None else parent
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # the parent had ended before `prctl`
+    if os.getppid() != parent:  # it had ended before `prctl`
         os.kill(os.getpid(), signal.SIGTERM)
 
 

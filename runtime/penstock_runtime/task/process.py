@@ -106,7 +106,7 @@ def run(arguments: list[str] | None, stopping: GracefulShutdown) -> int:
         termination_message.write(TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
         return ExitCode.CONFIG_INVALID
     if pod is None:
-        die_with_parent()
+        die_with_parent(options.parent)
     return _Process(spec, pod, options, stopping).run()
 
 
@@ -114,6 +114,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="penstock_runtime.task")
     parser.add_argument("spec", type=Path, help="the task spec, a JSON file")
     parser.add_argument("--report-fd", type=int, help="descriptor to which events are written, as JSON lines")
+    parser.add_argument("--parent", type=int, help="process id of the parent, with which the task ends")
     parser.add_argument("--metrics-port", type=int, help="0: any free port; default: 9404 in a pod, else any")
     parser.add_argument("--log-level", default="INFO")
     parser.add_argument("--log-fd", type=int, help="descriptor for log lines; default: standard error")

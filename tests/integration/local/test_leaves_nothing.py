@@ -55,6 +55,15 @@ def test_an_end_while_spark_starts_leaves_nothing(
     assert run.tree() == []
 
 
+def test_a_run_that_is_killed_while_its_tasks_start_leaves_no_task_behind(
+    kafka: str, topic: str, processes: Processes, tmp_path: Path, temporary: Path
+) -> None:
+    run = processes.run([source(tmp_path, topic)], kafka, env={"TMPDIR": str(temporary)})
+    until(run.tasks, what="the task's process, which has not imported anything yet")
+    run.kill()
+    until(lambda: not run.tree(), what="the end of the task")
+
+
 def test_what_a_killed_task_left_is_removed_when_it_is_replaced(
     kafka: str, topic: str, processes: Processes, tmp_path: Path, temporary: Path
 ) -> None:
