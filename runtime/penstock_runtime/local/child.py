@@ -95,7 +95,10 @@ class Child:
     @property
     def explained(self) -> bool:
         """Whether the task has written how it ends. It has not if it was killed, or something in it called `os._exit`."""
-        return self._last_word.stat().st_size > 0
+        try:
+            return self._last_word.stat().st_size > 0
+        except OSError:  # somebody has tidied the folder of temporary files: the exit code is all there is
+            return True
 
     def stop(self) -> None:
         """Ask the task to finish its batch and leave."""

@@ -245,7 +245,7 @@ class Supervisor:
             self._selector.unregister(descriptor)
         child.close()
         explained = child.explained
-        end = TaskEnd.of(code) if explained or code < 0 else TaskEnd.FAILED
+        end = TaskEnd.of(code) if explained or code < 0 or self._stopping else TaskEnd.FAILED
         restart = next_restart(end, lived=time.monotonic() - child.started, history=task.history, policy=task.policy)
         if self._stopping:
             restart = replace(restart, delay=None)
