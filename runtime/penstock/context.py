@@ -20,6 +20,8 @@ class PluginContext:
         version: of the plugin, as it was resolved (KIP-891).
         task: the number of the task, from 0; None while a connector is planned, and in tests.
         tasks: how many tasks the connector has; None likewise.
+        life: names this start of the task, also in Spark's workers; another start has another one. Empty while a connector
+            is planned. A sink that stores offsets stores it with them, so that what is left of an earlier start is refused.
         metrics: makes counters and gauges that appear on the task's endpoint.
         on_request: is called by `request_task_reconfiguration`.
     """
@@ -29,12 +31,13 @@ class PluginContext:
     version: str = ""
     task: int | None = None
     tasks: int | None = None
+    life: str = ""
     metrics: PluginMetrics = field(default_factory=PluginMetrics, compare=False, repr=False)
     on_request: Callable[[str], None] = field(default=lambda state: None, compare=False, repr=False)
 
-    def __reduce__(self) -> tuple[type["PluginContext"], tuple[str, str, str, int | None, int | None]]:
+    def __reduce__(self) -> tuple[type["PluginContext"], tuple[str, str, str, int | None, int | None, str]]:
         """Without what belongs to this process."""
-        return PluginContext, (self.connector, self.place, self.version, self.task, self.tasks)
+        return PluginContext, (self.connector, self.place, self.version, self.task, self.tasks, self.life)
 
     def request_task_reconfiguration(self, state: str) -> None:
         """Ask for the connector to be split into tasks anew, as the method of Kafka Connect's `ConnectorContext` does.

@@ -6,7 +6,7 @@ from penstock.batch import RecordBatch
 from penstock.offsets import Offsets
 from penstock.plugin import Transform
 from penstock.record import Record
-from penstock.sink import SinkConnector, SinkTaskContext
+from penstock.sink import SinkConnector, SinkTaskContext, TopicPartition
 from penstock.source import Limits, SourceConnector
 from penstock.testing._comparison import wire
 from penstock.testing._making import make, parsed
@@ -77,7 +77,8 @@ def run_writer(
 ) -> list[tuple[Record, Exception]]:
     """Write batches of records, and commit each before the next.
 
-    A record without an offset gets one, as if it were the next in partition 0 of its topic.
+    A record without an offset gets one, as if it were the next in partition 0 of its topic: behind what the sink has stored,
+    if `open` says so.
 
     Returns:
         The records that the sink handed back, each with its error.
@@ -88,15 +89,21 @@ def run_writer(
     try:
         sink.initialize(SinkTaskContext("suite", 0, "1"))
         sink.start()
-        sink.open([])
-        offset = 0
+        partitions = sorted({_partition(batch) for records in batches if records for batch in [sink_batch(records)]})
+        reached = dict(sink.open(partitions))
         for records in batches:
-            batch = sink_batch(records, offset)
-            offset += len(records)
+            batch = sink_batch(records)
+            if records:
+                batch = sink_batch(records, reached.get(_partition(batch), 0))
+                reached[_partition(batch)] = (batch.offset or [0])[-1] + 1
             message = writer.write([batch], lambda record, error: refused.append((record, error)))
             sink.commit([] if message is None else [wire(message)], {})
-        sink.close([])
+        sink.close(partitions)
     finally:
         writer.close()
         sink.stop()
     return refused
+
+
+def _partition(batch: RecordBatch) -> TopicPartition:
+    return TopicPartition(batch.original_topic or "", batch.original_partition or 0)

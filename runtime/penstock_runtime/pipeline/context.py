@@ -151,8 +151,13 @@ class TaskContext(ABC):
 
     def plugin_context(self, place: str, version: str) -> PluginContext:
         """What the plugin of a place is told of this task."""
-        spec, metrics = self.spec, self.plugin_metrics.of(place)
-        return PluginContext(spec.connector, place, version, spec.task, spec.tasks, metrics, self.reconfiguration.ask)
+        spec, metrics, asked = self.spec, self.plugin_metrics.of(place), self.reconfiguration.ask
+        return PluginContext(spec.connector, place, version, spec.task, spec.tasks, self.life, metrics, asked)
+
+    @property
+    def life(self) -> str:
+        """Names this start of the task; a later one has a greater text."""
+        return f"{self.spec.generation:012d}-{self.spec.incarnation:06d}"
 
     def plugin(self) -> object:
         """A new object of the connector plugin."""

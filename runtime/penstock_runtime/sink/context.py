@@ -122,7 +122,7 @@ class SinkContext(TaskContext):
         sink = returned.instance(
             self.connector.sink(self.plugin_config), (Sink,), returned.name(self.connector, "sink")
         )
-        life = f"{spec.generation:012d}-{spec.incarnation:06d}-{uuid.uuid4().hex[:12]}"
+        life = f"{self.life}-{uuid.uuid4().hex[:12]}"
         sink.initialize(SinkTaskContext(spec.connector, spec.task, life))
         return sink
 

@@ -108,10 +108,11 @@ def test_plugins_are_told_the_connector_while_it_is_planned_and_the_task_while_i
     assert sorted(TOLD, key=lambda c: c.place) == [PluginContext("shop.orders", place, "1.5.0") for place in PLACES]
     TOLD.clear()
 
-    context = task_context(found.tasks[2], slots_dir=Path("none"))
+    spec = found.tasks[2].for_incarnation(generation=7, incarnation=2, token="t")
+    context = task_context(spec, slots_dir=Path("none"))
     context.source()  # type: ignore[union-attr]
     assert len(context.steps) == 1
     assert len(context.converters.names) == 3
     assert sorted(TOLD, key=lambda c: c.place) == [
-        PluginContext("shop.orders", place, "1.5.0", task=2, tasks=3) for place in PLACES
+        PluginContext("shop.orders", place, "1.5.0", task=2, tasks=3, life="000000000007-000002") for place in PLACES
     ]

@@ -1,0 +1,1 @@
+"""Connectors for SQL databases: PostgreSQL, and SQLite in one file."""

@@ -1,0 +1,107 @@
+"""Where a database is: a URL as JDBC or libpq writes it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from penstock import ConfigError, Problem
+
+__all__ = ["Address", "address"]
+
+_URL: Final = "connection.url"
+_SERVERS: Final[Mapping[str, str]] = {
+    "primary": "read-write",
+    "secondary": "standby",
+    "any": "any",
+    "master": "read-write",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A database, and how to reach it.
+
+    Attributes:
+        kind: `postgresql` or `sqlite`.
+        place: for messages, without a password.
+        parameters: of libpq; for SQLite, `dbname` is the file.
+    """
+
+    kind: str
+    place: str
+    parameters: Mapping[str, Any] = field(repr=False)
+
+
+def address(url: str, user: str | None, password: str | None) -> Address:
+    """Read `connection.url`.
+
+    Raises:
+        ConfigError: it is none that this connector knows.
+    """
+    text = url.removeprefix("jdbc:")
+    kind, _, rest = text.partition(":")
+    for known, read in _KINDS.items():
+        if kind == known:
+            return read(rest, user, password)
+    raise ConfigError(
+        Problem(
+            _URL,
+            f"{_shown(url)} is no supported database: write jdbc:postgresql://HOST:PORT/DATABASE or jdbc:sqlite:FILE",
+        )
+    )
+
+
+def _postgresql(rest: str, user: str | None, password: str | None) -> Address:
+    parts = urlsplit(f"postgresql:{rest}")
+    given = dict(parse_qsl(parts.query, keep_blank_values=True))
+    schema, server, ssl = given.pop("currentSchema", None), given.pop("targetServerType", None), given.pop("ssl", None)
+    if "ApplicationName" in given:
+        given["application_name"] = given.pop("ApplicationName")
+    if ssl is not None and ssl.lower() != "false":
+        given.setdefault("sslmode", "verify-full")  # as PostgreSQL's JDBC driver has it
+    if server is not None:
+        given["target_session_attrs"] = _SERVERS.get(server, server)
+    try:
+        read = conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(given))))
+    except psycopg.Error as e:
+        raise ConfigError(
+            Problem(_URL, f"{_shown(f'postgresql:{rest}')} cannot be read: {_cleared(str(e), rest)}")
+        ) from None
+    found: dict[str, Any] = {name: value for name, value in read.items() if value is not None}
+    found |= {name: value for name, value in (("user", user), ("password", password)) if value is not None}
+    if schema is not None:
+        found["options"] = f"{found.get('options', '')} -c search_path={schema}".strip()
+    hosts, ports = str(found.get("host", "localhost")).split(","), str(found.get("port", "")).split(",")
+    ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
+    place = ",".join(f"{host}:{port or 5432}" for host, port in zip(hosts, ports, strict=True))
+    defaults = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout": 60_000}
+    return Address("postgresql", f"{place}/{found.get('dbname', found.get('user', ''))}", defaults | found)
+
+
+def _sqlite(rest: str, user: str | None, password: str | None) -> Address:
+    file = unquote(rest.removeprefix("///")) if rest.startswith("///") else rest
+    if not file or file.startswith(":memory:") or "mode=memory" in file:
+        raise ConfigError(Problem(_URL, "SQLite needs a file, since several processes write to it: jdbc:sqlite:FILE"))
+    return Address("sqlite", file, {"dbname": file})
+
+
+_KINDS: Final[Mapping[str, Callable[[str, str | None, str | None], Address]]] = {
+    "postgresql": _postgresql,
+    "postgres": _postgresql,
+    "sqlite": _sqlite,
+}
+
+
+def _shown(url: str) -> str:
+    """Without what may be a password."""
+    head, at, tail = url.partition("@")
+    return (f"{head.split('//')[0]}//...@{tail}" if at else head).split("?")[0]
+
+
+def _cleared(text: str, rest: str) -> str:
+    """The words of libpq, without the URL that it repeats."""
+    return text.split(f'"{rest}')[0].strip().splitlines()[0] if text.strip() else "no reason given"

@@ -1,0 +1,234 @@
+"""Columns: the type that a schema asks for, and what a value becomes in a column that is there.
+
+Values become Python's own data, which the driver writes as text; the database reads that text as the type of the column. So
+whatever PostgreSQL reads as a `uuid`, an `inet` or an enumeration may come as a text.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum, auto
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import types as sql
+from sqlalchemy.dialects import postgresql
+
+from penstock import DataError, Instant, Schema, Type
+from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
+
+__all__ = ["Kind", "Reading", "column_type", "kind_of", "reading"]
+
+Reading = Callable[[Any], Any]
+"""What a value, never None, becomes in a column. Raises DataError."""
+
+
+class Kind(Enum):
+    """What decides how a value is written into a column."""
+
+    INSTANT = auto()
+    LOCAL_TIMESTAMP = auto()
+    DATE = auto()
+    TIME = auto()
+    BYTES = auto()
+    JSON = auto()
+    ARRAY = auto()
+    TEXT = auto()
+    BOOLEAN = auto()
+    NUMBER = auto()
+    OTHER = auto()
+
+
+_NUMBERS: Final[Mapping[Type, Any]] = {
+    Type.INT8: sql.SmallInteger(),
+    Type.INT16: sql.SmallInteger(),
+    Type.INT32: sql.Integer(),
+    Type.INT64: sql.BigInteger(),
+    Type.FLOAT32: sql.REAL(),
+    Type.FLOAT64: sql.Double(),
+    Type.BOOLEAN: sql.Boolean(),
+    Type.STRING: sql.Text(),
+    Type.BYTES: sql.LargeBinary(),
+}
+_JSON: Final = sql.JSON().with_variant(postgresql.JSONB(), "postgresql")
+_NAMED: Final[Mapping[str, Any]] = {
+    DECIMAL_NAME: sql.Numeric(),
+    DATE_NAME: sql.Date(),
+    TIME_NAME: sql.Time(),
+    TIMESTAMP_NAME: sql.DateTime(timezone=True),
+}
+
+
+def column_type(schema: Schema) -> Any:
+    """The type of SQLAlchemy for a new column. It holds every value of the schema."""
+    named = _NAMED.get(schema.name or "")
+    if named is not None:
+        return named
+    if schema.type is Type.ARRAY and schema.items is not None and schema.items.type in _NUMBERS:
+        return sql.JSON().with_variant(postgresql.ARRAY(column_type(schema.items)), "postgresql")
+    return _NUMBERS.get(schema.type, _JSON)
+
+
+_KINDS: Final[tuple[tuple[type[Any], Kind], ...]] = (
+    (sql.ARRAY, Kind.ARRAY),
+    (sql.JSON, Kind.JSON),
+    (sql._Binary, Kind.BYTES),  # noqa: SLF001 (the base of all binary types, which has no other name)
+    (sql.Date, Kind.DATE),
+    (sql.Time, Kind.TIME),
+    (sql.Boolean, Kind.BOOLEAN),
+    (sql.Numeric, Kind.NUMBER),
+    (sql.Integer, Kind.NUMBER),
+    (sql.Enum, Kind.OTHER),
+    (sql.String, Kind.TEXT),
+)
+
+
+def kind_of(column: Any) -> Kind:
+    """The kind of a column, by its type in SQLAlchemy."""
+    if isinstance(column, sql.DateTime):
+        return Kind.INSTANT if getattr(column, "timezone", False) else Kind.LOCAL_TIMESTAMP
+    return next((kind for of, kind in _KINDS if isinstance(column, of)), Kind.OTHER)
+
+
+@dataclass(frozen=True, slots=True)
+class _Zone:
+    """Moments without a zone of their own are read and written in this one."""
+
+    zone: ZoneInfo
+
+    def moment(self, value: Any) -> datetime:
+        return self.instant(value).astimezone(self.zone).replace(tzinfo=None)
+
+    @staticmethod
+    def instant(value: Any) -> datetime:
+        try:
+            return Instant(value).datetime()
+        except OverflowError:
+            raise DataError(f"{int(value)} ms lie outside the years 1 to 9999") from None
+
+
+def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo) -> Reading | None:
+    """What values of this schema become in a column of this kind; None where they stay as they are.
+
+    Without a schema, numbers in columns of time are what JsonConverter writes there without schemas: milliseconds, days,
+    milliseconds of the day. Texts in columns of bytes are base64.
+    """
+    name = "" if schema is None else schema.name
+    plain = schema is not None and name not in _NAMED
+    match kind:
+        case Kind.INSTANT:
+            return _numbers(_Zone.instant)
+        case Kind.LOCAL_TIMESTAMP:
+            return _numbers(_Zone(zone).moment)
+        case Kind.DATE:
+            return _numbers(_date)
+        case Kind.TIME:
+            return _numbers(_time)
+        case Kind.BYTES:
+            return None if schema is not None and schema.type is Type.BYTES else _bytes
+        case Kind.JSON:
+            return _json
+        case Kind.ARRAY:
+            return _array
+        case Kind.TEXT:
+            return None if plain and schema is not None and schema.type is Type.STRING else _text
+        case Kind.BOOLEAN | Kind.NUMBER if plain:
+            return None
+        case _:
+            return _other
+
+
+def _numbers(of: Reading) -> Reading:
+    def read(value: Any) -> Any:
+        return of(value) if isinstance(value, int) and not isinstance(value, bool) else _scalar(value)
+
+    return read
+
+
+_EPOCH: Final = date(1970, 1, 1)
+_DAY_MS: Final = 86_400_000
+
+
+def _date(value: int) -> date:
+    try:
+        return _Zone.instant(value).date() if isinstance(value, Instant) else _EPOCH + timedelta(days=value)
+    except OverflowError:
+        raise DataError(f"{value} days lie outside the years 1 to 9999") from None
+
+
+def _time(value: int) -> time:
+    if not 0 <= value < _DAY_MS:
+        raise DataError(f"{int(value)} ms are no time of a day")
+    return _Zone.instant(int(value)).time()
+
+
+def _bytes(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value
+    if not isinstance(value, str):
+        raise DataError(f"a value of type {_type(value)} is no bytes")
+    try:
+        return base64.b64decode(value, validate=True)
+    except ValueError:
+        raise DataError("a text in a column of bytes must be base64") from None
+
+
+def _json(value: Any) -> Any:
+    """A text is JSON already."""
+    return value if isinstance(value, str) else json.dumps(value, default=_in_json, ensure_ascii=False)
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    raise DataError(f"a value of type {_type(value)} has no form in JSON")
+
+
+def _array(value: Any) -> Any:
+    """PostgreSQL's own text of an array; a text is one already."""
+    return value if isinstance(value, str) else _array_text(value)
+
+
+def _array_text(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, list):
+        return "{" + ",".join(map(_array_text, value)) + "}"
+    text = _json(value) if isinstance(value, dict) else str(_text(value))
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Instant):
+        return _Zone.instant(value).isoformat()
+    if isinstance(value, (dict, list)):
+        return _json(value)
+    if isinstance(value, bytes):
+        raise DataError("bytes are no text; the column must be of bytes")
+    return str(value)
+
+
+def _other(value: Any) -> Any:
+    """For types of which only the database knows how they read."""
+    if isinstance(value, Instant):
+        return _Zone.instant(value)
+    return _json(value) if isinstance(value, (dict, list)) else value
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, (bool, float, dict, list, bytes)):
+        raise DataError(f"a value of type {_type(value)} is no time")
+    return value
+
+
+def _type(value: Any) -> str:
+    return type(value).__name__

@@ -1,0 +1,159 @@
+"""The properties of the sink, by the names of Confluent's JDBC sink."""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final, Self
+from zoneinfo import ZoneInfo
+
+from pydantic import field_validator, model_validator
+
+from penstock import Config, ConfigError, Importance, Password, Problem, prop
+from penstock.rules import not_blank, words
+
+__all__ = ["KAFKA_COLUMNS", "SqlSinkConfig", "refusals"]
+
+KAFKA_COLUMNS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
+"""The columns of `pk.mode: kafka`, unless `pk.fields` names others."""
+
+
+class SqlSinkConfig(Config):
+    """How records become rows."""
+
+    url: Annotated[str, not_blank] = prop(
+        "connection.url",
+        doc="The database: `jdbc:postgresql://HOST:PORT/DATABASE?sslmode=require`, with or without `jdbc:`, several hosts "
+        "separated by commas, any parameter of libpq; or `jdbc:sqlite:FILE`.",
+        importance=Importance.HIGH,
+    )
+    user: str | None = prop("connection.user", None, doc="The user of the database.", importance=Importance.HIGH)
+    password: Password | None = prop(
+        "connection.password", None, doc="The user's password.", importance=Importance.HIGH
+    )
+    table_name_format: Annotated[str, not_blank] = prop(
+        "table.name.format",
+        "${topic}",
+        doc="The table of a record; `${topic}` stands for its topic. A point parts the schema from the table, unless "
+        'it stands in quotation marks: `shop.${topic}`, `"${topic}"`.',
+    )
+    insert_mode: Annotated[str, words("insert", "upsert", "update", any_case=True)] = prop(
+        "insert.mode",
+        "insert",
+        doc="`insert` adds a row for each record, `upsert` adds or replaces the row of its primary key, `update` changes "
+        "it where there is one.",
+        importance=Importance.HIGH,
+    )
+    pk_mode: Annotated[str, words("none", "kafka", "record_key", "record_value", any_case=True)] = prop(
+        "pk.mode",
+        "none",
+        doc="Where the primary key comes from: nowhere, the place of the record in Kafka, its key, or fields of its value.",
+        importance=Importance.HIGH,
+    )
+    pk_fields: list[str] = prop(
+        "pk.fields",
+        [],
+        doc="The columns of the primary key: fields of the record's key or value (all fields where none is named), the "
+        "one column for a key that is a single value, or three columns for topic, partition and offset.",
+    )
+    delete_enabled: bool = prop(
+        "delete.enabled",
+        False,
+        doc="A tombstone deletes the row of its key. Needs `pk.mode: record_key`. Without it a tombstone is refused.",
+    )
+    fields_whitelist: list[str] = prop(
+        "fields.whitelist",
+        [],
+        doc="The fields of the value that become columns, besides the primary key; all where none is named.",
+    )
+    auto_create: bool = prop(
+        "auto.create", False, doc="Create a table that is missing, by the schema of the first record for it."
+    )
+    auto_evolve: bool = prop(
+        "auto.evolve",
+        False,
+        doc="Add columns for fields that the table lacks, by their schemas. They allow null. No column is ever changed "
+        "or dropped.",
+    )
+    db_timezone: str = prop(
+        "db.timezone",
+        "UTC",
+        doc="The time zone of columns that have none of their own (`timestamp`): an IANA name.",
+        valid="the name of a time zone",
+    )
+
+    open_prefixes = (
+        "batch.size",
+        "connection.attempts",
+        "connection.backoff.ms",
+        "dialect.name",
+        "max.retries",
+        "mssql.use.merge.holdlock",
+        "quote.sql.identifiers",
+        "retry.backoff.ms",
+        "table.types",
+        "trim.sensitive.log",
+    )
+
+    @field_validator("db_timezone")
+    @classmethod
+    def _known_zone(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (KeyError, OSError, ValueError):
+            raise ValueError("There is no such time zone; write an IANA name, such as Europe/Berlin") from None
+        return name
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        problems = list(self._wrong())
+        if problems:
+            raise ConfigError(problems)
+        return self
+
+    def _wrong(self) -> Iterable[Problem]:
+        if self.insert_mode != "insert" and self.pk_mode == "none":
+            yield Problem(
+                "pk.mode",
+                f"insert.mode: {self.insert_mode} needs a primary key: set pk.mode to record_key, record_value or kafka",
+            )
+        if self.delete_enabled and self.pk_mode != "record_key":
+            yield Problem("delete.enabled", "deletes rows by the record's key: set pk.mode: record_key")
+        if self.pk_mode == "kafka" and len(self.pk_fields) not in (0, 3):
+            yield Problem(
+                "pk.fields", "pk.mode: kafka has three columns, for topic, partition and offset: name three, or none"
+            )
+        if len(set(self.pk_fields)) != len(self.pk_fields):
+            yield Problem("pk.fields", "names a column twice")
+
+
+_PACE: Final = (
+    "a failure that may pass is tried again with growing pauses for as long as sink.retry.timeout.ms allows, and the status "
+    "tells why"
+)
+_REFUSED: Final[Mapping[str, str]] = {
+    "batch.size": "a batch is written as a whole, in one transaction; max.poll.records bounds it",
+    "connection.attempts": _PACE,
+    "connection.backoff.ms": _PACE,
+    "dialect.name": "connection.url says which database it is",
+    "max.retries": _PACE,
+    "mssql.use.merge.holdlock": "SQL Server is not supported",
+    "retry.backoff.ms": _PACE,
+    "table.types": "a table, a partitioned table or a view that can be written to is taken as it is",
+}
+_AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
+    "quote.sql.identifiers": (
+        "always",
+        "names are always quoted, since topics and fields could hold SQL; change them by a transform (RegexRouter, "
+        "ReplaceField)",
+    ),
+    "trim.sensitive.log": ("true", "values of records are never logged"),
+}
+
+
+def refusals(config: SqlSinkConfig) -> Iterable[Problem]:
+    """Properties of Confluent's sink that would have no effect, each with the reason. Those that say what holds pass."""
+    for name, reason in _REFUSED.items():
+        if "" in config.open_properties(name):
+            yield Problem(name, f"has no effect here: {reason}. Take it out.")
+    for name, (held, reason) in _AS_ALWAYS.items():
+        text = config.open_properties(name).get("", held)
+        if text.strip().lower() not in (held, f"{held}.enabled"):
+            yield Problem(name, f"cannot be {text}: {reason}. Take it out.")

@@ -1,0 +1,86 @@
+"""A connection to a database, made when it is needed and given up after an error."""
+
+import sqlite3
+from contextlib import suppress
+from typing import Any, Final, Protocol
+
+import psycopg
+import sqlalchemy
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.pool import NullPool
+
+from penstock_sql import postgresql, sqlite
+from penstock_sql.address import Address
+from penstock_sql.order import Write
+
+__all__ = ["Database"]
+
+_BUSY_SECONDS: Final = 60
+
+
+class _Dialect(Protocol):
+    def begin(self, connection: Connection, *, whole: bool) -> None:
+        """Say what bounds this transaction, and if it is not written as a whole, that each row is to be checked at once."""
+
+    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str) -> None:
+        """Insert, upsert, update or delete rows."""
+
+
+_DIALECTS: Final[dict[str, _Dialect]] = {"postgresql": postgresql, "sqlite": sqlite}
+
+
+class Database:
+    """One connection to a database, for one thread.
+
+    Args:
+        address: where it is.
+        name: by which the server knows the connection.
+    """
+
+    def __init__(self, address: Address, name: str) -> None:
+        self.place = address.place
+        self.dialect = _DIALECTS[address.kind]
+        self._engine = _postgresql(address, name) if address.kind == "postgresql" else _sqlite(address)
+        self._connection: Connection | None = None
+
+    def connection(self) -> Connection:
+        """The connection, outside of a transaction.
+
+        Raises: what SQLAlchemy and the driver raise.
+        """
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._connection
+
+    def let_go(self) -> None:
+        """Close the connection, whatever is open in it is rolled back; the next use makes a new one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):
+                connection.invalidate()
+            with suppress(Exception):
+                connection.close()
+
+    def close(self) -> None:
+        """Release everything."""
+        self.let_go()
+        self._engine.dispose()
+
+
+def _postgresql(address: Address, name: str) -> Engine:
+    parameters = {"application_name": name, **address.parameters}
+    return sqlalchemy.create_engine(
+        "postgresql+psycopg://", creator=lambda: psycopg.connect(**parameters), poolclass=NullPool
+    )
+
+
+def _sqlite(address: Address) -> Engine:
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(
+            address.parameters["dbname"], isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False
+        )
+
+    engine = sqlalchemy.create_engine("sqlite://", creator=connect, poolclass=NullPool)
+    # Python's driver begins transactions too late, and never for a savepoint: SQLAlchemy says when.
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    return engine

@@ -1,0 +1,115 @@
+"""What the errors of databases mean: for the record, for the connection, for the user."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum, auto
+from typing import Final
+
+import psycopg
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from penstock import ConnectError, RetriableError
+
+__all__ = ["FOREIGN", "Meaning", "as_connect_errors", "meaning", "words"]
+
+FOREIGN: Final = (SQLAlchemyError, psycopg.Error, sqlite3.Error)
+"""What the libraries raise."""
+
+
+class Meaning(Enum):
+    """What follows from an error.
+
+    DATA: a row is refused, and others may be taken. SCHEMA: a table or column is not as it was thought to be. PASSING: the
+    same may succeed later. ACCESS: who or where is wrong. FINAL: anything else.
+    """
+
+    DATA = auto()
+    SCHEMA = auto()
+    PASSING = auto()
+    ACCESS = auto()
+    FINAL = auto()
+
+
+_STATES: Final = (
+    (Meaning.DATA, ("22", "23", "54", "P0", "44", "38", "39")),
+    (Meaning.SCHEMA, ("42P01", "42703", "42P07", "42701", "3F000")),
+    (Meaning.PASSING, ("08", "25006", "25P03", "25P04", "40", "53", "55", "57", "58")),
+    (Meaning.ACCESS, ("28", "3D000", "42501")),
+)
+"""By the beginnings of PostgreSQL's SQLSTATE. 25006: a server that was the primary one, or is full, takes no writes."""
+
+_NO_ACCESS: Final = (
+    "authentication failed",
+    "no password supplied",
+    "pg_hba.conf",
+    "does not exist",
+    "permission denied",
+    "is not permitted",
+)
+
+
+def meaning(error: BaseException) -> Meaning:
+    """What follows from an error of a driver or of SQLAlchemy."""
+    found = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    if isinstance(found, psycopg.Error):
+        return _of_postgresql(found)
+    if isinstance(found, sqlite3.Error):
+        return _of_sqlite(found)
+    return Meaning.FINAL
+
+
+def _of_postgresql(error: psycopg.Error) -> Meaning:
+    if error.sqlstate is not None:
+        return next((m for m, states in _STATES if error.sqlstate.startswith(states)), Meaning.FINAL)
+    if isinstance(error, (psycopg.DataError, psycopg.ProgrammingError)):  # the driver cannot write the value
+        return Meaning.DATA
+    if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
+        return Meaning.ACCESS if any(text in str(error) for text in _NO_ACCESS) else Meaning.PASSING
+    return Meaning.FINAL
+
+
+def _of_sqlite(error: sqlite3.Error) -> Meaning:
+    text = str(error)
+    if isinstance(error, (sqlite3.IntegrityError, sqlite3.DataError)) or ("type" in text and "not supported" in text):
+        return Meaning.DATA
+    if isinstance(error, sqlite3.OperationalError):
+        if "no such" in text or "has no column" in text or "already exists" in text or "duplicate column" in text:
+            return Meaning.SCHEMA
+        return Meaning.ACCESS if "unable to open" in text else Meaning.PASSING
+    return Meaning.DATA if isinstance(error, sqlite3.InterfaceError) else Meaning.FINAL
+
+
+def words(error: BaseException) -> str:
+    """The database's own words, without the statement and the values that libraries add.
+
+    PostgreSQL's detail and context may hold values of the record, so they are left out.
+    """
+    found = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    if isinstance(found, psycopg.Error) and found.diag.message_primary:
+        hint = f" ({found.diag.message_hint})" if found.diag.message_hint else ""
+        return f"{found.diag.message_primary}{hint}"
+    return " ".join(str(found).split()) or type(found).__name__
+
+
+@contextmanager
+def as_connect_errors(place: str, doing: str) -> Iterator[None]:
+    """Raise errors of the libraries as those of the plugin API.
+
+    Raises:
+        RetriableError: it may pass.
+        ConnectError: it will not.
+    """
+    try:
+        yield
+    except FOREIGN as e:
+        text = f"{doing} at {place} failed: {words(e)}"
+        match meaning(e):
+            case Meaning.PASSING:
+                raise RetriableError(text) from e
+            case Meaning.ACCESS:
+                raise ConnectError(
+                    f"{text}. Check connection.user, connection.password and the rights of that user"
+                ) from e
+            case _:
+                raise ConnectError(text) from e

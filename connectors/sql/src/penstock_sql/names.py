@@ -1,0 +1,49 @@
+"""Names of tables."""
+
+from typing import NamedTuple
+
+from penstock import DataError
+
+__all__ = ["TableName", "table_name"]
+
+
+class TableName(NamedTuple):
+    """A table, in a schema or where the database looks by itself."""
+
+    schema: str | None
+    name: str
+
+    def __str__(self) -> str:
+        """As people write it."""
+        return self.name if self.schema is None else f"{self.schema}.{self.name}"
+
+
+def table_name(form: str, topic: str) -> TableName:
+    """The table of a topic.
+
+    Raises:
+        DataError: no table can have that name.
+    """
+    parts, quoted = [""], False
+    text = form.replace("${topic}", topic.replace('"', '""') if '"' in form else topic)
+    plain = '"' not in form
+    at = 0
+    while at < len(text):
+        letter = text[at]
+        if letter == '"' and not plain:
+            if quoted and text[at + 1 : at + 2] == '"':
+                parts[-1] += '"'
+                at += 1
+            else:
+                quoted = not quoted
+        elif letter == "." and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += letter
+        at += 1
+    if len(parts) > 2 or not all(parts) or quoted:
+        raise DataError(
+            f"table.name.format {form!r} makes {text!r} of topic {topic}, which is no table: one point parts a schema from "
+            "a table. Put the part with points into quotation marks, or change the topic by the transform RegexRouter"
+        )
+    return TableName(parts[0], parts[1]) if len(parts) == 2 else TableName(None, parts[0])

@@ -1,0 +1,154 @@
+"""How far a connector has come, in the database that its rows are in.
+
+A row of `penstock_offsets` belongs to a partition of Kafka and a connector. It changes in one transaction with the rows of
+the records. `next` is the offset after the last record that was written or handed back; null: none was. `handed_back` has
+the offsets of records that were refused and may not be in the dead letter queue yet: they are read again after a crash.
+`life` is the start of a task that opened the partition last; a writer of another one may not write.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy
+from sqlalchemy import BigInteger, Column, Connection, Integer, MetaData, Table, Text, bindparam
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.schema import CreateTable
+
+from penstock import ConnectError, TopicPartition
+from penstock_sql.failures import Meaning, meaning
+
+__all__ = ["TABLE", "Position", "claim", "create", "locked", "remove", "set_position", "settle", "store"]
+
+TABLE: Final = Table(
+    "penstock_offsets",
+    MetaData(),
+    Column("connector", Text, primary_key=True),
+    Column("topic", Text, primary_key=True),
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("next", BigInteger),
+    Column("handed_back", Text, nullable=False),
+    Column("life", Text, nullable=False),
+)
+_AT: Final = (
+    (TABLE.c.connector == bindparam("of_connector"))
+    & (TABLE.c.topic == bindparam("of_topic"))
+    & (TABLE.c.part == bindparam("of_part"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a partition stands.
+
+    Attributes:
+        next: the offset from which on nothing is stored; None: nothing is.
+        handed_back: offsets before it whose records may still be owed to the dead letter queue.
+    """
+
+    next: int | None
+    handed_back: frozenset[int] = frozenset()
+
+    @property
+    def start(self) -> int | None:
+        """The offset to read from."""
+        return self.next if self.next is None else min([self.next, *self.handed_back])
+
+    def is_stored(self, offset: int) -> bool:
+        """Whether this record is done with."""
+        return self.next is not None and offset < self.next and offset not in self.handed_back
+
+
+def create(connection: Connection) -> None:
+    """Make the table, unless it is there.
+
+    Raises:
+        ConnectError: this user may not; the message has the statement for somebody who may.
+        SQLAlchemyError: anything else.
+    """
+    if sqlalchemy.inspect(connection).has_table(TABLE.name):
+        return
+    try:
+        connection.execute(CreateTable(TABLE, if_not_exists=True))
+    except DBAPIError as e:
+        if meaning(e) is not Meaning.ACCESS:
+            raise
+        statement = " ".join(str(CreateTable(TABLE).compile(connection.engine)).split())
+        raise ConnectError(
+            f"The user of the connector may not create the table {TABLE.name}, which holds the offsets beside the rows. "
+            f"Let somebody who may run: {statement}; GRANT SELECT, INSERT, UPDATE, DELETE ON {TABLE.name} TO that user"
+        ) from e
+
+
+def claim(
+    connection: Connection, connector: str, life: str, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, Position]:
+    """Take partitions for this start of a task, and say where they stand. Writers of other starts are refused then."""
+    found = {}
+    for of in sorted(partitions):
+        at = _at(connector, of)
+        if not connection.execute(TABLE.update().where(_AT).values(life=life), at).rowcount:
+            values = {"connector": connector, "topic": of.topic, "part": of.partition, "handed_back": "", "life": life}
+            connection.execute(TABLE.insert(), values)
+        row = connection.execute(TABLE.select().where(_AT), at).one()
+        found[of] = Position(row.next, _offsets(row.handed_back))
+    return found
+
+
+def locked(
+    connection: Connection, connector: str, life: str, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, Position]:
+    """Where partitions stand, for a transaction that changes it; others wait for its end.
+
+    Raises:
+        ConnectError: another start of the task has opened one since, or its row was removed.
+    """
+    found = {}
+    for of in sorted(partitions):
+        row = connection.execute(TABLE.select().where(_AT).with_for_update(), _at(connector, of)).one_or_none()
+        if row is None or row.life != life:
+            raise ConnectError(
+                f"Another process of connector {connector} has opened {of.topic}-{of.partition} since, or its offset was "
+                "altered; this one writes nothing more"
+            )
+        found[of] = Position(row.next, _offsets(row.handed_back))
+    return found
+
+
+def store(connection: Connection, connector: str, stored: Mapping[TopicPartition, tuple[int, Sequence[int]]]) -> None:
+    """Store the next offset of partitions, and which records were handed back. The rows are locked."""
+    for of, (offset, handed_back) in stored.items():
+        values = {"next": offset, "handed_back": _text(handed_back)}
+        connection.execute(TABLE.update().where(_AT).values(**values), _at(connector, of))
+
+
+def settle(connection: Connection, connector: str, life: str, settled: Mapping[TopicPartition, int]) -> None:
+    """The records that were handed back before these offsets are in the dead letter queue."""
+    for of, position in locked(connection, connector, life, settled).items():
+        owed = [offset for offset in position.handed_back if offset >= settled[of]]
+        connection.execute(TABLE.update().where(_AT).values(handed_back=_text(owed)), _at(connector, of))
+
+
+def set_position(connection: Connection, connector: str, of: TopicPartition, offset: int) -> None:
+    """Let a partition go on from an offset. Whoever has it open may not write any more."""
+    remove(connection, connector, of)
+    values = {"connector": connector, "topic": of.topic, "part": of.partition, "next": offset}
+    connection.execute(TABLE.insert(), {**values, "handed_back": "", "life": ""})
+
+
+def remove(connection: Connection, connector: str, of: TopicPartition) -> None:
+    """Forget a partition. Whoever has it open may not write any more."""
+    connection.execute(TABLE.delete().where(_AT), _at(connector, of))
+
+
+def _at(connector: str, of: TopicPartition) -> dict[str, Any]:
+    return {"of_connector": connector, "of_topic": of.topic, "of_part": of.partition}
+
+
+def _text(offsets: Sequence[int]) -> str:
+    return json.dumps(sorted(offsets)) if offsets else ""
+
+
+def _offsets(text: str) -> frozenset[int]:
+    return frozenset(json.loads(text)) if text else frozenset()

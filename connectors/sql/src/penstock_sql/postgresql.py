@@ -1,0 +1,69 @@
+"""How rows get into PostgreSQL: by COPY, into the table itself or into a temporary one from which they go on."""
+
+import hashlib
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from penstock_sql.order import Write
+from penstock_sql.statements import driver, quoted, run
+
+__all__ = ["begin", "put"]
+
+_BOUNDS: Final = "SET LOCAL lock_timeout = '60s'; SET LOCAL idle_in_transaction_session_timeout = '60s'"
+"""A writer that was frozen in the middle of a transaction must not hold its locks for ever."""
+
+
+def begin(connection: Connection, *, whole: bool) -> None:
+    """Bound how long this transaction waits for others, and they for it."""
+    run(connection, _BOUNDS if whole else f"{_BOUNDS}; SET CONSTRAINTS ALL IMMEDIATE")
+
+
+def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str) -> None:
+    """Insert, upsert, update or delete rows.
+
+    Raises:
+        psycopg.Error: the server refuses them.
+        DataError: a name that no table can have.
+    """
+    table = quoted(connection, write.table)
+    names = [quoted(connection, name) for name in write.columns]
+    columns = ", ".join(names)
+    if mode == "insert" and not write.delete:
+        _copy(connection, table, columns, rows)
+        return
+    stage = _stage(connection, table, columns)
+    _copy(connection, stage, columns, rows)
+    keys, others = names[: len(write.keys)], names[len(write.keys) :]
+    match = " AND ".join(f"t.{key} = s.{key}" for key in keys)
+    order = ", ".join(keys)  # all tasks lock rows in this order, so that they do not wait for each other in a circle
+    if write.delete:
+        run(connection, f"DELETE FROM {table} t USING {stage} s WHERE {match}")
+    elif mode == "upsert":
+        changes = ", ".join(f"{name} = EXCLUDED.{name}" for name in others)
+        run(
+            connection,
+            f"INSERT INTO {table} ({columns}) SELECT {columns} FROM {stage} ORDER BY {order} "
+            f"ON CONFLICT ({order}) DO {f'UPDATE SET {changes}' if others else 'NOTHING'}",
+        )
+    elif others:
+        changes = ", ".join(f"{name} = s.{name}" for name in others)
+        run(connection, f"UPDATE {table} t SET {changes} FROM {stage} s WHERE {match}")
+
+
+def _stage(connection: Connection, table: str, columns: str) -> str:
+    """An empty temporary table with these columns of the target, which stays for the session and is emptied by commits."""
+    name = "penstock_" + hashlib.sha256(f"{table} {columns}".encode()).hexdigest()[:32]
+    run(
+        connection,
+        f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ON COMMIT DELETE ROWS AS SELECT {columns} FROM {table} WITH NO DATA",
+    )
+    run(connection, f"TRUNCATE pg_temp.{name}")
+    return f"pg_temp.{name}"
+
+
+def _copy(connection: Connection, table: str, columns: str, rows: list[tuple[Any, ...]]) -> None:
+    with driver(connection).cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
+        write = copy.write_row
+        for row in rows:
+            write(row)

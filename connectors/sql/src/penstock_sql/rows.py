@@ -1,0 +1,179 @@
+"""Rows: which columns the records of a batch have, and what stands in them. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from penstock import DataError, Fields, RecordBatch, Same, Schema, Type
+from penstock_sql.config import KAFKA_COLUMNS, SqlSinkConfig
+from penstock_sql.names import TableName, table_name
+
+__all__ = ["Place", "Refused", "Rows", "rows_of"]
+
+
+class Place(NamedTuple):
+    """A record: the number of its batch, and its row there."""
+
+    batch: int
+    row: int
+
+
+class Refused(NamedTuple):
+    """A record that becomes no row, and why."""
+
+    place: Place
+    error: DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Records that become rows of the same columns.
+
+    Attributes:
+        table: of all.
+        keys: the columns of the primary key; they are the first ones.
+        columns: the values of each column, primary key first.
+        schemas: of each column; None where records have no schema.
+        places: the record of each row.
+        delete: the rows of these keys are deleted.
+    """
+
+    table: TableName
+    keys: tuple[str, ...]
+    columns: Mapping[str, list[Any]]
+    schemas: Mapping[str, Schema | None]
+    places: Sequence[Place]
+    delete: bool = False
+
+    def without(self, rows: Iterable[int]) -> "Rows":
+        """The rows but these."""
+        gone = set(rows)
+        kept = [row for row in range(len(self.places)) if row not in gone]
+        columns = {name: [column[row] for row in kept] for name, column in self.columns.items()}
+        return Rows(self.table, self.keys, columns, self.schemas, [self.places[row] for row in kept], self.delete)
+
+
+_Column = tuple[list[Any], Schema | None]
+
+
+def rows_of(number: int, batch: RecordBatch, config: SqlSinkConfig, refused: list[Refused]) -> Iterator[Rows]:
+    """The rows of a batch, those of the same columns together; what becomes none is added to `refused`."""
+    for rows in _alike(batch, keyed=config.pk_mode == "record_key"):
+        part = batch if len(rows) == batch.length else batch.take(rows)
+        places = [Place(number, row) for row in rows]
+        try:
+            yield _rows(part, places, config)
+        except DataError as e:
+            refused += (Refused(place, e) for place in places)
+
+
+def _alike(batch: RecordBatch, *, keyed: bool) -> Iterable[Sequence[int]]:
+    """The indexes of the records of each topic, schema and set of fields; those of keys count if they are read."""
+    keys = (batch.key if keyed else None) or [None] * batch.length
+    same = not any(isinstance(column, list) for column in (batch.topic, batch.key_schema, batch.value_schema))
+    if same and batch.fields is not None and len(kinds := set(map(type, keys))) == 1 and dict not in kinds:
+        return [range(batch.length)]
+    groups: dict[Any, list[int]] = {}
+    columns = (batch.column(name) for name in ("topic", "key_schema", "value_schema"))
+    values = batch.value or [None] * batch.length
+    for row, (topic, key_schema, value_schema, key, value) in enumerate(zip(*columns, keys, values, strict=True)):
+        form = (topic, id(key_schema), id(value_schema), _form(key), _form(value))
+        groups.setdefault(form, []).append(row)
+    return groups.values()
+
+
+def _form(value: Any) -> Any:
+    return tuple(value) if type(value) is dict else type(value)
+
+
+def _rows(part: RecordBatch, places: Sequence[Place], config: SqlSinkConfig) -> Rows:
+    topic = part.topic[0] if isinstance(part.topic, list) else part.topic
+    table = table_name(config.table_name_format, topic or "")
+    values = None if part.fields is not None else part.column("value")
+    delete = values is not None and values[0] is None
+    if delete and not config.delete_enabled:
+        raise DataError(
+            "a record without a value is no row; delete.enabled: true (with pk.mode: record_key) deletes its row"
+        )
+    fields = {} if delete else _fields(values or part.fields, _one(part.value_schema), "value")
+    keys = _keys(part, fields, config)
+    wanted = config.fields_whitelist
+    others = {name: column for name, column in fields.items() if name not in keys and (not wanted or name in wanted)}
+    if not keys and not others:
+        raise DataError("a record without fields is no row")
+    columns = {**keys, **({} if delete else others)}
+    return Rows(
+        table,
+        tuple(keys),
+        {name: column for name, (column, _) in columns.items()},
+        {name: schema for name, (_, schema) in columns.items()},
+        places,
+        delete,
+    )
+
+
+def _keys(part: RecordBatch, fields: Mapping[str, _Column], config: SqlSinkConfig) -> dict[str, _Column]:
+    """The columns of the primary key."""
+    names = config.pk_fields
+    match config.pk_mode:
+        case "none":
+            return {}
+        case "kafka":
+            place = (part.original_topic, part.original_partition)
+            held: tuple[list[Any], ...] = ([place[0]] * part.length, [place[1]] * part.length, part.column("offset"))
+            return {
+                name: (column, Schema(of))
+                for name, column, of in zip(
+                    names or KAFKA_COLUMNS, held, (Type.STRING, Type.INT32, Type.INT64), strict=True
+                )
+            }
+        case "record_value":
+            return _chosen(fields, names, "value")
+        case _:
+            return _record_key(part, names)
+
+
+def _record_key(part: RecordBatch, names: Sequence[str]) -> dict[str, _Column]:
+    keys, schema = part.column("key"), _one(part.key_schema)
+    if keys[0] is None:
+        raise DataError("the record has no key, and pk.mode is record_key")
+    if isinstance(keys[0], dict):
+        return _chosen(_fields(keys, schema, "key"), names, "key")
+    if len(names) != 1:
+        raise DataError(f"the key is a single value: pk.fields must name the one column for it, not {list(names)}")
+    return {names[0]: (keys, schema)}
+
+
+def _chosen(fields: Mapping[str, _Column], names: Sequence[str], side: str) -> dict[str, _Column]:
+    missing = [name for name in names if name not in fields]
+    if missing:
+        raise DataError(
+            f"the record's {side} has no field {', '.join(missing)}, which pk.fields names; it has {', '.join(fields)}"
+        )
+    return {name: fields[name] for name in names or fields}
+
+
+def _fields(values: Sequence[Any] | None, schema: Schema | None, side: str) -> dict[str, _Column]:
+    """The fields of maps or structs of one form, as columns."""
+    assert values
+    first: Any = values.columns if isinstance(values, Fields) else values[0]
+    if not isinstance(first, Mapping):
+        raise DataError(
+            f"the record's {side} is no struct and no map, but a {type(first).__name__}; HoistField makes a struct of it"
+        )
+    named: dict[str, Schema | None] = {} if schema is None else {field.name: field.schema for field in schema.fields}
+    if schema is not None and schema.type is Type.MAP:
+        named = dict.fromkeys(first, schema.values)
+    if any(not isinstance(name, str) or not name for name in first):
+        raise DataError(f"a field of the record's {side} has a name that is no text")
+    if isinstance(values, Fields):
+        return {
+            name: ([column.value] * len(values) if isinstance(column, Same) else column, named.get(name))
+            for name, column in values.columns.items()
+        }
+    return {name: ([value[name] for value in values], named.get(name)) for name in first}
+
+
+def _one(schema: Any) -> Schema | None:
+    found: Schema | None = schema[0] if isinstance(schema, list) else schema
+    return found

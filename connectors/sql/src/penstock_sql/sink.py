@@ -1,0 +1,125 @@
+"""SqlSink: rows of a database from records, exactly once, as Confluent's JDBC sink writes them at least once."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from penstock import (
+    Config,
+    ConfigError,
+    Offset,
+    Problem,
+    Sink,
+    SinkConnector,
+    SourcePartition,
+    TopicPartition,
+    Writer,
+)
+from penstock_sql import positions
+from penstock_sql.address import Address, address
+from penstock_sql.config import SqlSinkConfig, refusals
+from penstock_sql.database import Database
+from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
+from penstock_sql.writer import SqlWriter
+
+__all__ = ["SqlSink"]
+
+
+class SqlSink(SinkConnector):
+    """Writes records to tables of PostgreSQL or SQLite, exactly once."""
+
+    Config: ClassVar[type[Config]] = SqlSinkConfig
+    java_names: ClassVar[tuple[str, ...]] = ("io.confluent.connect.jdbc.JdbcSinkConnector",)
+
+    def validate(self, config: SqlSinkConfig) -> Iterable[Problem]:
+        """Refuses what will not pass by itself. A database that is away may be back when the task starts."""
+        yield from refusals(config)
+        try:
+            database = Database(_address(config), f"penstock {self.context.connector}"[:63])
+        except ConfigError as e:
+            yield from e.problems
+            return
+        try:
+            database.connection()
+        except FOREIGN as e:
+            if meaning(e) is not Meaning.PASSING:
+                blamed = "connection.password" if "password" in words(e) else "connection.url"
+                yield Problem(blamed, f"{database.place} refuses the connection: {words(e)}")
+        finally:
+            database.close()
+
+    def sink(self, config: SqlSinkConfig) -> Sink:
+        return _SqlSink(_address(config), self.context.connector, self.context.life)
+
+    def writer(self, config: SqlSinkConfig) -> Writer:
+        return SqlWriter(config, _address(config), self.context)
+
+    def alter_offsets(self, config: SqlSinkConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
+        """Sets the offsets in the database as well, which count there."""
+        database = Database(_address(config), f"penstock {self.context.connector}"[:63])
+        try:
+            with as_connect_errors(database.place, "Altering offsets"):
+                connection, connector = database.connection(), self.context.connector
+                with connection.begin():
+                    positions.create(connection)
+                    for partition, offset in offsets.items():
+                        of = TopicPartition(str(partition["kafka_topic"]), int(partition["kafka_partition"] or 0))
+                        if offset is None:
+                            positions.remove(connection, connector, of)
+                        else:
+                            positions.set_position(connection, connector, of, int(offset["kafka_offset"] or 0))
+        finally:
+            database.close()
+        return True
+
+
+class _SqlSink(Sink):
+    """The driver half: it says where the tables stand."""
+
+    def __init__(self, address: Address, connector: str, life: str) -> None:
+        self._connector = connector
+        self._life = life
+        self._database = Database(address, f"penstock {connector}"[:63])
+
+    def start(self) -> None:
+        """Make the table of offsets."""
+        with self._errors("Starting"):
+            connection = self._database.connection()
+            with connection.begin():
+                positions.create(connection)
+
+    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Take the partitions for this task; writers of earlier starts are refused from now on."""
+        with self._errors("Opening partitions"):
+            connection = self._database.connection()
+            with connection.begin():
+                found = positions.claim(connection, self._connector, self._life, partitions)
+        return {of: position.start for of, position in found.items() if position.start is not None}
+
+    def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """All is stored; records that were handed back are in the dead letter queue now."""
+        settled = {TopicPartition(topic, part): reached for message in messages for topic, part, reached in message}
+        if settled:
+            with self._errors("Committing"):
+                connection = self._database.connection()
+                with connection.begin():
+                    positions.settle(connection, self._connector, self._life, settled)
+        return offsets
+
+    def stop(self) -> None:
+        """Release the connection."""
+        self._database.close()
+
+    @contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        """Errors as those of the plugin API; after one, the next use makes a new connection."""
+        with as_connect_errors(self._database.place, doing):
+            try:
+                yield
+            except BaseException:
+                self._database.let_go()
+                raise
+
+
+def _address(config: SqlSinkConfig) -> Address:
+    return address(config.url, config.user, None if config.password is None else config.password.reveal())

@@ -1,0 +1,52 @@
+"""How rows get into SQLite: one prepared statement for many rows."""
+
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Connection
+
+from penstock_sql.order import Write
+from penstock_sql.statements import driver, quoted
+
+__all__ = ["begin", "put"]
+
+
+def begin(connection: Connection, *, whole: bool) -> None:
+    """Nothing: SQLite has one writer at a time, who ends with its process."""
+
+
+def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str) -> None:
+    """Insert, upsert, update or delete rows.
+
+    Raises:
+        sqlite3.Error: SQLite refuses them.
+        DataError: a name that no table can have.
+    """
+    table = quoted(connection, write.table)
+    names = [quoted(connection, name) for name in write.columns]
+    keys, others = names[: len(write.keys)], names[len(write.keys) :]
+    match = " AND ".join(f"{key} = ?" for key in keys)
+    cells = [tuple(map(_cell, row)) for row in rows]
+    if write.delete:
+        statement = f"DELETE FROM {table} WHERE {match}"
+    elif mode == "update":
+        if not others:
+            return
+        statement = f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in others)} WHERE {match}"
+        cells = [row[len(keys) :] + row[: len(keys)] for row in cells]
+    else:
+        statement = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        if mode == "upsert":
+            changes = ", ".join(f"{name} = excluded.{name}" for name in others)
+            statement += f" ON CONFLICT ({', '.join(keys)}) DO {f'UPDATE SET {changes}' if others else 'NOTHING'}"
+    driver(connection).executemany(statement, cells)
+
+
+def _cell(value: Any) -> Any:
+    """As SQLAlchemy's types read it again."""
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat(" ", "microseconds")
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    return str(value) if isinstance(value, Decimal) else value

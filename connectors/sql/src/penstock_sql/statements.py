@@ -1,0 +1,43 @@
+"""Statements that are put together from names."""
+
+from typing import Any
+
+from sqlalchemy import Connection
+
+from penstock import DataError
+from penstock_sql.names import TableName
+
+__all__ = ["checked", "driver", "quoted", "run"]
+
+
+def driver(connection: Connection) -> Any:
+    """The driver's own connection under one of SQLAlchemy, in the same transaction."""
+    return connection.connection.driver_connection
+
+
+def run(connection: Connection, statement: str) -> int:
+    """Carry out a statement as it stands, without parameters, and return how many rows it changed."""
+    count: int = driver(connection).execute(statement).rowcount
+    return count
+
+
+def quoted(connection: Connection, name: TableName | str) -> str:
+    """A name as it stands in statements, whatever is in it.
+
+    Raises: as `checked`.
+    """
+    if isinstance(name, TableName):
+        return ".".join(quoted(connection, part) for part in name if part is not None)
+    return '"' + checked(connection, name).replace('"', '""') + '"'
+
+
+def checked(connection: Connection, name: str) -> str:
+    """The name, if the database takes it as it is.
+
+    Raises:
+        DataError: it would be cut, so that two names become one.
+    """
+    most = connection.dialect.max_identifier_length
+    if len(name.encode()) > most or "\0" in name:
+        raise DataError(f"The name {name!r} is longer than {most} bytes, or has a NUL; the database cannot have it")
+    return name

@@ -1,0 +1,120 @@
+"""Tables as they are: described once, created and widened by the schemas of records."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import Column, Connection, MetaData, Table
+from sqlalchemy.exc import NoSuchTableError
+from sqlalchemy.schema import CreateTable
+
+from penstock import ConnectError, DataError, Schema
+from penstock.config import nearest
+from penstock_sql.columns import Kind, column_type, kind_of
+from penstock_sql.config import SqlSinkConfig
+from penstock_sql.names import TableName
+from penstock_sql.rows import Rows
+from penstock_sql.statements import checked, quoted, run
+
+__all__ = ["Tables"]
+
+
+class Tables:
+    """What is known of the tables that records go to. It is forgotten when a statement shows that it is wrong."""
+
+    def __init__(self, config: SqlSinkConfig) -> None:
+        self._config = config
+        self._known: dict[TableName, Mapping[str, Kind]] = {}
+
+    def forget(self) -> None:
+        """Look again at the next use."""
+        self._known.clear()
+
+    def kinds(self, name: TableName) -> Mapping[str, Kind]:
+        """The kind of each column of a table that `prepare` has seen."""
+        return self._known[name]
+
+    def fits(self, rows: Rows) -> bool:
+        """Whether the table is known to have all columns of these rows."""
+        known = self._known.get(rows.table)
+        return known is not None and all(name in known for name in rows.columns)
+
+    def prepare(self, connection: Connection, rows: Rows) -> None:
+        """Look at the table of these rows; create or widen it if that is allowed.
+
+        Raises:
+            DataError: it lacks columns, or records without a schema cannot say what is missing.
+            ConnectError: it does not exist.
+            SQLAlchemyError: the database refuses.
+        """
+        kinds = self._described(connection, rows.table)
+        if kinds is None:
+            self._create(connection, rows)
+            kinds = self._described(connection, rows.table)
+            assert kinds is not None
+        missing = [name for name in rows.columns if name not in kinds]
+        if missing:
+            self._widen(connection, rows, missing, kinds)
+            kinds = self._described(connection, rows.table) or {}
+        self._known[rows.table] = kinds
+
+    @staticmethod
+    def _described(connection: Connection, table: TableName) -> Mapping[str, Kind] | None:
+        try:
+            columns = sqlalchemy.inspect(connection).get_columns(table.name, schema=table.schema)
+        except NoSuchTableError:
+            return None
+        return {column["name"]: kind_of(column["type"]) for column in columns}
+
+    def _create(self, connection: Connection, rows: Rows) -> None:
+        if not self._config.auto_create:
+            raise ConnectError(
+                f"Table {rows.table} does not exist. Create it, change table.name.format, or set auto.create: true"
+            )
+        columns = [_column(connection, rows, name) for name in rows.columns]
+        table = Table(rows.table.name, MetaData(), *columns, schema=rows.table.schema, quote=True)
+        connection.execute(CreateTable(table, if_not_exists=True))
+
+    def _widen(self, connection: Connection, rows: Rows, missing: Sequence[str], kinds: Mapping[str, Kind]) -> None:
+        if not self._config.auto_evolve:
+            near = nearest(missing[0], kinds)
+            raise DataError(
+                f"Table {rows.table} has no column {', '.join(missing)}{f', but {near}' if near else ''}. "
+                "Add it, set auto.evolve: true, or leave the field out by fields.whitelist"
+            )
+        dialect = connection.dialect
+        again = "IF NOT EXISTS " if dialect.name == "postgresql" else ""
+        for name in missing:
+            if name in rows.keys:
+                raise DataError(
+                    f"Table {rows.table} lacks {name} of the primary key, and keys are never added to a table"
+                )
+            of = column_type(_schema(rows, name)).compile(dialect=dialect)
+            statement = (
+                f"ALTER TABLE {quoted(connection, rows.table)} ADD COLUMN {again}{quoted(connection, name)} {of}"
+            )
+            run(connection, statement)
+
+
+def _column(connection: Connection, rows: Rows, name: str) -> Column[Any]:
+    schema = _schema(rows, name)
+    key = name in rows.keys
+    checked(connection, name)
+    return Column(
+        name,
+        column_type(schema),
+        primary_key=key,
+        nullable=not key and schema.optional,
+        autoincrement=False,
+        quote=True,
+    )
+
+
+def _schema(rows: Rows, name: str) -> Schema:
+    schema = rows.schemas[name]
+    if schema is None:
+        raise DataError(
+            f"Table {rows.table} lacks {name}, and records without a schema do not say which type it has. "
+            "Create it, or use a converter with schemas (value.converter.schemas.enable: true)"
+        )
+    return schema

@@ -1,0 +1,121 @@
+"""A PostgreSQL of the tests' own, from the distribution's package."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+
+def _programs() -> Path:
+    found = [Path(path).parent for path in [shutil.which("initdb")] if path]
+    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
+    if not found:
+        pytest.fail("PostgreSQL is missing: install it (Debian, Ubuntu: apt-get install postgresql)")
+    return found[0]
+
+
+class Server:
+    """A PostgreSQL server on a socket and a port of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.bin = _programs()
+        self.user = "postgres" if os.geteuid() == 0 else None  # PostgreSQL does not run as root
+        if self.user:
+            shutil.chown(folder, self.user, self.user)
+        password = folder / "password"
+        password.write_text("secret")
+        password.chmod(0o444)
+        self._run("initdb", "-D", str(self.data), "-U", "postgres", "-A", "scram-sha-256", f"--pwfile={password}")
+        self.port = _free_port()
+        settings = f"port = {self.port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\n"
+        with (self.data / "postgresql.conf").open("a") as file:
+            file.write(settings)
+
+    def start(self) -> None:
+        self._run("pg_ctl", "-D", str(self.data), "-l", str(self.folder / "log"), "-w", "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._run("pg_ctl", "-D", str(self.data), "-m", mode, "-w", "stop")
+
+    def url(self, database: str = "postgres") -> str:
+        return f"jdbc:postgresql://127.0.0.1:{self.port}/{database}"
+
+    def connect(self, database: str = "postgres") -> psycopg.Connection:
+        return psycopg.connect(
+            host="127.0.0.1", port=self.port, dbname=database, user="postgres", password="secret", autocommit=True
+        )
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [self.bin / program, *arguments],
+            text=True,
+            user=self.user,
+            cwd="/",
+            stdout=subprocess.DEVNULL if program == "pg_ctl" else subprocess.PIPE,
+            stderr=subprocess.STDOUT if program != "pg_ctl" else subprocess.DEVNULL,
+        )
+        assert done.returncode == 0, done.stdout
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A server that runs; shared, so leave it as it was."""
+    folder = Path(tempfile.mkdtemp(prefix="penstock-postgresql-"))
+    server = Server(folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
+
+
+class Database:
+    """A database of one test."""
+
+    def __init__(self, server: Server, name: str) -> None:
+        self.server = server
+        self.name = name
+        self.properties = {
+            "connection.url": server.url(name),
+            "connection.user": "postgres",
+            "connection.password": "secret",
+        }
+
+    def run(self, statement: str) -> None:
+        with self.server.connect(self.name) as connection:
+            connection.execute(statement.encode())
+
+    def rows(self, statement: str) -> list[tuple[object, ...]]:
+        with self.server.connect(self.name) as connection:
+            return connection.execute(statement.encode()).fetchall()
+
+
+@pytest.fixture
+def database(server: Server) -> Iterator[Database]:
+    """An empty database."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    with server.connect() as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    try:
+        yield Database(server, name)
+    finally:
+        with server.connect() as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())

@@ -1,0 +1,230 @@
+"""What becomes of records in PostgreSQL."""
+
+import datetime
+import uuid
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from penstock import ConnectError, Instant, Record, Schema, Type
+from penstock.schema import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    FLOAT64,
+    INT8,
+    INT32,
+    INT64,
+    OPTIONAL_STRING,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    array_of,
+    decimal,
+    map_of,
+    struct,
+)
+from penstock.testing import run_writer
+from penstock_sql.sink import SqlSink
+
+UPSERT = {"insert.mode": "upsert", "pk.mode": "record_key", "pk.fields": "id", "delete.enabled": "true"}
+CREATE = {"auto.create": "true", "auto.evolve": "true"}
+
+
+def row(value: Any, key: Any = None, topic: str = "orders") -> Record:
+    return Record(topic=topic, key=key, value=value)
+
+
+def write(database: Any, *batches: list[Record], **properties: str) -> list[str]:
+    """Write batches; the errors of the records that were handed back."""
+    given = {name.replace("_", "."): value for name, value in properties.items()}
+    return [str(error) for _, error in run_writer(SqlSink, {**database.properties, **given}, list(batches))]
+
+
+def with_schema(value: Mapping[str, Any], key: Any = None, **fields: Schema) -> Record:
+    key_schema = None if key is None else INT64
+    return Record(topic="orders", key=key, key_schema=key_schema, value=value, value_schema=struct(fields))
+
+
+def test_maps_without_a_schema_take_the_types_of_the_table(database: Any) -> None:
+    database.run(
+        "CREATE TABLE orders (id INT, price NUMERIC, at TIMESTAMPTZ, day DATE, clock TIME, local TIMESTAMP, raw BYTEA,"
+        " doc JSONB, tags TEXT[], code UUID, done BOOLEAN, note TEXT, size DOUBLE PRECISION)"
+    )
+    code = uuid.uuid4()
+    value = {
+        "id": 1, "price": "9.50", "at": 1_700_000_000_000, "day": 19_675, "clock": 3_600_000, "local": 1_700_000_000_000,
+        "raw": "aGk=", "doc": {"a": [1, None]}, "tags": ["x", 'y"\\,', None], "code": str(code), "done": True,
+        "note": {"free": "text"}, "size": 1.5,
+    }  # fmt: skip
+    assert write(database, [row(value)], db_timezone="Europe/Berlin") == []
+    (found,) = database.rows("SELECT * FROM orders")
+    moment = datetime.datetime(2023, 11, 14, 22, 13, 20, tzinfo=datetime.UTC)
+    assert found == (
+        1, Decimal("9.50"), moment, moment.date(), datetime.time(1), moment.replace(tzinfo=None, hour=23),
+        b"hi", {"a": [1, None]}, ["x", 'y"\\,', None], code, True, '{"free": "text"}', 1.5,
+    )  # fmt: skip
+
+
+def test_a_missing_table_is_created_by_the_schema_and_widened_by_a_later_one(database: Any) -> None:
+    fields = {
+        "id": INT64, "small": INT8, "price": decimal(2), "day": DATE, "clock": TIME, "at": TIMESTAMP, "raw": BYTES,
+        "tags": array_of(STRING), "map": map_of(STRING, INT32), "done": BOOLEAN,
+    }  # fmt: skip
+    value = {
+        "id": 1, "small": 2, "price": Decimal("9.50"), "day": Instant(86_400_000), "clock": Instant(1), "at": Instant(1),
+        "raw": b"\0\xff", "tags": ["a"], "map": {"k": 1}, "done": False,
+    }  # fmt: skip
+    first = with_schema(value, **fields)
+    second = with_schema({**value, "rate": 0.5}, **fields, rate=FLOAT64)
+    assert write(database, [first], [second], auto_create="true", auto_evolve="true") == []
+    types = database.rows(
+        "SELECT column_name, data_type, is_nullable FROM information_schema.columns WHERE table_name = 'orders' "
+        "ORDER BY ordinal_position"
+    )
+    assert types == [
+        ("id", "bigint", "NO"), ("small", "smallint", "NO"), ("price", "numeric", "NO"), ("day", "date", "NO"),
+        ("clock", "time without time zone", "NO"), ("at", "timestamp with time zone", "NO"), ("raw", "bytea", "NO"),
+        ("tags", "ARRAY", "NO"), ("map", "jsonb", "NO"), ("done", "boolean", "NO"), ("rate", "double precision", "YES"),
+    ]  # fmt: skip
+    assert database.rows("SELECT price, raw, tags, map, rate FROM orders ORDER BY rate NULLS FIRST") == [
+        (Decimal("9.50"), b"\0\xff", ["a"], {"k": 1}, None),
+        (Decimal("9.50"), b"\0\xff", ["a"], {"k": 1}, 0.5),
+    ]
+
+
+def test_an_upsert_leaves_the_last_state_of_each_key_and_a_tombstone_deletes(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, name TEXT, size INT)")
+    batch = [
+        row({"name": "a", "size": 1}, key=1),
+        row({"name": "b"}, key=2),
+        row(None, key=1),
+        row({"name": "c", "size": 3}, key=3),
+        row({"size": 9}, key=2),  # other fields: the name stays
+        row(None, key=3),
+        row({"name": "again"}, key=1),  # after the deletion: no size
+        row({"name": "b2"}, key=2),
+    ]
+    assert write(database, batch, **{k.replace(".", "_"): v for k, v in UPSERT.items()}) == []
+    assert database.rows("SELECT id, name, size FROM orders ORDER BY id") == [(1, "again", None), (2, "b2", 9)]
+
+
+def test_an_update_changes_rows_that_are_there_and_adds_none(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, name TEXT)")
+    database.run("INSERT INTO orders VALUES (1, 'a')")
+    batch = [row({"id": 1, "name": "b"}), row({"id": 2, "name": "c"})]
+    assert write(database, batch, insert_mode="update", pk_mode="record_value", pk_fields="id") == []
+    assert database.rows("SELECT id, name FROM orders") == [(1, "b")]
+
+
+def test_the_place_in_kafka_can_be_the_primary_key(database: Any) -> None:
+    records = [with_schema({"name": "a"}, name=STRING), with_schema({"name": "b"}, name=STRING)]
+    assert write(database, records, insert_mode="upsert", pk_mode="kafka", auto_create="true") == []
+    found = database.rows("SELECT __connect_topic, __connect_partition, __connect_offset, name FROM orders ORDER BY 3")
+    assert found == [("orders", 0, 0, "a"), ("orders", 0, 1, "b")]
+
+
+def test_rows_that_are_refused_are_handed_back_and_the_others_of_the_batch_are_there(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY CHECK (id <> 7), name TEXT NOT NULL)")
+    batch = [row({"id": n, "name": f"n{n}"}) for n in range(10)]
+    batch[3] = row({"id": 3, "name": None})
+    batch[5] = row({"id": "five", "name": "x"})
+    batch[8] = row({"id": 8, "name": "nul\0"})
+    refused = write(database, batch)
+    assert [error.split(": ")[0] for error in refused] == ["Table orders refuses the row"] * 4
+    assert "null value in column" in refused[0]
+    assert "invalid input syntax for type integer" in refused[1]
+    assert "check constraint" in refused[2]
+    assert "NUL" in refused[3]
+    assert database.rows("SELECT id FROM orders ORDER BY id") == [(n,) for n in (0, 1, 2, 4, 6, 9)]
+
+
+def test_where_the_last_row_of_a_key_is_refused_the_one_before_it_counts(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, size INT CHECK (size < 10))")
+    batch = [row({"size": 1}, key=1), row({"size": 2}, key=1), row({"size": 99}, key=1), row({"size": 5}, key=2)]
+    refused = write(database, batch, **{k.replace(".", "_"): v for k, v in UPSERT.items()})
+    assert len(refused) == 1
+    assert database.rows("SELECT id, size FROM orders ORDER BY id") == [(1, 2), (2, 5)]
+
+
+def test_a_constraint_that_is_checked_at_the_end_refuses_its_row_alone(database: Any) -> None:
+    database.run("CREATE TABLE customers (id INT PRIMARY KEY)")
+    database.run("INSERT INTO customers VALUES (1)")
+    database.run("CREATE TABLE orders (customer INT REFERENCES customers DEFERRABLE INITIALLY DEFERRED)")
+    refused = write(database, [row({"customer": n}) for n in (1, 2, 1)])
+    assert len(refused) == 1
+    assert "foreign key" in refused[0]
+    assert database.rows("SELECT customer FROM orders") == [(1,), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (row(None, key=1), "a record without a value is no row"),
+        (row("text"), "no struct and no map, but a str; HoistField"),
+        (row({}), "without fields"),
+        (row({"id": 1, "nme": "x"}), "has no column nme, but name. Add it"),
+        (row({"id": b"x"}), "invalid input syntax"),
+    ],
+)
+def test_a_record_that_is_no_row_is_handed_back_with_the_reason(database: Any, record: Record, words: str) -> None:
+    database.run("CREATE TABLE orders (id INT, name TEXT)")
+    (error,) = write(database, [row({"id": 0}), record])[-1:]
+    assert words in error
+    assert database.rows("SELECT id FROM orders") == [(0,)]
+
+
+def test_names_are_never_read_as_sql(database: Any) -> None:
+    evil = 'x" (id INT); DROP TABLE orders; --'
+    field = "a'; DROP TABLE orders; -- %s %(x)s \"$1"
+    database.run("CREATE TABLE orders (id INT)")
+    record = Record(
+        topic=evil, key=None, value={field: 1, "é ü": "z"}, value_schema=struct({field: INT32, "é ü": OPTIONAL_STRING})
+    )
+    wider = Record(topic=evil, key=None, value={field: 2, "%": 3}, value_schema=struct({field: INT32, "%": INT32}))
+    given = {"table_name_format": '"${topic}"', "auto_create": "true", "auto_evolve": "true"}
+    upsert = {"insert_mode": "upsert", "pk_mode": "record_value", "pk_fields": field}
+    assert write(database, [record], [record, wider], **given, **upsert) == []
+    name = '"' + evil.replace('"', '""') + '"'
+    assert database.rows(f"SELECT count(*) FROM {name}") == [(2,)]
+    assert database.rows("SELECT count(*) FROM orders") == [(0,)]
+
+
+def test_a_name_that_the_database_would_cut_is_refused(database: Any) -> None:
+    long = "n" * 64
+    (error,) = write(database, [with_schema({long: 1}, **{long: INT32})], auto_create="true")
+    assert "longer than 63 bytes" in error
+
+
+def test_a_missing_table_stops_the_task_and_says_what_to_do(database: Any) -> None:
+    with pytest.raises(ConnectError, match=r"Table orders does not exist\. Create it, change table\.name\.format"):
+        write(database, [row({"id": 1})])
+
+
+def test_records_go_to_the_table_and_schema_of_their_topic(database: Any) -> None:
+    database.run("CREATE SCHEMA shop")
+    database.run("CREATE TABLE shop.orders (id INT)")
+    database.run('CREATE TABLE "shop.orders" (id INT)')
+    assert write(database, [row({"id": 1}, topic="shop.orders")]) == []
+    assert write(database, [row({"id": 2}, topic="shop.orders")], table_name_format='"${topic}"') == []
+    assert database.rows("SELECT id FROM shop.orders") == [(1,)]
+    assert database.rows('SELECT id FROM "shop.orders"') == [(2,)]
+    with pytest.raises(ConnectError, match=r"one point parts a schema"):
+        raise ConnectError(write(database, [row({"id": 2}, topic="a.b.c")])[0])
+
+
+def test_a_column_that_was_dropped_meanwhile_is_noticed(database: Any) -> None:
+    from penstock.testing._sink_life import SinkLife
+
+    database.run("CREATE TABLE orders (id INT, name TEXT)")
+    properties = {**database.properties, **CREATE}
+    with SinkLife(SqlSink, properties) as life:
+        value, schema = {"id": 1, "name": "a"}, struct({"id": INT32, "name": Schema(Type.STRING, optional=True)})
+        records = [Record(topic="orders", value=value, value_schema=schema)]
+        life.write(life.following(records))
+        database.run("ALTER TABLE orders DROP COLUMN name")
+        life.write(life.following(records))
+        life.commit()
+    assert database.rows("SELECT id, name FROM orders ORDER BY name NULLS FIRST") == [(1, None), (1, "a")]
