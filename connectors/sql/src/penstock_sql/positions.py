@@ -61,17 +61,21 @@ class Position:
 
 
 def create(connection: Connection) -> None:
-    """Make the table, unless it is there.
+    """Make the table, unless it is there, in a transaction of its own.
 
     Raises:
         ConnectError: this user may not; the message has the statement for somebody who may.
         SQLAlchemyError: anything else.
     """
-    if sqlalchemy.inspect(connection).has_table(TABLE.name):
-        return
+    with connection.begin():
+        if sqlalchemy.inspect(connection).has_table(TABLE.name):
+            return
     try:
-        connection.execute(CreateTable(TABLE, if_not_exists=True))
+        with connection.begin():
+            connection.execute(CreateTable(TABLE, if_not_exists=True))
     except DBAPIError as e:
+        if meaning(e) in (Meaning.DATA, Meaning.SCHEMA):  # another task has made it at this moment
+            return
         if meaning(e) is not Meaning.ACCESS:
             raise
         statement = " ".join(str(CreateTable(TABLE).compile(connection.engine)).split())

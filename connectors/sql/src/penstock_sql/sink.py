@@ -60,8 +60,8 @@ class SqlSink(SinkConnector):
         try:
             with as_connect_errors(database.place, "Altering offsets"):
                 connection, connector = database.connection(), self.context.connector
+                positions.create(connection)
                 with connection.begin():
-                    positions.create(connection)
                     for partition, offset in offsets.items():
                         of = TopicPartition(str(partition["kafka_topic"]), int(partition["kafka_partition"] or 0))
                         if offset is None:
@@ -84,9 +84,7 @@ class _SqlSink(Sink):
     def start(self) -> None:
         """Make the table of offsets."""
         with self._errors("Starting"):
-            connection = self._database.connection()
-            with connection.begin():
-                positions.create(connection)
+            positions.create(self._database.connection())
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Take the partitions for this task; writers of earlier starts are refused from now on."""
