@@ -1,16 +1,15 @@
 """Each record is one row: what is stored, handed back, taken over, altered."""
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from penstock import ConnectError, DataError, Record, RetriableError, SourcePartition, TopicPartition
 from penstock.schema import INT32, struct
+from penstock.testing._harness import sink_batch
 from penstock.testing._making import make, parsed
 from penstock.testing._sink_life import T0, SinkLife, placed
-from penstock.testing._harness import sink_batch
 from penstock_sql.sink import SqlSink
 
 SCHEMA = struct({"id": INT32})
@@ -97,7 +96,7 @@ def test_a_record_that_the_task_may_not_pass_over_leaves_nothing_of_its_batch(or
 def test_a_server_that_takes_no_writes_for_a_while_is_waited_for(orders: Any) -> None:
     with SinkLife(SqlSink, orders.properties) as life:
         orders.run(f"ALTER DATABASE {orders.name} SET default_transaction_read_only = on")
-        with pytest.raises(RetriableError, match="cannot execute .* in a read-only transaction"):
+        with pytest.raises(RetriableError, match=r"cannot execute .* in a read-only transaction"):
             write(life, records(0))
         with orders.server.connect() as other:
             other.execute(f"ALTER DATABASE {orders.name} RESET default_transaction_read_only".encode())

@@ -8,7 +8,7 @@ import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, auto
 from typing import Any, Final
@@ -80,6 +80,7 @@ _KINDS: Final[tuple[tuple[type[Any], Kind], ...]] = (
     (sql.Time, Kind.TIME),
     (sql.Boolean, Kind.BOOLEAN),
     (sql.Numeric, Kind.NUMBER),
+    (sql.Float, Kind.NUMBER),
     (sql.Integer, Kind.NUMBER),
     (sql.Enum, Kind.OTHER),
     (sql.String, Kind.TEXT),
@@ -91,6 +92,9 @@ def kind_of(column: Any) -> Kind:
     if isinstance(column, sql.DateTime):
         return Kind.INSTANT if getattr(column, "timezone", False) else Kind.LOCAL_TIMESTAMP
     return next((kind for of, kind in _KINDS if isinstance(column, of)), Kind.OTHER)
+
+
+_MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ class _Zone:
     @staticmethod
     def instant(value: Any) -> datetime:
         try:
-            return Instant(value).datetime()
+            return _MOMENT_0 + timedelta(milliseconds=value)
         except OverflowError:
             raise DataError(f"{int(value)} ms lie outside the years 1 to 9999") from None
 
