@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Select
 
 from penstock import DataError
 from penstock_sql.names import TableName
 
-__all__ = ["checked", "driver", "quoted", "run"]
+__all__ = ["checked", "compiled", "driver", "quoted", "run"]
 
 
 def driver(connection: Connection) -> Any:
@@ -19,6 +19,13 @@ def run(connection: Connection, statement: str) -> int:
     """Carry out a statement as it stands, without parameters, and return how many rows it changed."""
     count: int = driver(connection).execute(statement).rowcount
     return count
+
+
+def compiled(connection: Connection, statement: Select[Any]) -> tuple[str, Any]:
+    """A statement of SQLAlchemy and its parameters, as the driver's cursor takes them."""
+    found = statement.compile(dialect=connection.dialect)
+    names = getattr(found, "positiontup", None)
+    return str(found), found.params if names is None else [found.params[name] for name in names]
 
 
 def quoted(connection: Connection, name: TableName | str) -> str:

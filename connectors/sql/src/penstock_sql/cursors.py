@@ -1,0 +1,165 @@
+"""Where a source stands in a table, and which rows lie between two places. Pure, but for SQLAlchemy's expressions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy
+from sqlalchemy import ColumnElement, FromClause, Select, func, tuple_
+from sqlalchemy.sql.elements import quoted_name
+
+from penstock import ConnectError, Offset
+from penstock_sql.names import TableName
+from penstock_sql.source_config import SqlSourceConfig
+
+__all__ = ["Place", "Rows", "offset_of", "place_of"]
+
+_MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Place(NamedTuple):
+    """A row, by the columns of the mode.
+
+    Attributes:
+        moment: microseconds since 1970, of a column without a zone as if it were UTC; None where none counts.
+        number: None where none counts.
+    """
+
+    moment: int | None = None
+    number: int | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether anything was read."""
+        return self != (None, None)
+
+
+def place_of(offset: Mapping[str, Any] | None) -> Place:
+    """The place that an offset tells, in the form of Confluent's JDBC source.
+
+    Raises:
+        ConnectError: it is none.
+    """
+    if not offset:
+        return Place()
+    try:
+        millis, nanos, number = (offset.get(name) for name in ("timestamp", "timestamp_nanos", "incrementing"))
+        moment = None if millis is None else int(millis) // 1000 * 1_000_000 + _micros(int(millis), nanos)
+        return Place(moment, None if number is None else int(number))
+    except (TypeError, ValueError):
+        raise ConnectError(
+            f"{dict(offset)} is no offset of this connector: it has whole numbers as incrementing, timestamp (milliseconds) "
+            "and timestamp_nanos"
+        ) from None
+
+
+def _micros(millis: int, nanos: Any) -> int:
+    return millis % 1000 * 1000 if nanos is None else int(nanos) // 1000
+
+
+def offset_of(place: Place) -> Offset:
+    """As `place_of` reads it."""
+    offset: dict[str, Any] = {}
+    if place.moment is not None:
+        offset |= {"timestamp": place.moment // 1000, "timestamp_nanos": place.moment % 1_000_000 * 1000}
+    if place.number is not None:
+        offset["incrementing"] = place.number
+    return offset
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a table or a query, in the order in which they are read.
+
+    Attributes:
+        of: the table, or the text of a query.
+        config: names the columns.
+        zoned: whether the timestamps have a zone.
+    """
+
+    of: TableName | str
+    config: SqlSourceConfig
+    zoned: bool = True
+
+    @property
+    def source(self) -> FromClause:
+        """What stands behind FROM."""
+        if isinstance(self.of, str):
+            return sqlalchemy.text(self.of.replace(":", "\\:")).columns().subquery("q")
+        schema = None if self.of.schema is None else quoted_name(self.of.schema, True)
+        return sqlalchemy.table(quoted_name(self.of.name, True), schema=schema)
+
+    @property
+    def moment(self) -> ColumnElement[Any]:
+        """The timestamp that counts."""
+        columns = [_column(name) for name in self.config.timestamp_columns]
+        return columns[0] if len(columns) == 1 else func.coalesce(*columns)
+
+    @property
+    def keys(self) -> list[ColumnElement[Any]]:
+        """What rows are ordered by."""
+        number = [_column(self.config.incrementing_column or "")] if self.config.by_number else []
+        return [*([self.moment] if self.config.by_timestamp else []), *number]
+
+    def all(self) -> Select[Any]:
+        """Each row whole."""
+        return sqlalchemy.select(sqlalchemy.literal_column("*")).select_from(self.source)
+
+    def between(self, start: Place, end: Place) -> Select[Any]:
+        """The rows behind one place up to another, in order."""
+        rows = self.all().where(_key(self.keys) <= self._values(end))
+        return self._behind(rows, start).order_by(*self.keys)
+
+    def next(self, start: Place, count: int, before: datetime | None) -> Select[Any]:
+        """The keys of the next rows behind a place, in order.
+
+        Args:
+            start: the place.
+            count: of rows.
+            before: rows of this moment and later ones do not count yet.
+        """
+        rows = self._behind(sqlalchemy.select(*self.keys).select_from(self.source), start)
+        if before is not None:
+            rows = rows.where(self.moment < sqlalchemy.literal(before if self.zoned else before.replace(tzinfo=None)))
+        return rows.order_by(*self.keys).limit(count)
+
+    def _behind(self, rows: Select[Any], start: Place) -> Select[Any]:
+        if start.is_set:
+            return rows.where(_key(self.keys) > self._values(start))
+        return rows.where(*(key.is_not(None) for key in self.keys))
+
+    def _values(self, place: Place) -> Any:
+        values: list[Any] = []
+        if self.config.by_timestamp:
+            moment = _MOMENT_0 + timedelta(microseconds=place.moment or 0)
+            values.append(moment if self.zoned else moment.replace(tzinfo=None))
+        if self.config.by_number:
+            values.append(-(2**63) if place.number is None else place.number)
+        literals = [sqlalchemy.literal(value) for value in values]
+        return literals[0] if len(literals) == 1 else tuple_(*literals)
+
+    def place(self, row: Any) -> Place:
+        """The place of a row of `next`."""
+        values = list(row)
+        moment = None
+        if self.config.by_timestamp:
+            at = values.pop(0)
+            if not isinstance(at, datetime):
+                raise ConnectError(f"{', '.join(self.config.timestamp_columns)} of {self.of} is no timestamp")
+            moment = (at.replace(tzinfo=UTC) if at.tzinfo is None else at) - _MOMENT_0
+        number = values.pop(0) if self.config.by_number else None
+        if number is not None and (not isinstance(number, (int, Decimal)) or number != int(number)):
+            raise ConnectError(f"{self.config.incrementing_column} of {self.of} has {number}, which is no whole number")
+        return Place(
+            None if moment is None else moment // timedelta(microseconds=1), None if number is None else int(number)
+        )
+
+
+def _column(name: str) -> ColumnElement[Any]:
+    return sqlalchemy.column(quoted_name(name, True))
+
+
+def _key(keys: list[ColumnElement[Any]]) -> Any:
+    return keys[0] if len(keys) == 1 else tuple_(*keys)

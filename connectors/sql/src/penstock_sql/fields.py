@@ -1,0 +1,155 @@
+"""Rows as records: the schema that the columns of a result have, and their values in Kafka Connect's types."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+import psycopg
+from psycopg.adapt import Loader
+from sqlalchemy import types as sql
+
+from penstock import DataError, Instant, Schema
+from penstock.schema import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    FLOAT32,
+    FLOAT64,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    array_of,
+    decimal,
+    struct,
+)
+
+__all__ = ["Reader", "field_of_postgresql", "field_of_sqlite", "rows_schema", "texts_of"]
+
+Reader = Callable[[Any], Any]
+"""What a value of the driver, never None, becomes. Raises DataError."""
+
+Column = tuple[Schema, Reader | None]
+
+_MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_0: Final = date(1970, 1, 1)
+_MILLI: Final = timedelta(milliseconds=1)
+_MOST_DIGITS: Final = 18
+
+
+def _moment(value: datetime) -> Instant:
+    return Instant(((value.replace(tzinfo=UTC) if value.tzinfo is None else value) - _MOMENT_0) // _MILLI)
+
+
+def _date(value: date) -> Instant:
+    return Instant((value - _DAY_0).days * 86_400_000)
+
+
+def _time(value: time) -> Instant:
+    return Instant(((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000)
+
+
+_PLAIN: Final[Mapping[int, Column]] = {
+    16: (BOOLEAN, None),
+    17: (BYTES, bytes),
+    20: (INT64, None),
+    21: (INT16, None),
+    23: (INT32, None),
+    25: (STRING, None),
+    26: (INT64, None),
+    700: (FLOAT32, None),
+    701: (FLOAT64, None),
+    1042: (STRING, None),
+    1043: (STRING, None),
+    1082: (DATE, _date),
+    1083: (TIME, _time),
+    1114: (TIMESTAMP, _moment),
+    1184: (TIMESTAMP, _moment),
+}
+"""By PostgreSQL's numbers of types. All others come as texts, as PostgreSQL writes them."""
+_NUMERIC: Final = 1700
+
+
+class _Text(Loader):
+    def load(self, data: Any) -> str:
+        return bytes(data).decode()
+
+
+def texts_of(cursor: psycopg.Cursor[Any]) -> None:
+    """Let values of types that records have as texts come as they are written."""
+    for info in cursor.adapters.types:
+        if info.oid not in _PLAIN and info.oid != _NUMERIC:
+            cursor.adapters.register_loader(info.oid, _Text)
+            if info.array_oid:
+                cursor.adapters.register_loader(info.array_oid, _Text)
+
+
+def field_of_postgresql(column: Any, cursor: psycopg.Cursor[Any], *, best_fit: bool) -> Column:
+    """The schema of a column of a result, required, and how its values are read.
+
+    Args:
+        column: of the cursor's description.
+        cursor: knows which types are arrays.
+        best_fit: `numeric.mapping`.
+    """
+    oid = column.type_code
+    info = cursor.adapters.types.get(oid)
+    if info is not None and info.array_oid == oid and (info.oid in _PLAIN or info.oid == _NUMERIC):
+        items, read = (STRING, str) if info.oid == _NUMERIC else _PLAIN[info.oid]
+        return array_of(items.as_optional()), lambda value: _items(value, read)
+    if oid == _NUMERIC:
+        return _numeric(column.precision, column.scale, best_fit=best_fit)
+    return _PLAIN.get(oid, (STRING, None))
+
+
+def _items(value: Any, read: Reader | None) -> Any:
+    if isinstance(value, list):
+        return [_items(item, read) for item in value]
+    return value if value is None or read is None else read(value)
+
+
+def _numeric(precision: int | None, scale: int | None, *, best_fit: bool) -> Column:
+    if precision is None or scale is None:
+        return STRING, str
+    if best_fit and precision <= _MOST_DIGITS and scale <= 0:
+        return INT64, int
+    if best_fit and precision <= _MOST_DIGITS:
+        return FLOAT64, float
+    return decimal(max(scale, 0)), _finite
+
+
+def _finite(value: Decimal) -> Decimal:
+    if not value.is_finite():
+        raise DataError(f"{value} is no number that a Decimal can be; read the column as a text by a query")
+    return value
+
+
+def field_of_sqlite(declared: Any) -> Column:
+    """The same by the declared type of a column: SQLite itself has texts, numbers and bytes alone."""
+    if isinstance(declared, sql.Boolean):
+        return BOOLEAN, bool
+    if isinstance(declared, sql.Integer):
+        return INT64, _whole
+    if isinstance(declared, (sql.Float, sql.REAL)):
+        return FLOAT64, float
+    if isinstance(declared, sql._Binary):  # noqa: SLF001 (the base of all binary types, which has no other name)
+        return BYTES, lambda value: value if isinstance(value, bytes) else str(value).encode()
+    return STRING, lambda value: value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int):
+        raise DataError(f"a value of type {type(value).__name__} stands in a column of whole numbers")
+    return value
+
+
+def rows_schema(name: str, fields: Mapping[str, Schema], required: frozenset[str]) -> Schema:
+    """The struct of rows. Fields are optional but for those that are never null.
+
+    Raises:
+        SchemaBuilderError: a column has no name.
+    """
+    return struct({n: of if n in required else of.as_optional() for n, of in fields.items()}, name=name)

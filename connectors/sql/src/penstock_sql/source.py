@@ -1,0 +1,208 @@
+"""SqlSource: records from the rows of tables, exactly once, as Confluent's JDBC source makes them at least once."""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import ClassVar
+
+from penstock import (
+    Config,
+    ConfigError,
+    ConnectError,
+    InputPartition,
+    Limits,
+    Offset,
+    Offsets,
+    PartitionReader,
+    PluginContext,
+    Problem,
+    Source,
+    SourceConnector,
+    SourcePartition,
+)
+from penstock_sql.address import Address, address
+from penstock_sql.catalog import tables_of
+from penstock_sql.cursors import place_of
+from penstock_sql.database import Database
+from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
+from penstock_sql.names import TableName
+from penstock_sql.reader import SqlReader
+from penstock_sql.source_config import SqlSourceConfig, source_refusals
+from penstock_sql.streams import Stream, partition_of
+
+__all__ = ["SqlSource"]
+
+log = logging.getLogger(__name__)
+
+
+class SqlSource(SourceConnector):
+    """Reads new and changed rows of tables of PostgreSQL or SQLite, exactly once."""
+
+    Config: ClassVar[type[Config]] = SqlSourceConfig
+    java_names: ClassVar[tuple[str, ...]] = ("io.confluent.connect.jdbc.JdbcSourceConnector",)
+
+    def validate(self, config: SqlSourceConfig) -> Iterable[Problem]:
+        """Refuses what will not pass by itself. A database that is away may be back when the task starts."""
+        yield from source_refusals(config)
+        try:
+            where = _address(config)
+        except ConfigError as e:
+            yield from e.problems
+            return
+        if where.kind == "sqlite" and config.by_timestamp:
+            yield Problem("mode", "SQLite has no type for points in time: use incrementing")
+        if where.kind == "sqlite" and config.query:
+            yield Problem("query", "SQLite does not tell the types of a query: name tables")
+        database = Database(where, self._name)
+        try:
+            database.connection()
+        except FOREIGN as e:
+            if meaning(e) is not Meaning.PASSING:
+                blamed = "connection.password" if "password" in words(e) else "connection.url"
+                yield Problem(blamed, f"{database.place} refuses the connection: {words(e)}")
+        finally:
+            database.close()
+
+    def task_configs(
+        self, config: SqlSourceConfig, properties: Mapping[str, str], max_tasks: int
+    ) -> Sequence[Mapping[str, str]]:
+        """Deals the tables out to the tasks.
+
+        Raises:
+            RetriableError: the database is away.
+            ConnectError: a table is named that it does not have.
+        """
+        if config.query:
+            return [properties]
+        found = tables(config, self._name)
+        count = max(1, min(max_tasks, len(found)))
+        return [{**properties, "task.tables": json.dumps(found[task::count])} for task in range(count)]
+
+    def exactly_once(self, config: SqlSourceConfig) -> bool:
+        """Not where everything is read again."""
+        return config.mode != "bulk"
+
+    def source(self, config: SqlSourceConfig) -> "_SqlSource":
+        return _SqlSource(config, _address(config), self._name, self.context)
+
+    def reader(self, config: SqlSourceConfig) -> PartitionReader:
+        return SqlReader(config, _address(config), self._name)
+
+    def alter_offsets(self, config: SqlSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
+        """Accepts places in tables."""
+        for partition, offset in offsets.items():
+            if set(partition) not in ({"protocol", "table"}, {"query"}):
+                raise ConnectError('A partition of this connector is {"protocol": "1", "table": "schema.table"}')
+            place_of(offset)
+        return True
+
+    @property
+    def _name(self) -> str:
+        return f"penstock source {self.context.connector}"[:63]
+
+
+def tables(config: SqlSourceConfig, name: str) -> list[TableName]:
+    """The tables that a connector reads.
+
+    Raises:
+        RetriableError: the database is away.
+        ConnectError: one is named that is not there.
+    """
+    database = Database(_address(config), name)
+    try:
+        with as_connect_errors(database.place, "Looking for tables"):
+            connection = database.connection()
+            with connection.begin():
+                return tables_of(connection, config)
+    finally:
+        database.close()
+
+
+class _SqlSource(Source):
+    """The driver half: it looks how far there is something to read."""
+
+    def __init__(
+        self,
+        config: SqlSourceConfig,
+        address: Address,
+        name: str,
+        context: PluginContext,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config = config
+        self._database = Database(address, name)
+        self._context = context
+        self._clock = clock
+        self._streams: dict[SourcePartition, Stream] = {}
+        self._looked = clock()
+
+    def start(self, offsets: Offsets) -> None:
+        """Look at the tables."""
+        config = self._config
+        of: list[TableName | str]
+        if config.query:
+            of = [config.query]
+        elif config.task_tables:
+            of = [TableName(*table) for table in json.loads(config.task_tables)]
+        else:
+            of = list(tables(config, self._database.place))
+        for each in of:
+            partition = partition_of(each, offsets)
+            self._streams[partition] = Stream(each, config, self._clock)
+
+    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
+        """The ends of what can be read; what one table does not need of its share is for those behind it."""
+        self._look_for_tables()
+        found: dict[SourcePartition, Offset] = {}
+        left, shares = limits.records, len(self._streams)
+        for partition, stream in self._streams.items():
+            share = Limits(max(1, left // shares), limits.bytes // shares)
+            shares -= 1
+            if left <= 0 or not stream.is_due(start.get(partition)):
+                continue
+            with self._errors(f"Looking for new rows of {stream.name}"):
+                end, count = stream.end(self._database.connection(), start.get(partition), share)
+            if end is not None:
+                found[partition] = end
+                left -= count
+        return found
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        """One for each table with something new."""
+        return [
+            InputPartition(self._streams[partition].data(start.get(partition), offset), {partition: offset})
+            for partition, offset in end.items()
+            if offset != start.get(partition)
+        ]
+
+    def stop(self) -> None:
+        """Release the connection."""
+        self._database.close()
+
+    def _look_for_tables(self) -> None:
+        """Ask for new tasks where there are other tables; the first task does."""
+        config = self._config
+        elapsed = self._clock() - self._looked
+        if config.query or self._context.task not in (None, 0) or elapsed * 1000 < config.table_poll_interval_ms:
+            return
+        self._looked = self._clock()
+        with self._errors("Looking for tables"):
+            connection = self._database.connection()
+            with connection.begin():
+                found = tables_of(connection, config)
+        self._context.request_task_reconfiguration(json.dumps(found))
+
+    @contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        with as_connect_errors(self._database.place, doing):
+            try:
+                yield
+            except BaseException:
+                self._database.let_go()
+                raise
+
+
+def _address(config: SqlSourceConfig) -> Address:
+    return address(config.url, config.user, None if config.password is None else config.password.reveal())

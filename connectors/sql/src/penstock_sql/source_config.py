@@ -1,0 +1,183 @@
+"""The properties of the source, by the names of Confluent's JDBC source."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final, Self
+
+from pydantic import field_validator, model_validator
+
+from penstock import Config, ConfigError, Importance, Password, Problem, prop
+from penstock.rules import at_least, long, not_blank, words
+
+__all__ = ["SqlSourceConfig", "source_refusals"]
+
+
+class SqlSourceConfig(Config):
+    """Which rows become records."""
+
+    url: Annotated[str, not_blank] = prop(
+        "connection.url",
+        doc="The database, as for the sink: `jdbc:postgresql://HOST:PORT/DATABASE` or `jdbc:sqlite:FILE`.",
+        importance=Importance.HIGH,
+    )
+    user: str | None = prop("connection.user", None, doc="The user of the database.", importance=Importance.HIGH)
+    password: Password | None = prop(
+        "connection.password", None, doc="The user's password.", importance=Importance.HIGH
+    )
+    mode: Annotated[str, words("bulk", "incrementing", "timestamp", "timestamp+incrementing")] = prop(
+        "mode",
+        doc="How new rows are found: `incrementing` by a column that only grows, `timestamp` by one or more that say when a "
+        "row changed, `timestamp+incrementing` by both, which tells rows of the same moment apart. `bulk` reads everything "
+        "again at each `poll.interval.ms`, at least once.",
+        importance=Importance.HIGH,
+    )
+    incrementing_column: str | None = prop(
+        "incrementing.column.name", None, doc="The column that only grows, of whole numbers."
+    )
+    timestamp_columns: list[str] = prop(
+        "timestamp.column.name",
+        [],
+        doc="The columns that say when a row changed; the first one that is not null counts.",
+    )
+    topic_prefix: Annotated[str, not_blank] = prop(
+        "topic.prefix",
+        doc="What the names of topics begin with; the rest is the table's. With `query`, the topic.",
+        importance=Importance.HIGH,
+    )
+    whitelist: list[str] = prop(
+        "table.whitelist", [], doc="The tables to read, with or without their schema; all where none is named."
+    )
+    blacklist: list[str] = prop("table.blacklist", [], doc="Tables not to read, likewise.")
+    schema_pattern: str | None = prop(
+        "schema.pattern",
+        None,
+        doc="The schemas whose tables are read, as a pattern of LIKE. Default: all but the system's.",
+    )
+    query: str | None = prop(
+        "query",
+        None,
+        doc="A SELECT to be read in place of tables. It is used as a table: conditions are put around it.",
+    )
+    poll_interval_ms: Annotated[int, at_least(0), long] = prop(
+        "poll.interval.ms", 5_000, doc="How often a table in which nothing was new is looked at."
+    )
+    table_poll_interval_ms: Annotated[int, at_least(1_000), long] = prop(
+        "table.poll.interval.ms", 60_000, doc="How often it is looked whether there are other tables."
+    )
+    timestamp_delay_ms: Annotated[int, at_least(0), long] = prop(
+        "timestamp.delay.interval.ms",
+        0,
+        doc="How old rows must be by their timestamp. Only needed where timestamps are not the database's own: PostgreSQL's "
+        "open transactions are waited for anyway.",
+    )
+    numeric_mapping: Annotated[str, words("none", "best_fit")] = prop(
+        "numeric.mapping",
+        "none",
+        doc="`none`: NUMERIC becomes Decimal, without a precision a text. `best_fit`: up to 18 digits become int64 or "
+        "float64.",
+    )
+    validate_non_null: bool = prop(
+        "validate.non.null",
+        True,
+        doc="Refuse tables in which the columns of `mode` may be null, since rows with null would be passed over.",
+    )
+    task_tables: str = prop(
+        "task.tables",
+        "",
+        doc="Which tables a task reads. Set by the connector for each task; not for users.",
+        importance=Importance.LOW,
+    )
+
+    open_prefixes = (
+        "batch.max.rows",
+        "catalog.pattern",
+        "connection.attempts",
+        "connection.backoff.ms",
+        "db.timezone",
+        "dialect.name",
+        "incrementing.column.mapping",
+        "max.retries",
+        "numeric.precision.mapping",
+        "query.retry.attempts",
+        "query.suffix",
+        "quote.sql.identifiers",
+        "table.types",
+        "timestamp.columns.mapping",
+        "timestamp.granularity",
+        "timestamp.initial",
+        "transaction.isolation.mode",
+    )
+
+    @field_validator("query")
+    @classmethod
+    def _one_select(cls, query: str | None) -> str | None:
+        if query is None or not query.strip():
+            return None
+        plain = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", query)
+        if ";" in plain.rstrip().rstrip(";"):
+            raise ValueError("Write one SELECT, not several statements")
+        return query.strip().rstrip(";")
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        problems = list(self._wrong())
+        if problems:
+            raise ConfigError(problems)
+        return self
+
+    def _wrong(self) -> Iterable[Problem]:
+        if "incrementing" in self.mode and not self.incrementing_column:
+            yield Problem("incrementing.column.name", f"mode: {self.mode} needs the name of a column that only grows")
+        if "timestamp" in self.mode and not self.timestamp_columns:
+            yield Problem("timestamp.column.name", f"mode: {self.mode} needs the column that says when a row changed")
+        if self.whitelist and self.blacklist:
+            yield Problem("table.blacklist", "table.whitelist names all tables to read: set one of the two")
+        if self.query and (self.whitelist or self.blacklist or self.schema_pattern):
+            yield Problem(
+                "query", "is read in place of tables: take table.whitelist, table.blacklist, schema.pattern out"
+            )
+
+    @property
+    def by_timestamp(self) -> bool:
+        """Whether a timestamp says what is new."""
+        return "timestamp" in self.mode
+
+    @property
+    def by_number(self) -> bool:
+        """Whether a number says what is new."""
+        return "incrementing" in self.mode
+
+
+_PACE: Final = "a failure that may pass is tried again with growing pauses, and the status tells why"
+_REFUSED: Final[Mapping[str, str]] = {
+    "batch.max.rows": "batch.max.records and batch.max.bytes bound a batch",
+    "catalog.pattern": "connection.url says which database is read",
+    "connection.attempts": _PACE,
+    "connection.backoff.ms": _PACE,
+    "dialect.name": "connection.url says which database it is",
+    "incrementing.column.mapping": "one column name counts for all tables of a connector; make a connector for each name",
+    "max.retries": _PACE,
+    "numeric.precision.mapping": "numeric.mapping says it",
+    "query.retry.attempts": _PACE,
+    "query.suffix": "write it into query",
+    "table.types": "tables and partitioned tables are read; name a view in table.whitelist, or write a query",
+    "timestamp.columns.mapping": "one list of names counts for all tables of a connector; make a connector for each",
+    "timestamp.initial": "set the offset where it should begin by the annotation for offsets",
+    "transaction.isolation.mode": "each batch reads what is committed, and waits for what may still be",
+}
+_AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
+    "db.timezone": ("utc", "columns without a zone are read as UTC; others are exact"),
+    "quote.sql.identifiers": ("always", "names are always quoted"),
+    "timestamp.granularity": ("connect_logical", "records have Kafka Connect's Timestamp, in milliseconds"),
+}
+
+
+def source_refusals(config: SqlSourceConfig) -> Iterable[Problem]:
+    """Properties of Confluent's source that would have no effect, each with the reason. Those that say what holds pass."""
+    for name, reason in _REFUSED.items():
+        if "" in config.open_properties(name):
+            yield Problem(name, f"has no effect here: {reason}. Take it out.")
+    for name, (held, reason) in _AS_ALWAYS.items():
+        text = config.open_properties(name).get("", held)
+        if text.strip().lower() != held:
+            yield Problem(name, f"cannot be {text}: {reason}. Take it out.")

@@ -1,0 +1,182 @@
+"""One table, or one query, as a stream of rows: how far it can be read."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import sqlalchemy
+from sqlalchemy import Connection, Select
+
+from penstock import ConnectError, Limits, Offset, Offsets, SourcePartition
+from penstock_sql.catalog import columns_of, topics_of
+from penstock_sql.cursors import Rows, offset_of, place_of
+from penstock_sql.horizon import Horizon
+from penstock_sql.names import TableName
+from penstock_sql.source_config import SqlSourceConfig
+
+__all__ = ["Stream", "partition_of"]
+
+_SAMPLE: Final = 20
+_PORTION_BYTES: Final = 4_000_000
+_QUERY: Final = SourcePartition({"query": "query"})
+
+
+def partition_of(of: TableName | str, offsets: Offsets) -> SourcePartition:
+    """The source partition of a table: the one under which Kafka has an offset of it, else schema and name."""
+    if isinstance(of, str):
+        return _QUERY
+    known = {partition["table"]: partition for partition in offsets if "table" in partition}
+    for name, partition in known.items():
+        if str(name) == str(of) or str(name).endswith(f".{of}"):  # Confluent's connector may put the database first
+            return partition
+    return SourcePartition({"protocol": "1", "table": str(of)})
+
+
+class Stream:
+    """What is known of a table between two looks at it.
+
+    An end that was found counts once no transaction can bring rows before it any more; until then it is kept.
+    """
+
+    def __init__(
+        self, of: TableName | str, config: SqlSourceConfig, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.name = "the query" if isinstance(of, str) else str(of)
+        self._rows = Rows(of, config)
+        self._config = config
+        self._clock = clock
+        self._quiet_since = float("-inf")
+        self._checked = False
+        self._row_bytes = 0
+        self._waiting: tuple[Offset | None, Offset, int, Horizon | None] | None = None
+
+    def is_due(self, start: Offset | None) -> bool:
+        """Whether it is to be looked at again."""
+        if self._config.mode == "bulk":
+            last = int((start or {}).get("polled") or 0)
+            return time.time() * 1000 - last >= self._config.poll_interval_ms
+        return self._clock() - self._quiet_since >= self._config.poll_interval_ms / 1000
+
+    def end(self, connection: Connection, start: Offset | None, limits: Limits) -> tuple[Offset | None, int]:
+        """How far to read in the next batch, and how many rows that are about; None where there is nothing yet.
+
+        Raises:
+            ConnectError: the columns are not what the mode needs.
+            SQLAlchemyError: anything else.
+        """
+        if not self._checked:
+            with connection.begin():
+                self._check(connection)
+            self._checked = True
+        if self._config.mode == "bulk":
+            return {"polled": int(time.time() * 1000)}, limits.records
+        waiting, self._waiting = self._waiting, None
+        if waiting is None or waiting[0] != start:
+            waiting = self._next(connection, start, limits)
+        if waiting is None:
+            self._quiet_since = self._clock()
+            return None, 0
+        _, end, count, horizon = waiting
+        if horizon is not None:
+            with connection.begin():
+                passed = horizon.is_passed(connection)
+            if not passed:
+                self._waiting = waiting
+                return None, 0
+        return end, count
+
+    def data(self, start: Offset | None, end: Offset) -> Mapping[str, Any]:
+        """What a reader needs to read from one offset to another."""
+        of = self._rows.of
+        place = {"query": of} if isinstance(of, str) else {"table": list(of)}
+        topic = self._config.topic_prefix if isinstance(of, str) else topics_of([of], self._config)[of]
+        data: dict[str, Any] = {**place, "topic": topic, "zoned": self._rows.zoned}
+        if self._row_bytes:
+            data["portion"] = max(1, min(2_000, _PORTION_BYTES // self._row_bytes))
+        if self._config.mode == "bulk":
+            return data
+        return {**data, "start": list(place_of(start)), "end": list(place_of(end))}
+
+    def _next(
+        self, connection: Connection, start: Offset | None, limits: Limits
+    ) -> tuple[Offset | None, Offset, int, Horizon | None] | None:
+        place = place_of(start)
+        with connection.begin():
+            before = None
+            if self._config.by_timestamp:
+                now: datetime = connection.execute(sqlalchemy.select(sqlalchemy.func.clock_timestamp())).scalar_one()
+                before = now.astimezone(UTC) - timedelta(milliseconds=self._config.timestamp_delay_ms)
+            sample = min(_SAMPLE, limits.records)
+            few: list[Sequence[Any]] = list(connection.execute(self._rows.next(place, sample, before)))
+            if not few:
+                return None
+            found, count = few[-1], len(few)
+            if count == sample:
+                self._row_bytes = self._sampled(connection, self._rows.between(place, self._rows.place(found)))
+                most = max(1, min(limits.records, limits.bytes // max(1, self._row_bytes)))
+                if most > count:
+                    rows = connection.execute(_last(self._rows, place, most, before)).all()
+                    found, count = rows[0][1:], rows[0][0]
+            end = self._rows.place(found)
+        if connection.dialect.name != "postgresql":  # one writer at a time: what is committed later sorts behind
+            return start, offset_of(end), count, None
+        with connection.begin():
+            return start, offset_of(end), count, Horizon(connection, unwritten=self._config.by_timestamp)
+
+    def _sampled(self, connection: Connection, rows: Select[Any]) -> int:
+        """About how many bytes a row has."""
+        if connection.dialect.name != "postgresql":
+            return _USUAL_BYTES
+        each = rows.subquery(_ROW)
+        text = sqlalchemy.cast(sqlalchemy.literal_column(_ROW), sqlalchemy.Text)
+        average = connection.execute(
+            sqlalchemy.select(sqlalchemy.func.avg(sqlalchemy.func.length(text))).select_from(each)
+        )
+        return int(average.scalar_one() or 0) + 1
+
+    def _check(self, connection: Connection) -> None:
+        """Whether the columns of the mode are there, and what they are."""
+        config, of = self._config, self._rows.of
+        wanted = [*(config.timestamp_columns if config.by_timestamp else ())]
+        wanted += [config.incrementing_column] if config.by_number and config.incrementing_column else []
+        if isinstance(of, str):
+            if config.by_timestamp:
+                none = connection.execute(self._rows.next(place_of(None), 0, None))
+                assert none.cursor is not None
+                self._rows = replace(self._rows, zoned=none.cursor.description[0][1] == _TIMESTAMPTZ)
+            return
+        columns = columns_of(connection, of)
+        missing = [name for name in wanted if name not in columns.types]
+        if missing:
+            raise ConnectError(
+                f"Table {of} has no column {', '.join(missing)}, by which mode: {config.mode} finds new rows"
+            )
+        nullable = [name for name in wanted if name not in columns.required]
+        counted = nullable if len(nullable) == len(wanted) or config.by_number else []
+        if counted and config.validate_non_null:
+            raise ConnectError(
+                f"Column {', '.join(counted)} of {of} may be null, and its rows with null would be passed over: set it NOT "
+                "NULL, or validate.non.null: false"
+            )
+        if config.by_timestamp:
+            zones = {getattr(columns.types[name], "timezone", None) for name in config.timestamp_columns}
+            if len(zones) != 1 or None in zones:
+                raise ConnectError(
+                    f"{', '.join(config.timestamp_columns)} of {of} must be timestamps, all with or without a zone"
+                )
+            self._rows = replace(self._rows, zoned=bool(zones.pop()))
+
+
+_ROW: Final = "penstock_row"
+_USUAL_BYTES: Final = 200
+_TIMESTAMPTZ: Final = 1184
+
+
+def _last(rows: Rows, place: Any, count: int, before: datetime | None) -> Select[Any]:
+    """How many of the next rows there are, and the keys of the last one."""
+    each = rows.next(place, count, before).subquery()
+    keys = list(each.c)
+    number = sqlalchemy.func.count().over()
+    return sqlalchemy.select(number, *keys).order_by(*(key.desc() for key in keys)).limit(1)

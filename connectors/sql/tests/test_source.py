@@ -1,0 +1,253 @@
+"""What becomes of rows in PostgreSQL."""
+
+import datetime
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import ConnectError, Instant, Record, SourcePartition
+from penstock.schema import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    FLOAT32,
+    FLOAT64,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    array_of,
+    decimal,
+)  # fmt: skip
+from penstock.testing import SourceSuite, run_source
+from penstock_sql.source import SqlSource
+
+BY_ID = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "shop.", "poll.interval.ms": "0"}
+BY_TIME = {
+    "mode": "timestamp+incrementing",
+    "timestamp.column.name": "at",
+    **{k: v for k, v in BY_ID.items() if k != "mode"},
+}
+
+
+def read(database: Any, offsets: Any = None, **properties: str) -> list[Record]:
+    return run_source(SqlSource, {**database.properties, **BY_ID, **properties}, offsets=offsets)
+
+
+class TestIncrementing(SourceSuite):
+    plugin = SqlSource
+
+    @pytest.fixture
+    def properties(self, database: Any) -> Mapping[str, str]:
+        database.run("CREATE TABLE IF NOT EXISTS orders (id SERIAL PRIMARY KEY, name TEXT)")
+        database.run("CREATE TABLE IF NOT EXISTS customers (id SERIAL PRIMARY KEY, name TEXT)")
+        database.run("INSERT INTO orders (name) SELECT 'order ' || n FROM generate_series(1, 57) n")
+        database.run("INSERT INTO customers (name) VALUES ('Ada')")
+        return {**database.properties, **BY_ID}
+
+
+class TestTimestamp(SourceSuite):
+    plugin = SqlSource
+
+    @pytest.fixture
+    def properties(self, database: Any) -> Mapping[str, str]:
+        database.run("CREATE TABLE IF NOT EXISTS orders (id SERIAL PRIMARY KEY, at TIMESTAMP NOT NULL)")
+        database.run(
+            "INSERT INTO orders (at) SELECT timestamp '2026-01-01' + (n / 5) * interval '1 us' FROM generate_series(1, 57) n"
+        )
+        return {**database.properties, **BY_TIME}
+
+
+class TestSqlite(SourceSuite):
+    plugin = SqlSource
+
+    @pytest.fixture
+    def properties(self, tmp_path: Path) -> Mapping[str, str]:
+        import sqlite3
+        from contextlib import closing
+
+        with closing(sqlite3.connect(tmp_path / "shop.db")) as database, database:
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, name TEXT, price REAL, raw BLOB)"
+            )
+            database.executemany(
+                "INSERT INTO orders (name, price, raw) VALUES (?, ?, ?)", [(f"n{n}", n / 4, b"x") for n in range(33)]
+            )
+        return {"connection.url": f"jdbc:sqlite:{tmp_path}/shop.db", **BY_ID}
+
+
+def test_each_type_becomes_the_one_that_kafka_connect_has_for_it(database: Any) -> None:
+    database.run(
+        "CREATE TABLE orders (id BIGINT PRIMARY KEY, small SMALLINT, whole INT, price NUMERIC(10, 2) NOT NULL, free NUMERIC,"
+        " day DATE, clock TIME, at TIMESTAMPTZ, local TIMESTAMP, raw BYTEA, doc JSONB, tags TEXT[], numbers INT[],"
+        " code UUID, done BOOLEAN, single REAL, double DOUBLE PRECISION, net INET, span INTERVAL, word VARCHAR(10))"
+    )
+    database.run(
+        "INSERT INTO orders VALUES (1, 2, 3, 9.5, 1.2345678901234567890, '2023-11-14', '01:00:00.001', "
+        "'2023-11-14 22:13:20+00', '2023-11-14 22:13:20', 'hi', '{\"a\": [1, 1.10]}', '{x,NULL}', '{1,2}', "
+        "'00000000-0000-0000-0000-000000000001', true, 0.5, 0.25, '10.0.0.1', '1 day', 'w')"
+    )
+    database.run("INSERT INTO orders (id, price) VALUES (2, 0)")
+    full, empty = read(database)
+    moment = Instant(1_700_000_000_000)
+    assert full.topic == "shop.orders"
+    assert full.value == {
+        "id": 1, "small": 2, "whole": 3, "price": Decimal("9.50"), "free": "1.2345678901234567890",
+        "day": Instant(1_699_920_000_000), "clock": Instant(3_600_001), "at": moment, "local": moment, "raw": b"hi",
+        "doc": '{"a": [1, 1.10]}', "tags": ["x", None], "numbers": [1, 2], "code": "00000000-0000-0000-0000-000000000001",
+        "done": True, "single": 0.5, "double": 0.25, "net": "10.0.0.1", "span": "1 day", "word": "w",
+    }  # fmt: skip
+    assert empty.value == {**dict.fromkeys(full.value), "id": 2, "price": Decimal("0.00")}
+    types = {
+        "id": INT64, "small": INT16, "whole": INT32, "price": decimal(2), "free": STRING, "day": DATE, "clock": TIME,
+        "at": TIMESTAMP, "local": TIMESTAMP, "raw": BYTES, "doc": STRING, "tags": array_of(STRING.as_optional()),
+        "numbers": array_of(INT32.as_optional()), "code": STRING, "done": BOOLEAN, "single": FLOAT32, "double": FLOAT64,
+        "net": STRING, "span": STRING, "word": STRING,
+    }  # fmt: skip
+    assert full.value_schema is not None
+    assert full.value_schema.name == "orders"
+    for field in full.value_schema.fields:
+        wanted = types[field.name]
+        assert field.schema == (wanted if field.name in ("id", "price") else wanted.as_optional()), field.name
+
+
+def test_numbers_may_be_mapped_to_what_fits(database: Any) -> None:
+    database.run("CREATE TABLE orders (id NUMERIC(18) PRIMARY KEY, price NUMERIC(10, 2), big NUMERIC(30, 2))")
+    database.run("INSERT INTO orders VALUES (1, 9.5, 1)")
+    (record,) = read(database, **{"numeric.mapping": "best_fit"})
+    assert record.value == {"id": 1, "price": 9.5, "big": Decimal("1.00")}
+
+
+def test_rows_of_a_transaction_that_commits_late_are_not_skipped(database: Any) -> None:
+    from penstock.source import Limits
+    from penstock.testing._source_run import SourceRun
+
+    database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY)")
+    properties = {**database.properties, **BY_ID}
+    with database.server.connect(database.name) as late, SourceRun(SqlSource, properties, {}) as run:
+        late.execute("BEGIN; INSERT INTO orders DEFAULT VALUES")  # 1
+        database.run("INSERT INTO orders DEFAULT VALUES")  # 2
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == []
+        database.run("INSERT INTO orders DEFAULT VALUES")  # 3
+        late.execute("COMMIT")
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == [1, 2, 3]
+
+
+def test_rows_whose_timestamp_was_taken_long_before_they_were_written_are_not_skipped(database: Any) -> None:
+    from penstock.source import Limits
+    from penstock.testing._source_run import SourceRun
+
+    database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY, at TIMESTAMPTZ NOT NULL DEFAULT now())")
+    properties = {**database.properties, **BY_TIME}
+    with database.server.connect(database.name) as late, SourceRun(SqlSource, properties, {}) as run:
+        late.execute("BEGIN")
+        late.execute("SELECT now()")  # the time of this transaction, which has not written yet
+        database.run("INSERT INTO orders DEFAULT VALUES")  # 1
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == []
+        late.execute("INSERT INTO orders DEFAULT VALUES")  # 2, and earlier
+        late.execute("COMMIT")
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == [2, 1]
+
+
+def ids(run: Any) -> list[int]:
+    return [record.value["id"] for stream in run.streams.values() for record in stream]
+
+
+def test_a_query_is_read_as_a_table(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT, name TEXT, odd TEXT)")
+    database.run("INSERT INTO orders VALUES (1, 'a', ':x %s'), (2, 'b', '%'), (3, 'c', 'c')")
+    query = "SELECT id, upper(name) AS \"na%me\", odd::text FROM orders WHERE odd LIKE '%' AND odd <> ':none';"
+    records = read(database, query=query, **{"topic.prefix": "queried"})
+    assert [(r.topic, r.value) for r in records] == [
+        ("queried", {"id": 1, "na%me": "A", "odd": ":x %s"}),
+        ("queried", {"id": 2, "na%me": "B", "odd": "%"}),
+        ("queried", {"id": 3, "na%me": "C", "odd": "c"}),
+    ]
+
+
+def test_a_column_that_is_added_is_in_the_records_from_then_on(database: Any) -> None:
+    from penstock.source import Limits
+    from penstock.testing._source_run import SourceRun
+
+    database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY)")
+    database.run("INSERT INTO orders DEFAULT VALUES")
+    with SourceRun(SqlSource, {**database.properties, **BY_ID}, {}) as run:
+        run.all(Limits(100, 10_000_000), 5)
+        database.run("ALTER TABLE orders ADD COLUMN name TEXT DEFAULT 'x'")
+        database.run("INSERT INTO orders DEFAULT VALUES")
+        found = run.all(Limits(100, 10_000_000), 5)
+    assert [r.value for stream in found.streams.values() for r in stream][-1] == {"id": 2, "name": "x"}
+
+
+def test_an_offset_of_confluents_connector_is_gone_on_from(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMPTZ NOT NULL)")
+    database.run(
+        "INSERT INTO orders SELECT n, timestamptz '2026-01-01Z' + n * interval '1 us' FROM generate_series(1, 9) n"
+    )
+    partition = SourcePartition({"protocol": "1", "table": f"{database.name}.public.orders"})
+    at = {"incrementing": 5, "timestamp": 1_767_225_600_000, "timestamp_nanos": 5_000}
+    found = run_source(SqlSource, {**database.properties, **BY_TIME}, offsets={partition: at})
+    assert [r.value["id"] for r in found] == [6, 7, 8, 9]
+
+
+def test_tables_are_shared_among_tasks_and_chosen_by_name(database: Any) -> None:
+    from penstock.testing._making import make, parsed
+
+    for table in ("a", "b", "c"):
+        database.run(f"CREATE TABLE {table} (id INT PRIMARY KEY)")
+    database.run("CREATE SCHEMA other; CREATE TABLE other.d (id INT PRIMARY KEY); CREATE VIEW v AS SELECT 1 AS id")
+
+    def tasks(most: int, **more: str) -> list[Any]:
+        given = {**database.properties, **BY_ID, **more}
+        found = make(SqlSource).task_configs(parsed(SqlSource, given), given, most)
+        return [[".".join(t) for t in json.loads(task["task.tables"])] for task in found]
+
+    assert tasks(2) == [["other.d", "public.b"], ["public.a", "public.c"]]
+    assert tasks(9, **{"table.whitelist": "a,other.d"}) == [["other.d"], ["public.a"]]
+    assert tasks(1, **{"table.blacklist": "a", "schema.pattern": "pub%"}) == [["public.b", "public.c"]]
+    assert tasks(1, **{"table.whitelist": "v"}) == [["public.v"]]
+    with pytest.raises(ConnectError, match=r"table\.whitelist names nowhere"):
+        tasks(1, **{"table.whitelist": "a,nowhere"})
+    database.run("CREATE TABLE other.a (id INT PRIMARY KEY)")
+    with pytest.raises(ConnectError, match=r"other\.a and public\.a would both be written to topic shop\.a"):
+        tasks(1)
+
+
+@pytest.mark.parametrize(
+    ("table", "properties", "words"),
+    [
+        ("id INT", BY_ID, "Column id of public.orders may be null"),
+        ("nr INT NOT NULL", BY_ID, "has no column id"),
+        ("id TEXT NOT NULL", BY_ID, "no whole number|must be|invalid"),
+        ("id INT NOT NULL, at TEXT NOT NULL", BY_TIME, "must be timestamps"),
+    ],
+)
+def test_a_table_that_the_mode_cannot_read_is_told(database: Any, table: str, properties: Any, words: str) -> None:
+    database.run(f"CREATE TABLE orders ({table})")
+    database.run(
+        "INSERT INTO orders SELECT "
+        + ("1" if "INT" in table.split(",")[0] else "'x'")
+        + (", 'y'" if "," in table else "")
+    )
+    with pytest.raises(ConnectError, match=words):
+        run_source(SqlSource, {**database.properties, **properties})
+
+
+def test_what_is_read_in_bulk_is_read_whole(database: Any) -> None:
+    database.run("CREATE TABLE orders (name TEXT)")
+    database.run("INSERT INTO orders VALUES ('a'), ('b')")
+    given = {"mode": "bulk", "topic.prefix": "t.", "poll.interval.ms": "3600000", **database.properties}
+    assert [r.value["name"] for r in run_source(SqlSource, given)] == ["a", "b"]
+
+
+def test_moments_are_exact(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMPTZ)")
+    database.run("INSERT INTO orders VALUES (1, '1969-12-31 23:59:59.9999Z')")
+    (record,) = read(database)
+    assert record.value["at"] == Instant.of(datetime.datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=datetime.UTC))
