@@ -127,7 +127,11 @@ demo-down: setup ## Remove the demo's cluster, or what it made on yours
 demo-local: java setup ## The demo on this machine, without Kubernetes
 	$(PY) examples/demo/run.py $(ARGS)
 
+.PHONY: demo-warehouse
+demo-warehouse: java setup ## Watch a table move through Kafka into another database (SQLite, without Kubernetes)
+	@$(PY) examples/warehouse/run.py $(ARGS)
+
 .PHONY: clean
 clean: ## Remove what was built here, the demo's data and this checkout's environment; fetched packages and Kafka stay cached
-	rm -rf build dist penstock-demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache "$(VENV)"
+	rm -rf build dist penstock-demo penstock-warehouse .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache "$(VENV)"
 	find operator runtime tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,7 +5,6 @@ import threading
 from typing import Any
 
 import pytest
-
 from connectors.sql.tests.conftest import Database
 
 from ..checking import seeded
@@ -86,7 +85,9 @@ def test_kills_leave_each_row_in_the_topic_once(lab: Lab, database: Database, ro
                 database.server.stop()
                 database.server.start()
             elif victim == "connection":
-                database.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'penstock%'")
+                database.run(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'penstock%'"
+                )
     finally:
         stopping.set()
         for writer in writers:
@@ -127,8 +128,7 @@ def lab_end(lab: Lab, topic: str) -> int:
 
     consumer = Consumer({"bootstrap.servers": lab.servers, "group.id": "test-reader"})
     try:
-        end: int = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1]
-        return end
+        return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1])
     except KafkaException:
         return 0
     finally:

@@ -1,0 +1,145 @@
+"""The warehouse: a table of a shop that grows, through a real Kafka, into a table of another database.
+
+`make demo-warehouse` runs it, on SQLite. Ctrl-C stops it; kill it as hard as you like, and start it again: each row is in
+the warehouse exactly once. It tells once a second how far each end has come, and counts at the end.
+"""
+
+import argparse
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from penstock.errors import ConnectError
+from penstock_runtime.embedded import EmbeddedKafka
+
+FOLDER = Path("penstock-warehouse")
+SHOP, WAREHOUSE = FOLDER / "shop.db", FOLDER / "warehouse.db"
+CUSTOMERS = ("Ada", "Grace", "Edsger", "Barbara")
+ORDERS = "SELECT id, customer, price FROM orders ORDER BY id"
+DRAINED = 60.0  # seconds
+
+
+def main() -> int:
+    """Run until Ctrl-C, or for `--seconds`; the exit code is 0 when the count is right."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rate", type=int, default=200, help="rows a second (default %(default)s)")
+    parser.add_argument("--seconds", type=float, help="stop by itself so long after the first row has come out")
+    options = parser.parse_args()
+    stopping = threading.Event()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopping.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    FOLDER.mkdir(exist_ok=True)
+    with closing(sqlite3.connect(SHOP)) as shop, shop:
+        shop.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, customer TEXT NOT NULL, price REAL)")
+    try:
+        with EmbeddedKafka(FOLDER / "kafka") as kafka:
+            say(f"Kafka listens on {kafka.bootstrap_servers}; topic shop.orders lies between the two tables.")
+            demonstrate(kafka.bootstrap_servers, options.rate, options.seconds, stopping)
+    except ConnectError as e:
+        say(f"{e}\nWhat is under way arrives at the next start.")
+        return 5
+    say("Stopped. The count:")
+    good = report()
+    say("`make demo-warehouse` again goes on where it stopped. `rm -r penstock-warehouse` forgets everything.")
+    return 0 if good else 1
+
+
+def demonstrate(servers: str, rate: int, seconds: float | None, stopping: threading.Event) -> None:
+    """Let the table grow while `penstock run` moves its rows, then let it drain."""
+    process = started(servers)
+    begun = shown = time.monotonic()
+    came: float | None = None
+    due = 0.0
+    try:
+        while not stopping.is_set() and process.poll() is None:
+            now = time.monotonic()
+            if came is not None and seconds is not None and now - came >= seconds:
+                break
+            due += rate * 0.05
+            sell(int(due))
+            due -= int(due)
+            if now - shown >= 1:
+                shown, there = now, count(WAREHOUSE)
+                came = now if came is None and there else came
+                say(f"{now - begun:7.1f} s  shop {count(SHOP):,} rows -> warehouse {there:,} rows")
+            stopping.wait(0.05)
+        if process.poll() is not None:
+            say(f"`penstock run` has ended ({process.returncode}); what is under way arrives at the next start.")
+        deadline = time.monotonic() + DRAINED
+        while count(WAREHOUSE) < count(SHOP) and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.1)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def started(servers: str) -> "subprocess.Popen[bytes]":
+    """`penstock run`, that ends with us however we end."""
+    program = (
+        "import sys; from penstock_runtime import cli; from penstock_runtime.process import children;"
+        "children.die_with_parent(); sys.exit(cli.main())"
+    )
+    manifest = str(Path(__file__).with_name("connectors.yaml"))
+    options = ["--bootstrap-servers", servers, "--data-dir", str(FOLDER), "--log-level", "WARNING"]
+    # A group of its own: Ctrl-C in the terminal is for us, and the connectors stop when the last row is through.
+    return subprocess.Popen([sys.executable, "-c", program, "run", manifest, *options], start_new_session=True)
+
+
+def sell(orders: int) -> None:
+    """New rows, in one transaction."""
+    if not orders:
+        return
+    with closing(sqlite3.connect(SHOP, timeout=60)) as shop, shop:
+        first = (shop.execute("SELECT max(id) FROM orders").fetchone()[0] or 0) + 1
+        rows = [(n, CUSTOMERS[n % len(CUSTOMERS)], n * 0.25) for n in range(first, first + orders)]
+        shop.executemany("INSERT INTO orders VALUES (?, ?, ?)", rows)
+
+
+def count(path: Path) -> int:
+    """How many orders a database has."""
+    found = asked(path, "SELECT count(*) FROM orders")
+    return int(found[0][0]) if found else 0
+
+
+def asked(path: Path, query: str) -> list[tuple[Any, ...]]:
+    """What a database answers about its orders; nothing while it has no such table."""
+    with closing(sqlite3.connect(path, timeout=60)) as database:
+        there = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'orders'").fetchone()
+        return database.execute(query).fetchall() if there else []
+
+
+def report() -> bool:
+    """Count, print and judge: what the shop has, and what the warehouse has of it."""
+    sold, stored = asked(SHOP, ORDERS), asked(WAREHOUSE, ORDERS)
+    missing, wrong = len(set(sold) - set(stored)), len(set(stored) - set(sold))
+    say(f"  {SHOP}: {len(sold)} orders")
+    say(
+        f"  {WAREHOUSE}: {len(stored)} orders, {missing} missing, {len(stored) - len(set(stored)) + wrong} doubled or wrong"
+    )
+    return bool(sold) and sold == stored
+
+
+def say(text: str) -> None:
+    """Tell the person who watches."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
