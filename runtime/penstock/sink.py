@@ -84,9 +84,10 @@ class Writer(ABC):
             Exception: the task fails.
 
         A writer that stores offsets with the records stores the last one's offset + 1 for each partition of `batches`, in
-        one transaction with them, and refuses (`RetriableError`) a batch that begins before the offset that is stored: a
-        worker that counts as lost may still be running. Records that it hands back by `report` reach the dead letter queue
-        only after `write`. If a crash between the two must not lose them, store offsets in `Sink.commit`.
+        one transaction with them, and passes over the records before the offset that is stored, which it never sets back: a
+        worker that counts as lost may still be running. It does not refuse them (`RetriableError`), because it would be
+        given the same batch again and again. Records that it hands back by `report` reach the dead letter queue only after
+        `write`. If a crash between the two must not lose them, store offsets in `Sink.commit`.
         """
 
     def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:

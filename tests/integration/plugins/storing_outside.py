@@ -68,11 +68,11 @@ class StoreWriter(Writer):
             for b in batches:
                 part, offsets = b.original_partition or 0, b.column("offset")
                 (stored,) = database.execute("select max(next) from offsets where part = ?", (part,)).fetchone()
-                if offsets[0] < (stored or 0):
-                    raise RetriableError(f"partition {part} is stored up to {stored}; {offsets[0]} came again")
-                numbers = [int(v.split(":", 2)[1]) for v in b.column("value")]
-                database.executemany("insert into records (part, number) values (?, ?)", [(part, n) for n in numbers])
-                database.execute("insert or replace into offsets values (?, ?)", (part, offsets[-1] + 1))
+                new = [v for o, v in zip(offsets, b.column("value"), strict=True) if o >= (stored or 0)]
+                if new:
+                    numbers = [(part, int(v.split(":", 2)[1])) for v in new]
+                    database.executemany("insert into records (part, number) values (?, ?)", numbers)
+                    database.execute("insert or replace into offsets values (?, ?)", (part, offsets[-1] + 1))
 
 
 @contextmanager

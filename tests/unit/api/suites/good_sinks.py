@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, ClassVar
 
-from penstock import Config, RecordBatch, Reporter, RetriableError, Sink, SinkConnector, TopicPartition, Writer, prop
+from penstock import Config, RecordBatch, Reporter, Sink, SinkConnector, TopicPartition, Writer, prop
 
 __all__ = ["CommitWriter", "CommittingSink", "DatabaseConfig", "StoringConnector", "StoringSink", "StoringWriter"]
 
@@ -81,14 +81,15 @@ class StoringWriter(Writer):
                     self.store(database, batch)
 
     def store(self, database: sqlite3.Connection, batch: RecordBatch) -> None:
-        self.refuse(database, batch)
-        self.database.put(database, batch.column("value"))
-        self.database.advance(database, self.partition(batch), self.next(database, batch))
+        rows = self.new(database, batch)
+        if rows:
+            self.database.put(database, rows)
+            self.database.advance(database, self.partition(batch), self.next(database, batch))
 
-    def refuse(self, database: sqlite3.Connection, batch: RecordBatch) -> None:
+    def new(self, database: sqlite3.Connection, batch: RecordBatch) -> list[Any]:
         stored = self.position(database, batch)
-        if batch.column("offset")[0] < stored:
-            raise RetriableError(f"{self.partition(batch)} is stored up to {stored}")
+        rows = zip(batch.column("offset"), batch.column("value"), strict=True)
+        return [value for offset, value in rows if offset >= stored]
 
     def position(self, database: sqlite3.Connection, batch: RecordBatch) -> int:
         return self.database.position(database, self.partition(batch)) or 0

@@ -52,21 +52,52 @@ class AddsTheLengthToTheFirstOffset(StoringWriter):
         return int(batch.column("offset")[0]) + batch.length
 
 
-class RefusesNothing(StoringWriter):
-    def refuse(self, database: sqlite3.Connection, batch: RecordBatch) -> None:
-        pass
+class PassesOverNothing(StoringWriter):
+    def new(self, database: sqlite3.Connection, batch: RecordBatch) -> list[Any]:
+        return list(batch.column("value"))
 
 
-class RefusesWhatIsStoredToItsEndAlone(StoringWriter):
-    def refuse(self, database: sqlite3.Connection, batch: RecordBatch) -> None:
-        if batch.column("offset")[-1] < self.position(database, batch):
+class PassesOverBatchesThatAreStoredToTheirEndAlone(StoringWriter):
+    def new(self, database: sqlite3.Connection, batch: RecordBatch) -> list[Any]:
+        stored = batch.column("offset")[-1] < self.position(database, batch)
+        return [] if stored else list(batch.column("value"))
+
+
+class PassesOverBatchesOfWhichAPartIsStored(StoringWriter):
+    def new(self, database: sqlite3.Connection, batch: RecordBatch) -> list[Any]:
+        stored = batch.column("offset")[0] < self.position(database, batch)
+        return [] if stored else list(batch.column("value"))
+
+
+class PassesOverWhatIsStoredAndStoresTheOffsetOfTheRestAlone(StoringWriter):
+    def store(self, database: sqlite3.Connection, batch: RecordBatch) -> None:
+        rows = self.new(database, batch)
+        if len(rows) == batch.length:
+            self.database.put(database, rows)
+        if rows:
+            self.database.advance(database, self.partition(batch), self.next(database, batch))
+
+
+class RefusesWhatIsStored(StoringWriter):
+    def new(self, database: sqlite3.Connection, batch: RecordBatch) -> list[Any]:
+        if batch.column("offset")[0] < self.position(database, batch):
             raise RetriableError("stored")
+        return list(batch.column("value"))
+
+
+class RefusesABatchOfWhichAPartIsStored(StoringWriter):
+    def new(self, database: sqlite3.Connection, batch: RecordBatch) -> list[Any]:
+        rows = super().new(database, batch)
+        if 0 < len(rows) < batch.length:
+            raise RetriableError("stored")
+        return rows
 
 
 class RefusesByAnErrorThatFailsTheTask(StoringWriter):
-    def refuse(self, database: sqlite3.Connection, batch: RecordBatch) -> None:
+    def new(self, database: sqlite3.Connection, batch: RecordBatch) -> list[Any]:
         if batch.column("offset")[0] < self.position(database, batch):
             raise ValueError("stored")
+        return list(batch.column("value"))
 
 
 class RemembersInTheWriterWhatIsStored(StoringWriter):
@@ -83,37 +114,8 @@ class RemembersInTheWriterWhatIsStored(StoringWriter):
 
 class PassesOverWhatIsStoredButSetsTheOffsetBack(StoringWriter):
     def store(self, database: sqlite3.Connection, batch: RecordBatch) -> None:
-        at = self.position(database, batch)
-        rows = zip(batch.column("offset"), batch.column("value"), strict=True)
-        self.database.put(database, [value for offset, value in rows if offset >= at])
+        self.database.put(database, self.new(database, batch))
         self.database.advance(database, self.partition(batch), self.next(database, batch))
-
-
-class CommitsInPlaceOfRollingBack(StoringWriter):
-    def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
-        refused: RetriableError | None = None
-        with self.database.transaction() as database:
-            try:
-                for batch in filter(len, batches):
-                    self.database.put(database, batch.column("value"))
-                    self.refuse(database, batch)
-                    self.database.advance(database, self.partition(batch), self.next(database, batch))
-            except RetriableError as e:
-                refused = e
-        if refused is not None:
-            raise refused
-
-
-class StoresTheOffsetOfABatchThatItRefuses(StoringWriter):
-    def refuse(self, database: sqlite3.Connection, batch: RecordBatch) -> None:
-        at = self.position(database, batch)
-        if batch.column("offset")[0] < at:
-            database.execute("rollback")
-            database.execute("begin immediate")
-            self.database.advance(database, self.partition(batch), max(at, self.next(database, batch)))
-            database.execute("commit")
-            database.execute("begin immediate")
-            raise RetriableError("stored")
 
 
 class TakesTheTransformedTopic(StoringWriter):
@@ -156,9 +158,10 @@ class StoresRowsWhereItIsStopped(StoringWriter):
         self.rows: list[Any] = []
 
     def store(self, database: sqlite3.Connection, batch: RecordBatch) -> None:
-        self.refuse(database, batch)
-        self.rows += batch.column("value")
-        self.database.advance(database, self.partition(batch), self.next(database, batch))
+        rows = self.new(database, batch)
+        if rows:
+            self.rows += rows
+            self.database.advance(database, self.partition(batch), self.next(database, batch))
 
     def close(self) -> None:
         if self.rows:
@@ -172,3 +175,37 @@ WRITERS = [writer for writer in StoringWriter.__subclasses__() if writer.__modul
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_writer_with_a_mistake_fails(tmp_path: Path, writer: type[StoringWriter]) -> None:
     assert any(failures(suite_of(tmp_path, writer=writer)))
+
+
+@pytest.mark.parametrize("writer", [RefusesWhatIsStored, RefusesABatchOfWhichAPartIsStored])
+def test_a_writer_that_refuses_what_is_stored_is_told_to_pass_over_it(
+    tmp_path: Path, writer: type[StoringWriter]
+) -> None:
+    ((test, error),) = failures(suite_of(tmp_path, writer=writer))
+    assert test == "test_what_is_stored_is_not_stored_again_by_a_late_writer"
+    assert str(error) == (
+        "a batch with records before the stored offset is refused 3 times by a RetriableError (stored): `write` would be "
+        "given the same batch for ever; pass over these records, and store the rest"
+    )
+
+
+class ReadsTheStoredOffsetWhereItFindsAnother(StoringWriter):
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.known: dict[TopicPartition, int] = {}
+
+    def new(self, database: sqlite3.Connection, batch: RecordBatch) -> list[Any]:
+        of, stored = self.partition(batch), self.position(database, batch)
+        known, self.known[of] = self.known.get(of, stored), stored
+        if known != stored:
+            raise RetriableError("another writer has written meanwhile")
+        rows = super().new(database, batch)
+        if rows:
+            self.known[of] = self.next(database, batch)
+        return rows
+
+
+def test_a_writer_that_asks_once_more_and_passes_over_what_is_stored_then_passes(tmp_path: Path) -> None:
+    assert "test_what_is_stored_is_not_stored_again_by_a_late_writer" not in dict(
+        failures(suite_of(tmp_path, writer=ReadsTheStoredOffsetWhereItFindsAnother))
+    )
