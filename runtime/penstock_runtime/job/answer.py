@@ -12,7 +12,9 @@ from penstock_runtime.job.listing import list_offsets
 from penstock_runtime.job.preparing import OffsetsRefused, Unavailable, prepare_plan
 from penstock_runtime.job.resetting import reset, reset_of_valid
 from penstock_runtime.job.validating import validate
+from penstock_runtime.pipeline.record_errors import describe
 from penstock_runtime.process.plugin_exit import as_failure
+from penstock_runtime.process.plugin_place import raised_in
 
 __all__ = ["answer_request"]
 
@@ -43,7 +45,7 @@ def answer_request(request: JobRequest, redact: Callable[[str], str]) -> JobAnsw
     except BaseException as e:  # noqa: BLE001 (a plugin may raise anything)
         error = as_failure(e)
         log.error("The job has failed: %s", error, extra={"trace": redact("".join(traceback.format_exception(error)))})
-        message = str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}"
+        message = str(error) if isinstance(error, ConnectError) else f"{describe(error)}{raised_in(error)}"
         return answer_of(Outcome.FAILED, message)
     return answer.model_copy(update={"message": redact(answer.message), "warnings": redacted(warnings)})
 

@@ -8,6 +8,7 @@ from penstock import ConfigError, ConnectError, Problem
 from penstock_model.connect.redaction import Redactor
 from penstock_model.resources.partial import Reading
 from penstock_model.resources.values import NULL
+from penstock_runtime.process.plugin_place import raised_in
 
 __all__ = ["Findings", "names_of"]
 
@@ -53,7 +54,7 @@ class Findings:
         except ConnectError as e:
             self.refuse(name, str(e))
         except (Exception, SystemExit) as e:  # noqa: BLE001 (foreign code; the user sees which and why)
-            self.refuse(name, f"{what} failed: {type(e).__name__}: {e}")
+            self.refuse(name, f"{what} failed: {type(e).__name__}: {e}{raised_in(e)}")
         return None
 
     def raise_for(self, reading: Reading, unresolved: Iterable[Problem], redactor: Redactor) -> None:

@@ -15,6 +15,7 @@ from penstock_runtime.pipeline.record_errors import Failure, describe
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.plugin_exit import as_failure
+from penstock_runtime.process.plugin_place import raised_in
 from penstock_runtime.sink.frame_runs import Run, merged, runs_of
 from penstock_runtime.sink.process import SinkProcess
 from penstock_runtime.spark.session import Spark
@@ -102,7 +103,9 @@ class FramePut:
             if isinstance(e, RetriableError):
                 raise
             error = as_failure(e)
-            raise ConnectError(f"Exiting WorkerSinkTask due to unrecoverable exception. {describe(error)}") from error
+            raise ConnectError(
+                f"Exiting WorkerSinkTask due to unrecoverable exception. {describe(error)}{raised_in(error)}"
+            ) from error
 
 
 def _check(frame: Sequence[Run]) -> None:

@@ -32,6 +32,7 @@ from penstock_runtime.pipeline.record_errors import (
 from penstock_runtime.pipeline.summary import Summary, error_line
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.plugin_exit import as_failure
+from penstock_runtime.process.plugin_place import raised_in
 from penstock_runtime.sink.dead_letters import DeadLetters
 from penstock_runtime.sink.errant_records import ErrantRecords, ReportedUnderNone, coordinates
 
@@ -206,6 +207,7 @@ class SinkProcess:
             error = as_failure(e)
             raise ConnectError(
                 f"Exiting WorkerSinkTask due to unrecoverable exception. {_range(consumed)}: {describe(error)}"
+                f"{raised_in(error)}"
             ) from error
         self._check_reports()
         reported = reports.reported

@@ -1,6 +1,7 @@
 """What a worker of Spark met reaches the driver, and what ends a task its states, whatever a plugin has put into words."""
 
 import json
+import re
 
 import msgspec
 import pytest
@@ -31,3 +32,18 @@ def test_the_end_of_a_task_can_be_written_down_whatever_its_cause_says() -> None
     assert end.trace is not None
     assert r"half a pair: \ud83d, [hidden]" in end.trace
     assert json.dumps([end.message, end.trace], ensure_ascii=False).encode()
+
+
+def read() -> None:
+    raise KeyError("id")
+
+
+def test_an_error_that_a_plugin_did_not_mean_has_its_type_and_its_place_in_the_state_of_the_task_and_from_a_worker() -> (
+    None
+):
+    with pytest.raises(KeyError) as raised:
+        read()
+    expected = r"KeyError: 'id', in read \(test_errors_travel\.py, line \d+\)"
+    for message in (_End.by(raised.value, str).message, failure(raised.value).message):
+        assert message is not None
+        assert re.fullmatch(expected, message)

@@ -14,8 +14,12 @@ from .planning import HOIST, SINK, SOURCE, planned, problems
         ({}, "table", 'Missing required configuration "table" which has no default value.'),
         ({"port": "x"}, "port", "Invalid value x for configuration port: Not a number of type INT"),
         ({"table": "gone"}, "table", "there is no table gone"),
-        ({"table": "crash"}, "spec.config", "Tables.validate failed: OSError: no route to host"),
-        ({"table": "exit"}, "spec.config", "Tables.validate failed: SystemExit: 0"),
+        (
+            {"table": "crash"},
+            "spec.config",
+            "Tables.validate failed: OSError: no route to host, in Tables.validate (planning.py, line ",
+        ),
+        ({"table": "exit"}, "spec.config", "Tables.validate failed: SystemExit: 0, in Tables.validate (planning.py, "),
         (
             {"table": "texts"},
             "spec.config",

@@ -206,6 +206,16 @@ def test_a_record_that_was_handed_back_once_is_buried_once_though_a_later_try_do
     assert (summary.written, summary.failures, summary.dead_letters, summary.retries) == (2, 1, 1, 2)
 
 
+def test_an_error_of_the_writer_is_told_with_its_type_its_place_and_the_records() -> None:
+    def act(records: list[Record], report: Reporter, attempt: int) -> None:
+        raise KeyError("id")
+
+    process, _, _ = sink(act, ALL)
+    told = r"Writing t-3 offsets 7 to 12: KeyError: 'id', in .*<locals>\.act \(test_process\.py, line \d+\)$"
+    with pytest.raises(ConnectError, match=told):
+        process.put(three())
+
+
 @pytest.mark.parametrize("after", ["goes on", "asks to wait", "fails", "stops asking"])
 @pytest.mark.parametrize("retries_here", [True, False])
 def test_where_nothing_is_tolerated_a_record_that_was_handed_back_fails_the_task_whatever_the_sink_makes_of_it(

@@ -1,0 +1,54 @@
+"""Where a plugin was when it raised an error: what its author looks for first."""
+
+import traceback
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from penstock.errors import ConnectError
+from penstock_runtime.process.liveness import is_standard
+
+__all__ = ["place_of_error", "raised_in"]
+
+_CALLERS: Final = frozenset(
+    (
+        "penstock",
+        "penstock_java",
+        "penstock_kafka",
+        "penstock_logging",
+        "penstock_model",
+        "penstock_runtime",
+        "pydantic",
+    )
+)
+"""The packages that call plugins."""
+
+
+def place_of_error(error: BaseException) -> str | None:
+    """The innermost function of the plugin in the trace of an error, with file and line; None: no plugin is in it.
+
+    The plugin's functions are those of the package that is called first, and not those of libraries that it calls.
+    """
+    frames = [
+        (frame, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not is_standard(frame.f_code.co_filename) and _package(frame) not in _CALLERS
+    ]
+    own = [(frame.f_code, line) for frame, line in frames if _package(frame) == _package(frames[0][0])]
+    if not own:
+        return None
+    code, line = own[-1]
+    return f"{code.co_qualname} ({Path(code.co_filename).name}, line {line})"
+
+
+def raised_in(error: BaseException) -> str:
+    """The end of a sentence about an error: where a plugin raised it.
+
+    Nothing for a `ConnectError`, which is worded for users, and for an error that no plugin raised.
+    """
+    place = None if isinstance(error, ConnectError) else place_of_error(error)
+    return "" if place is None else f", in {place}"
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
