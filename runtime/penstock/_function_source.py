@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, TypeAlias, cast
 from penstock._named_parameters import NamedParameters
 from penstock.config import Config
 from penstock.context import PluginContext
-from penstock.errors import ConnectError, Problem
+from penstock.errors import ConfigError, ConnectError, Problem
 from penstock.offsets import Cursor, Offset, Offsets, OffsetUpdates, SourcePartition
 from penstock.record import Record
 from penstock.source import Limits, PollingSource, SourceConnector
@@ -74,6 +74,12 @@ class FunctionSource(SourceConnector):
         """All of this task's streams."""
         given = config.open_properties(TASK_STREAMS)
         names = json.loads(given[""]) if "" in given else self._names(config)
+        if not names:
+            log.warning(
+                "%s has nothing to read: the function that it has as `streams` names none for this configuration. It is "
+                "asked again each minute.",
+                self.parameters.name,
+            )
         planned = given.get(_ALL)
         watch = None if planned is None else _StreamWatch(planned, lambda: self._names(config), self.context)
         return _Streams(type(self).function, self.parameters, config, self.context, names, watch)
@@ -95,11 +101,13 @@ class FunctionSource(SourceConnector):
         if streams is None:
             return [ONLY_STREAM]
         given = streams(config)
-        names = given if isinstance(given, str) else list(given)
-        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-            raise TypeError(f"The streams of {self.parameters.name} must be a list of texts, not {names!r}.")
+        if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+            raise ConfigError(f"The streams of {self.parameters.name} must be a list of texts, not {given!r}.")
+        names = list(given)
+        if not all(isinstance(name, str) for name in names):
+            raise ConfigError(f"The streams of {self.parameters.name} must be a list of texts, not {names!r}.")
         if len(set(names)) < len(names):
-            raise ValueError(f"The streams of {self.parameters.name} must differ from each other: {names!r}.")
+            raise ConfigError(f"The streams of {self.parameters.name} must differ from each other: {names!r}.")
         return names
 
 
@@ -137,7 +145,7 @@ class _Streams(PollingSource):
     ) -> None:
         self._watch = watch
         self._function = function
-        self._parameters = parameters
+        self.parameters = parameters
         self._fixed = {"config": config, "context": context}
         self._names = names
         self._turn = 0
@@ -160,7 +168,7 @@ class _Streams(PollingSource):
 
     def _portions(self, stream: str, cursor: Cursor | None, limit: int) -> Iterator[tuple[list[Record], Cursor]]:
         """At most about `limit` records of a stream, each portion with the cursor after it."""
-        call = self._parameters.given(cursor=cursor, stream=stream, limit=limit, **self._fixed)
+        call = self.parameters.given(cursor=cursor, stream=stream, limit=limit, **self._fixed)
         portion: list[Record] = []
         handed_on = cursor
         taken, began = 0, time.monotonic()
@@ -181,7 +189,7 @@ class _Streams(PollingSource):
 
     def _pairs(self, given: Any) -> Generator[tuple[Sequence[Record], Cursor]]:
         """What the function yields, checked: records as a list, and the cursor after them."""
-        name = self._parameters.name
+        name = self.parameters.name
         if not isinstance(given, Iterable) or isinstance(given, (str, Mapping)):
             raise TypeError(f"{name} must yield pairs of a record and a cursor; it returned {_shown(given)}.")
         try:

@@ -166,9 +166,9 @@ class _NoState(Sink):
 class _FunctionWriter(Writer):
     def __init__(self, function: Callable[..., Any], parameters: NamedParameters, fixed: Mapping[str, Any]) -> None:
         self._function = function
-        self._parameters = parameters
+        self.parameters = parameters
         self._fixed = fixed
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
         records = [record for batch in batches for record in batch.records()]
-        self._function(**self._parameters.given(records=records, report=report, **self._fixed))
+        self._function(**self.parameters.given(records=records, report=report, **self._fixed))

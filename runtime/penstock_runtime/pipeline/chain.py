@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import compress
 from operator import not_
 
+from penstock import _returned as returned
 from penstock.batch import RecordBatch
 from penstock.plugin import Predicate, Transform
 from penstock.record import Record
 from penstock_runtime.pipeline.record_errors import RetryWithToleranceOperator, Stage
-from penstock_runtime.plugins import returned
 
 __all__ = ["Step", "has_own", "transform"]
 

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from penstock import Connector, Plugin, PluginContext, Problem, SourceConnector
+from penstock import _returned as returned
 from penstock.config import Config
 from penstock_model.connect.connector_config import CommonConfig, SinkConfig, SourceConfig, config_class
 from penstock_model.connect.plugin_chain import CONNECTOR
@@ -27,7 +28,6 @@ from penstock_runtime.plan.standard_input import read_for_want_of
 from penstock_runtime.plan.tasks import check_tasks_max, fingerprint, own_properties, split, task_specs
 from penstock_runtime.plan.topics import PolicyUse, check_topic_rules
 from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
-from penstock_runtime.plugins import returned
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 from penstock_runtime.plugins.plugin_ref import make
 

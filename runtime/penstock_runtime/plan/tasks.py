@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from penstock import ConfigError, Connector, Plugin, Problem
+from penstock import _returned as returned
 from penstock.config import Config
 from penstock_model.connect import plugin_chain
 from penstock_model.connect.redaction import Redactor
@@ -16,7 +17,6 @@ from penstock_model.resources import connector as resources
 from penstock_runtime.plan.clients import OVERRIDES
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unresolve import put_back
-from penstock_runtime.plugins import returned
 from penstock_runtime.plugins.discovery import PluginRef
 
 __all__ = ["check_tasks_max", "fingerprint", "own_properties", "split", "split_hash", "task_specs"]

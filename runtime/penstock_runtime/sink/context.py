@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
 
+from penstock import _returned as returned
 from penstock.errors import ConfigError
 from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext, Writer
 from penstock_java.regex import compile_java
 from penstock_model.connect.connector_config import SinkConfig
 from penstock_runtime.pipeline.context import TaskContext
-from penstock_runtime.plugins import returned
 from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.process import PutRetries, SinkProcess
 from penstock_runtime.spark.session import Spark

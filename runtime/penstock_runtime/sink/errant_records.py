@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from penstock import _returned as returned
 from penstock.errors import ConnectError
 from penstock.record import Original, Record
 from penstock.sink import Reporter
@@ -40,6 +41,8 @@ class ErrantRecords:
         self._late = late
         self._reported: dict[Original | int, tuple[Record, Exception]] = {}
         self._open = False
+        self._misused: TypeError | None = None
+        """What a report was refused with, because it is none: the writer may swallow that, and its record would be lost."""
 
     @property
     def reported(self) -> list[tuple[Record, Exception]]:
@@ -52,24 +55,32 @@ class ErrantRecords:
         Raises:
             ReportedUnderNone: a record was reported under tolerance `none`, even if the plugin ignored that error: a later
                 try might not report the record again, and it would be lost.
+            TypeError: `report` was called with something else than a record and an exception.
             Exception: whatever `write` raises.
         """
         self._open = True
         try:
             result = write(self._report)
         except Exception as e:
-            self._check_tolerance(e)
+            self._check(e)
             raise
         finally:
             self._open = False
-        self._check_tolerance(None)
+        self._check(None)
         return result
 
-    def _check_tolerance(self, cause: Exception | None) -> None:
+    def _check(self, cause: Exception | None) -> None:
+        if self._misused is not None and self._misused is not cause:
+            raise self._misused from cause
         if self._reported and not self._tolerate:
             raise ReportedUnderNone(*self.reported[0]) from cause
 
-    def _report(self, record: Record, error: Exception) -> None:
+    def _report(self, record: Record, error: Exception | None = None) -> None:
+        try:
+            record, error = returned.reported(record, error)
+        except TypeError as e:
+            self._misused = e
+            raise
         if not self._open:
             late = ConnectError(
                 f"The sink handed back a {coordinates(record)} when `write` had returned, too late for its offset to wait: "

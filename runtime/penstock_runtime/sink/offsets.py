@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
+from penstock import _returned as returned
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.sink import Sink, TopicPartition
 from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, wait
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.plugins import returned
 from penstock_runtime.sink.commit_schedule import CommitSchedule
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.foreign_commits import ForeignCommits

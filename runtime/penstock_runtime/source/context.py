@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final, cast
 
+from penstock import _returned as returned
 from penstock.errors import ConfigError
 from penstock.source import PartitionReader, PollingSource, Source, SourceConnector
 from penstock_model.connect.connector_config import SinkConfig, SourceConfig
@@ -17,7 +18,6 @@ from penstock_runtime.kafka.admin import cluster_id
 from penstock_runtime.kafka.producer import write_alone
 from penstock_runtime.kafka.topic_creation import TopicCreator
 from penstock_runtime.pipeline.context import TaskContext
-from penstock_runtime.plugins import returned
 from penstock_runtime.source.delivery import Delivery
 from penstock_runtime.source.process import SourceProcess
 from penstock_runtime.source.transaction_boundary import TransactionBoundary

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 
+from penstock import _returned as returned
 from penstock.batch import RecordBatch
 from penstock.errors import RetriableError
 from penstock.source import InputPartition, PartitionReader
@@ -22,7 +23,6 @@ from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.kafka.status_topic import Incarnation
 from penstock_runtime.kafka.transactions import TransactionalProducer
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.plugins import returned
 from penstock_runtime.source.delivery import Delivery
 from penstock_runtime.source.open_transaction import OpenTransaction
 from penstock_runtime.source.prefetch import ReadingThread

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from itertools import chain, islice
 from typing import Final, TypeVar, cast
 
+from penstock import _returned as returned
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition, updated
@@ -23,7 +24,6 @@ from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done
 from penstock_runtime.pipeline.splits import dealt_evenly
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.plugins import returned
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.source import spark_worker
 from penstock_runtime.source.context import SourceContext

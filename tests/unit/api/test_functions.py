@@ -1,8 +1,10 @@
 """Plugins that are one function: they pass the suites of all plugins, and what they do wrong is told by name."""
 
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,13 @@ import pytest
 
 from penstock import (
     Config,
+    ConfigError,
     ConnectError,
     DataError,
     Limits,
     PluginContext,
     PollingSource,
+    Problem,
     Record,
     RecordBatch,
     Reporter,
@@ -24,9 +28,11 @@ from penstock import (
     source,
     transform,
 )
+from penstock import _returned as returned
 from penstock.testing import SinkSuite, SourceSuite, TransformSuite, parsed, run_source, run_writer
 from penstock_runtime.pipeline import chain
 from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
+from penstock_runtime.plan.problems import Findings
 
 
 def listed(records: RecordBatch | Sequence[Record]) -> Sequence[Record]:
@@ -280,7 +286,7 @@ def test_a_transform_that_returns_no_record_is_told_so() -> None:
         RecordBatch.of([Record(topic="t", value=1)]),
         RetryWithToleranceOperator(ErrorPolicy(tolerate=True)),
     )
-    with pytest.raises(ConnectError, match=r"to_dict\.apply returned a value of type dict as a record"):
+    with pytest.raises(ConnectError, match=r"^to_dict returned a value of type dict as a record"):
         chain.transform([chain.Step("x", plugin, "X")], batch, operator)
 
 
@@ -310,18 +316,55 @@ def test_a_function_that_cannot_be_a_plugin_is_refused_where_it_stands(function:
 
 def test_names_of_streams_must_be_different_texts() -> None:
     config = parsed(tables, {"tables": "a,a"})
-    with pytest.raises(ValueError, match="must differ"):
+    with pytest.raises(ConfigError, match="must differ"):
         tables().task_configs(config, {}, 1)
 
 
-@source(streams=lambda config: "orders")
-def one_text(stream: str, cursor: int | None) -> Iterator[tuple[Record, int]]:
+FOUND: list[Any] = []
+"""What the streams of `of_found` are."""
+
+
+@source(streams=lambda config: FOUND[0])
+def of_found(stream: str, cursor: int | None) -> Iterator[tuple[Record, int]]:
     yield Record(topic=stream, value=1), 1
 
 
-def test_a_text_is_no_list_of_streams() -> None:
-    with pytest.raises(TypeError, match="must be a list of texts, not 'orders'"):
-        one_text().task_configs(parsed(one_text, {}), {}, 1)
+@pytest.mark.parametrize("streams", ["orders", None, 7, {"orders": 1}, ["orders", 7]])
+def test_streams_that_are_no_list_of_texts_are_told_with_the_function_and_what_came(streams: Any) -> None:
+    FOUND[:] = [streams]
+    connector, config = of_found(), parsed(of_found, {})
+    message = f"The streams of of_found must be a list of texts, not {streams!r}."
+    for ask in (lambda: connector.validate(config), lambda: connector.task_configs(config, {}, 1)):
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            ask()
+    findings = Findings()
+    findings.attempt_plugin("spec.config", "OfFound.validate", lambda: connector.validate(config))
+    assert findings.problems == [Problem("spec.config", message)]
+
+
+def test_a_source_whose_streams_are_none_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    FOUND[:] = [[]]
+    (task,) = of_found().task_configs(parsed(of_found, {}), {}, 2)
+    assert run_source(of_found, task) == []
+    assert [record.getMessage() for record in caplog.records] == [
+        "of_found has nothing to read: the function that it has as `streams` names none for this configuration. "
+        "It is asked again each minute."
+    ]
+
+
+@source
+def with_a_datetime(cursor: int | None) -> Iterator[Any]:
+    yield Record(topic="t", value=1, timestamp=datetime.now(UTC)), 1  # type: ignore[arg-type]
+
+
+def test_what_is_wrong_in_what_a_function_gave_is_told_by_its_name() -> None:
+    reader = with_a_datetime().source(parsed(with_a_datetime, {}))
+    assert isinstance(reader, PollingSource)
+    portions = (records for records, _ in reader.read({}, Limits(10, 1000)))
+    with pytest.raises(ConnectError, match=r"^with_a_datetime returned a value of type datetime as the timestamp"):
+        list(returned.portions(portions, returned.name(reader, "read"), str))
+    assert returned.name(rows().writer(parsed(rows, {"database": "d"})), "write") == "rows"
+    assert returned.name(with_a_datetime(), "task_configs") == "with_a_datetime"
 
 
 @pytest.mark.parametrize(

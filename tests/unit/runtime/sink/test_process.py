@@ -242,6 +242,37 @@ def test_where_nothing_is_tolerated_a_record_that_was_handed_back_fails_the_task
     assert queue.values == [b"b"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "called_with"),
+    [
+        (lambda r: (DataError("no"), r), "a value of type DataError and a value of type Record"),
+        (lambda r: (r, "no"), "a value of type Record and a value of type str"),
+        (lambda r: (r.value, DataError("no")), "a value of type str and a value of type DataError"),
+        (lambda r: (r,), "a value of type Record and None"),
+        (lambda r: (r, DataError), "a value of type Record and the class DataError"),
+    ],
+)
+@pytest.mark.parametrize("after", ["fails", "goes on", "asks to wait"])
+def test_a_report_of_something_else_fails_the_task_and_says_what_it_takes_whatever_the_sink_makes_of_it(
+    arguments: Callable[[Record], Any], called_with: str, after: str
+) -> None:
+    def act(records: list[Record], report: Any, attempt: int) -> None:
+        try:
+            report(*arguments(records[1]))
+        except TypeError as e:
+            if after == "fails":
+                raise
+            if after == "asks to wait":
+                raise RetriableError("not now") from e
+
+    process, _, queue = sink(act, ALL)
+    with pytest.raises(ConnectError) as raised:
+        process.put(three())
+    assert "TypeError: report takes a Record and the exception that says why" in str(raised.value)
+    assert f"; it was called with {called_with}, in " in str(raised.value)
+    assert queue.values == []
+
+
 def test_a_report_of_another_thread_counts_too() -> None:
     def act(records: list[Record], report: Reporter, attempt: int) -> None:
         thread = threading.Thread(target=quietly, args=(report, records[2]))

@@ -9,6 +9,7 @@ from itertools import chain
 from numbers import Integral
 from typing import Any, Final, TypeVar, cast
 
+from penstock._named_parameters import NamedParameters
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, Problem
 from penstock.offsets import OffsetUpdates, SourcePartition
@@ -30,6 +31,7 @@ __all__ = [
     "problems",
     "records",
     "records_and_offsets",
+    "reported",
     "task_properties",
     "wrong",
 ]
@@ -60,8 +62,9 @@ def wrong(method: str, given: object, expected: str, where: str = "") -> Returne
 
 
 def name(of: object, method: str) -> str:
-    """`Class.method` of an object, for messages."""
-    return f"{type(of).__qualname__}.{method}"
+    """`Class.method` of an object, for messages; of a plugin that is one function, the function."""
+    parameters = getattr(of, "parameters", None)
+    return parameters.name if isinstance(parameters, NamedParameters) else f"{type(of).__qualname__}.{method}"
 
 
 def instance(found: T, kinds: tuple[type, ...], method: str) -> T:
@@ -84,6 +87,21 @@ def iterable(found: Any, method: str, expected: str) -> Iterator[Any]:
     if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
         raise wrong(method, found, expected)
     return iter(found)
+
+
+def reported(record: object, error: object) -> tuple[Record, Exception]:
+    """What a writer calls `report` with.
+
+    Raises:
+        TypeError: it is no record and an exception.
+    """
+    if isinstance(record, Record) and isinstance(error, Exception):
+        return record, error
+    given = " and ".join(f"the class {a.__qualname__}" if isinstance(a, type) else _kind(a) for a in (record, error))
+    raise TypeError(
+        'report takes a Record and the exception that says why, as report(record, DataError("...")); '
+        f"it was called with {given}"
+    )
 
 
 def offsets(found: Any, method: str) -> OffsetUpdates:

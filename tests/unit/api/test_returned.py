@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from penstock import Header, InputPartition, Instant, Problem, Record, RecordBatch, SourcePartition
+from penstock import _returned as returned
+from penstock._returned import ReturnedWrong
 from penstock.schema import STRING
 from penstock.sink import TopicPartition
-from penstock_runtime.plugins import returned
-from penstock_runtime.plugins.returned import ReturnedWrong
 
 
 @Integral.register
