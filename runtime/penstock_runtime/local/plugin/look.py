@@ -7,13 +7,17 @@ what is installed here, then the folder with what the image brings. The answer i
 import json
 import os
 import sys
+from collections.abc import Iterator, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Final
 
-from penstock import ConfigError
+from penstock import ConfigError, Plugin
+from penstock.config import nearest
+from penstock_runtime.local.plugin.project import ENTRY_POINTS
 from penstock_runtime.plan.mounted_images import type_of
-from penstock_runtime.plugins.discovery import entries_in
+from penstock_runtime.plugins.discovery import PluginEntry, entries_in
 
 __all__ = ["IMPORTING"]
 
@@ -33,7 +37,7 @@ def main(own: str, dependencies: str, answer: str) -> None:
         try:
             cls = entry.ref().cls
         except ConfigError as e:
-            told["problem"] = e.problems[0].message
+            told["problem"] = _mistyped(entry, e.__cause__, own) or e.problems[0].message
         else:
             told |= {
                 "type": type_of(cls),
@@ -45,6 +49,41 @@ def main(own: str, dependencies: str, answer: str) -> None:
     Path(answer).write_text(json.dumps(found), encoding="utf-8")
     sys.stdout.flush()
     os._exit(0)
+
+
+def _mistyped(entry: PluginEntry, cause: BaseException | None, own: str) -> str | None:
+    """What is wrong with an entry point that names what the project does not have; None: it is nothing of that."""
+    written = f'{ENTRY_POINTS}: {entry.alias} = "{entry.path}"'
+    module, colon, name = (part.strip() for part in entry.path.partition(":"))
+    has = sorted(_modules(Path(own)))
+    if not colon:
+        return f'{written} names a module alone; write "module:Name", as "{has[0] if has else module}:{entry.alias}"'
+    loaded = sys.modules.get(module)
+    if loaded is None:
+        missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
+        if missing is None or not f"{module}.".startswith(f"{missing}."):
+            return None
+        return f"{written} names the module {module}, which the project does not have. {_instead(module, has)}"
+    if hasattr(loaded, name.partition(".")[0]):
+        return None
+    plugins = [n for n, v in vars(loaded).items() if isinstance(v, type) and issubclass(v, Plugin) and _is_own(v)]
+    return f"{written} names {name}, which the module {module} does not have. {_instead(name, plugins)}"
+
+
+def _modules(own: Path) -> Iterator[str]:
+    for file in own.rglob("*"):
+        if file.is_file() and file.name.endswith((".py", *EXTENSION_SUFFIXES)):
+            parts = (*file.relative_to(own).parts[:-1], file.name.partition(".")[0])
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _is_own(plugin: type[Plugin]) -> bool:
+    return plugin.__module__.partition(".")[0] != "penstock"
+
+
+def _instead(name: str, there: Sequence[str]) -> str:
+    near = nearest(name, there)
+    return f"Did you mean {near}?" if near else f"There is {', '.join(there) or 'none'}."
 
 
 if __name__ == "__main__":

@@ -83,9 +83,17 @@ def test_a_version_that_the_backend_finds_is_the_plugins(tmp_path: Path) -> None
             'project.entry-points."penstock.plugins": Cast is the name of a transform that Penstock',
         ),
         (
-            ('"shop:Shop"', '"shop:Gone"'),
-            "Shop: Shop (shop:Gone of distribution shop 0.1.0) is installed but cannot be",
+            ('"shop:Shop"', '"shop:Shopp"'),
+            'Shop: project.entry-points."penstock.plugins": Shop = "shop:Shopp" names Shopp, which the module shop does not '
+            "have. Did you mean Shop?",
         ),
+        (('"shop:Shop"', '"shop:Gone"'), "names Gone, which the module shop does not have. There is Shop."),
+        (
+            ('"shop:Shop"', '"shopp:Shop"'),
+            '"shopp:Shop" names the module shopp, which the project does not have. Did you mean shop?',
+        ),
+        (('"shop:Shop"', '"shop.gone:Shop"'), "the module shop.gone, which the project does not have. There is shop."),
+        (('"shop:Shop"', '"shop.Shop"'), '"shop.Shop" names a module alone; write "module:Name", as "shop:Shop"'),
         (('"shop:Shop"', '"shop:ShopConfig"'), "is no plugin: it is no subclass of penstock.Plugin"),
     ],
 )
