@@ -91,10 +91,22 @@ def wire(message: Any) -> Any:
     Raises:
         TypeError: the message is no plain data.
     """
-    return msgspec.msgpack.decode(msgspec.msgpack.encode(message, enc_hook=_refuse), strict=True)
+    _check_plain(message)
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(message), strict=True)
 
 
-def _refuse(data: Any) -> Any:
-    raise TypeError(
-        f"{type(data).__name__} cannot travel to another process; use texts, numbers, bytes, lists and dicts"
-    )
+def _check_plain(data: Any) -> None:
+    match data:
+        case None | bool() | int() | float() | str() | bytes():
+            pass
+        case list() | tuple():
+            for part in data:
+                _check_plain(part)
+        case dict():
+            for key, part in data.items():
+                _check_plain(key)
+                _check_plain(part)
+        case _:
+            raise TypeError(
+                f"{type(data).__name__} cannot travel to another process; use texts, numbers, bytes, lists and dicts"
+            )

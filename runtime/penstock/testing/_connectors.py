@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from penstock import _returned as returned
 from penstock.connector import Connector
 from penstock.testing._making import make, parsed
 from penstock.testing._plugins import PluginSuite
@@ -17,7 +18,7 @@ class ConnectorSuite(PluginSuite):
         connector: Connector = make(self.plugin)
         config = parsed(self.plugin, self.example(request))
         for _ in range(2):
-            assert list(connector.validate(config)) == []
+            assert returned.problems(connector.validate(config), returned.name(connector, "validate")) == []
 
     def test_there_are_no_more_tasks_than_asked_for(self, request: Any) -> None:
         """Each task's properties are texts that parse."""
@@ -26,9 +27,9 @@ class ConnectorSuite(PluginSuite):
         config = parsed(self.plugin, properties)
         before = dict(properties)
         for most in (1, 2, 7):
-            tasks = connector.task_configs(config, properties, most)
+            found = connector.task_configs(config, properties, most)
+            tasks = returned.task_properties(found, returned.name(connector, "task_configs"))
             assert properties == before, "`task_configs` has changed the properties that it was given"
             assert 1 <= len(tasks) <= most, f"{len(tasks)} tasks, at most {most} were asked for"
             for task in tasks:
-                assert all(isinstance(t, str) for pair in task.items() for t in pair), f"not all texts: {task}"
                 parsed(self.plugin, task)

@@ -1,18 +1,20 @@
 """Functions that run one plugin as the runtime does, without Kafka and without Spark."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
+from penstock import _returned as returned
 from penstock.batch import RecordBatch
 from penstock.offsets import Offsets
 from penstock.plugin import Transform
 from penstock.record import Record
-from penstock.sink import SinkConnector, SinkTaskContext, TopicPartition
+from penstock.sink import Sink, SinkConnector, SinkTaskContext, TopicPartition, Writer
 from penstock.source import Limits, SourceConnector
 from penstock.testing._comparison import wire
 from penstock.testing._making import make, parsed
 from penstock.testing._source_run import PLENTY, SourceRun
 
-__all__ = ["apply_all", "run_source", "run_transform", "run_writer", "sink_batch"]
+__all__ = ["apply_all", "checked", "run_source", "run_transform", "run_writer", "sent", "sink_batch"]
 
 
 def run_source(
@@ -39,9 +41,21 @@ def run_transform(
     transform.side = side
     transform.configure(parsed(plugin, properties))
     try:
-        return [transform.apply(record) for record in records]
+        return [checked(transform, transform.apply(record)) for record in records]
     finally:
         transform.close()
+
+
+def checked(transform: Transform, found: Any) -> Record | None:
+    """What `apply` has returned.
+
+    Raises:
+        ReturnedWrong: it is neither a record nor None, or a record whose topic, timestamp, ... is of another type.
+    """
+    made, method = [] if found is None else [found], returned.name(transform, "apply")
+    returned.records(made, method, "a Record, or None to drop it")
+    returned.batch(RecordBatch.of(made), method)
+    return cast("Record | None", found)
 
 
 def apply_all(transforms: Sequence[Transform], record: Record) -> Record | None:
@@ -72,6 +86,22 @@ def sink_batch(records: Sequence[Record], offset: int = 0) -> RecordBatch:
     return RecordBatch.of(placed).replace(original_topic=topic, original_partition=partition)
 
 
+def sent(message: Any, method: str) -> list[Any]:
+    """The message that a method has returned, as `Sink.commit` gets it from another process; nothing of None.
+
+    Raises:
+        ReturnedWrong: it is of types that do not travel.
+    """
+    if message is None:
+        return []
+    try:
+        return [wire(message)]
+    except TypeError as e:
+        raise returned.ReturnedWrong(
+            f"{method} returned a message for `Sink.commit` that a worker cannot send: {e}"
+        ) from e
+
+
 def run_writer(
     connector: type[SinkConnector], properties: Mapping[str, str], batches: Sequence[Sequence[Record]]
 ) -> list[tuple[Record, Exception]]:
@@ -85,19 +115,24 @@ def run_writer(
     """
     plugin, config = make(connector), parsed(connector, properties)
     refused: list[tuple[Record, Exception]] = []
-    sink, writer = plugin.sink(config), plugin.writer(config)
+
+    def report(record: Record, error: Exception) -> None:
+        refused.append(returned.reported(record, error))
+
+    sink = returned.instance(plugin.sink(config), (Sink,), returned.name(plugin, "sink"))
+    writer = returned.instance(plugin.writer(config), (Writer,), returned.name(plugin, "writer"))
     try:
         sink.initialize(SinkTaskContext("suite", 0, "1"))
         sink.start()
         partitions = sorted({_partition(batch) for records in batches if records for batch in [sink_batch(records)]})
-        reached = dict(sink.open(partitions))
+        reached = dict(returned.positions(sink.open(partitions), returned.name(sink, "open")))
         for records in batches:
             batch = sink_batch(records)
             if records:
                 batch = sink_batch(records, reached.get(_partition(batch), 0))
                 reached[_partition(batch)] = (batch.offset or [0])[-1] + 1
-            message = writer.write([batch], lambda record, error: refused.append((record, error)))
-            sink.commit([] if message is None else [wire(message)], {})
+            messages = sent(writer.write([batch], report), returned.name(writer, "write"))
+            returned.positions(sink.commit(messages, {}), returned.name(sink, "commit"))
         sink.close(partitions)
     finally:
         writer.close()

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn
 
+from penstock import _returned as returned
 from penstock.batch import RecordBatch
 from penstock.context import PluginContext
 from penstock.record import Original, Record
-from penstock.sink import FrameSink, SinkConnector, SinkTaskContext, TopicPartition, Writer
-from penstock.testing._comparison import wire
-from penstock.testing._harness import sink_batch
+from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext, TopicPartition, Writer
+from penstock.testing._harness import sent, sink_batch
 from penstock.testing._making import fresh, make, parsed
 
 __all__ = ["T0", "SinkLife", "offset_of", "placed"]
@@ -54,7 +54,8 @@ class SinkLife:
         self.written: dict[TopicPartition, int] = {}
         self.committed: Mapping[TopicPartition, int] = {}
         self.allowed: Mapping[TopicPartition, int] = {}
-        self.sink = self._connector.sink(self._config)
+        made = self._connector.sink(self._config)
+        self.sink = returned.instance(made, (Sink,), returned.name(self._connector, "sink"))
         self.frame = isinstance(self.sink, FrameSink)
         self._writers: list[Writer] = []
         self.messages: list[Any] = []
@@ -76,7 +77,7 @@ class SinkLife:
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Open these partitions. Reading goes on at the offsets that the sink tells."""
-        self.opened = dict(self.sink.open(partitions))
+        self.opened = dict(returned.positions(self.sink.open(partitions), returned.name(self.sink, "open")))
         others = set(self.opened) - set(partitions)
         assert not others, f"`open` returned offsets of partitions that it was not asked for: {others}"
         self.written.update(self.opened)
@@ -94,7 +95,8 @@ class SinkLife:
 
     def writer(self) -> Writer:
         """A writer of another process."""
-        self._writers.append(self._connector.writer(self._config))
+        made = self._connector.writer(self._config)
+        self._writers.append(returned.instance(made, (Writer,), returned.name(self._connector, "writer")))
         return self._writers[-1]
 
     def following(self, records: Sequence[Record], of: TopicPartition = T0) -> list[Record]:
@@ -107,22 +109,21 @@ class SinkLife:
 
     def write_batches(self, batches: Sequence[RecordBatch], by: Writer | None = None) -> None:
         """Write batches, by the first writer or by this one."""
-        message = None if self.frame else (by or self._first()).write(batches, _no_report)
+        if not self.frame:
+            writer = by or self._first()
+            self.messages += sent(writer.write(batches, _no_report), returned.name(writer, "write"))
         self._count(batches)
-        if message is not None:
-            self.messages.append(wire(message))
 
-    def part(self, records: Sequence[Record], by: Writer | None = None) -> Any:
+    def part(self, records: Sequence[Record], by: Writer | None = None) -> list[Any]:
         """The message of a part that is staged in several calls, by the first writer or by this one."""
         if self.frame:
-            return None
+            return []
         writer = by or self._first()
         for start in range(0, len(records), 2):
             batch = sink_batch(records[start : start + 2])
             writer.stage([batch], _no_report)
             self._count([batch])
-        message = writer.staged()
-        return None if message is None else wire(message)
+        return sent(writer.staged(), returned.name(writer, "staged"))
 
     def lose(self, records: Sequence[Record]) -> int:
         """Write records in a process that is lost: no message comes back. The offset after the last record."""
@@ -135,7 +136,8 @@ class SinkLife:
         """Commit what was written, and behind it so many records of each partition that transforms have dropped."""
         messages, self.messages = self.messages, []
         self.committed = {of: offset + dropped for of, offset in self.written.items()}
-        self.allowed = self.sink.commit(messages, dict(self.committed))
+        allowed = self.sink.commit(messages, dict(self.committed))
+        self.allowed = returned.positions(allowed, returned.name(self.sink, "commit"))
         return self.allowed
 
     def stop(self) -> None:
@@ -185,4 +187,5 @@ def offset_of(record: Record) -> int:
 
 
 def _no_report(record: Record, error: Exception) -> NoReturn:
+    record, error = returned.reported(record, error)
     raise AssertionError(f"the sink refuses {record}: {error}")

@@ -65,7 +65,7 @@ class SinkSuite(SinkOffsetsSuite):
             last = life.part(records[7:], life.writer())
             first = [life.part(records[:3]), life.part(records[3:4]), life.part(records[4:7])]
             assert list(self.stored(properties) or ()) == before, "what is staged shows before its commit"
-            life.messages += [message for message in (*first, last) if message is not None]
+            life.messages += [message for messages in (*first, last) for message in messages]
             life.written[T0] = offset_of(records[-1]) + 1
             life.commit()
             found = list(self.stored(properties) or ())
@@ -91,8 +91,7 @@ class SinkSuite(SinkOffsetsSuite):
             at = life.reopen().get(T0, offset_of(records[0]))
             assert at <= offset_of(records[0]), f"`open` returns {at}, though what was staged is not committed"
             for cut in (slice(0, 5), slice(5, None)):
-                message = life.part(records[cut])
-                life.messages += [] if message is None else [message]
+                life.messages += life.part(records[cut])
             life.commit()
         found = self.stored(properties)
         assert found is None or len(found) == before + len(records), (

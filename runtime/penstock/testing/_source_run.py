@@ -4,11 +4,12 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
+from penstock import _returned as returned
 from penstock.batch import RecordBatch
 from penstock.context import PluginContext
 from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition, updated
 from penstock.record import Record
-from penstock.source import InputPartition, Limits, PollingSource, Source, SourceConnector, record_batches
+from penstock.source import InputPartition, Limits, PartitionReader, PollingSource, Source, SourceConnector
 from penstock.testing._comparison import wire
 from penstock.testing._making import make, parsed
 
@@ -45,8 +46,12 @@ class SourceRun:
         connector = make(self.connector)
         connector.context = self.context
         self.config = parsed(self.connector, self.properties)
-        self.source: Source | PollingSource = connector.source(self.config)
-        self.reader = None if isinstance(self.source, PollingSource) else connector.reader(self.config)
+        made = connector.source(self.config)
+        self.source = returned.instance(made, (Source, PollingSource), returned.name(connector, "source"))
+        self.reader: PartitionReader | None = None
+        if not isinstance(self.source, PollingSource):
+            reader = connector.reader(self.config)
+            self.reader = returned.instance(reader, (PartitionReader,), returned.name(connector, "reader"))
 
     def start(self) -> "SourceRun":
         """Start. `close` must follow."""
@@ -86,14 +91,19 @@ class SourceRun:
 
     def parts(self, source: Source, limits: Limits) -> tuple[Sequence[InputPartition], OffsetUpdates]:
         """The parts of the next batch, and its changed offsets."""
-        end = source.latest_offsets(self.at, limits)
+        end = returned.offsets(source.latest_offsets(self.at, limits), returned.name(source, "latest_offsets"))
         changed = {p: o for p, o in end.items() if self.at.get(p) != o}
-        return source.partitions(self.at, cast("Offsets", end)) if changed else (), changed
+        if not changed:
+            return (), changed
+        return returned.parts(
+            source.partitions(self.at, cast("Offsets", end)), returned.name(source, "partitions")
+        ), changed
 
     def portions(self, limits: Limits) -> Iterator[RecordBatch]:
         """The portions of the next batch, one after the other as they are read, without their offsets."""
         if isinstance(self.source, PollingSource):
-            yield from record_batches(portion for portion, _ in self.source.read(self.at, limits))
+            for portion, _ in self._pairs(self.source, self.source.read(self.at, limits)):
+                yield from self._checked(self.source, portion)
         else:
             for part in self.parts(self.source, limits)[0]:
                 yield from self.batches(part)
@@ -104,8 +114,8 @@ class SourceRun:
         reached: dict[SourcePartition, Offset | None] = {}
         read, complete = 0, True
         reading = source.read(self.at, limits)
-        for portion, offsets in reading:
-            records += [r for batch in record_batches([portion]) for r in batch.records()]
+        for portion, offsets in self._pairs(source, reading):
+            records += [r for batch in self._checked(source, portion) for r in batch.records()]
             reached.update(offsets)
             read += len(portion)
             self.sizes.append(len(portion))
@@ -125,6 +135,16 @@ class SourceRun:
             streams.setdefault(next(iter(reached)), []).extend(records)
         return streams, reached
 
+    def _pairs(
+        self, source: PollingSource, reading: object
+    ) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
+        method = returned.name(source, "read")
+        for pair in returned.iterable(reading, method, "an iterator of pairs of records and offsets"):
+            yield returned.records_and_offsets(pair, method)
+
+    def _checked(self, source: PollingSource, portion: object) -> Iterator[RecordBatch]:
+        return returned.portions([portion], returned.name(source, "read"), str)
+
     def read(self, part: InputPartition) -> Iterator[Record]:
         """The records of a part, as another process reads it unless the part is `local`."""
         for batch in self.batches(part):
@@ -133,7 +153,8 @@ class SourceRun:
     def batches(self, part: InputPartition) -> Iterator[RecordBatch]:
         """As `read`, as the reader gives them."""
         assert self.reader is not None
-        return record_batches(self.reader.read(part if part.local else InputPartition(wire(part.data), part.offsets)))
+        found = self.reader.read(part if part.local else InputPartition(wire(part.data), part.offsets))
+        return returned.portions(found, returned.name(self.reader, "read"), str)
 
     def all(self, limits: Limits = PLENTY, max_batches: int = 100) -> "SourceRun":
         """Deliver batches until there is nothing, at most `max_batches`."""

@@ -1,16 +1,20 @@
 """The suites find the mistakes that they are there for."""
 
 import itertools
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import pytest
 
 from penstock import (
     Config,
+    ConnectError,
     Converter,
+    DataError,
     InputPartition,
     Limits,
     Offsets,
@@ -42,11 +46,13 @@ from penstock.testing import (
     exactly,
     misfit,
     run_source,
+    run_transform,
     run_writer,
     wire,
 )
 
 PART = SourcePartition({"a": 1})
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class CountingConfig(Config):
@@ -285,6 +291,8 @@ def test_only_plain_data_travels() -> None:
     assert wire({"a": (1, b"x", None)}) == {"a": [1, b"x", None]}
     with pytest.raises(TypeError, match="cannot travel to another process"):
         wire({"a": object()})
+    with pytest.raises(TypeError, match=r"^datetime cannot travel to another process"):
+        wire([NOW])
 
 
 def test_neither_penstock_nor_its_testing_imports_pytest() -> None:
@@ -359,3 +367,100 @@ def test_a_sink_that_stores_offsets_without_the_name_of_its_connector_fails(plug
         return
     with pytest.raises(AssertionError, match="a connector of another name would begin at"):
         suite_passes(Suite)
+
+
+class Given:
+    what: ClassVar[Any] = None
+    """What each method of the plugins below gives."""
+
+
+class GivesInATransform(Transform):
+    def apply(self, record: Record) -> Any:
+        return Given.what
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"n": 1}, "GivesInATransform.apply returned a value of type dict as a record"),
+        (
+            ROWS[0].replace(timestamp=NOW),
+            "GivesInATransform.apply returned a value of type datetime as the timestamp",
+        ),
+        (ROWS[0].replace(topic=7), "GivesInATransform.apply returned a value of type int as the topic"),
+    ],
+)
+def test_run_transform_checks_what_comes_back_as_the_runtime_does(what: Any, message: str) -> None:
+    Given.what = what
+    with pytest.raises(ConnectError, match=f"^{re.escape(message)}"):
+        run_transform(GivesInATransform, {}, [ROWS[0]])
+
+
+class GivesInASource(SourceConnector):
+    def source(self, config: Config) -> Any:
+        return GivesInAPoll()
+
+
+class GivesInAPoll(PollingSource):
+    def start(self, offsets: Offsets) -> None:
+        pass
+
+    def read(self, start: Offsets, limits: Limits) -> Any:
+        return Given.what
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        (None, "GivesInAPoll.read returned None, and not an iterator of pairs of records and offsets"),
+        ([[ROWS[0]]], "GivesInAPoll.read returned a value of type list, and not a pair of records and"),
+        ([([{"n": 1}], {PART: {"n": 1}})], "GivesInAPoll.read returned a value of type dict as a record"),
+        (
+            [([ROWS[0].replace(timestamp=NOW)], {PART: {"n": 1}})],
+            "GivesInAPoll.read returned a value of type datetime",
+        ),
+        ([([ROWS[0]], {"n": 1})], "GivesInAPoll.read returned a value of type str as a source partition"),
+    ],
+)
+def test_run_source_checks_what_comes_back_as_the_runtime_does(what: Any, message: str) -> None:
+    Given.what = what
+    with pytest.raises(ConnectError, match=f"^{re.escape(message)}"):
+        run_source(GivesInASource, {})
+
+
+class GivesInASink(SinkConnector):
+    def sink(self, config: Config) -> Sink:
+        return Sink()
+
+    def writer(self, config: Config) -> Writer:
+        return GivesInAWriter()
+
+
+class GivesInAWriter(Writer):
+    def write(self, batches: Sequence[RecordBatch], report: Any) -> Any:
+        if isinstance(Given.what, tuple):
+            report(*Given.what)
+        return Given.what
+
+
+@pytest.mark.parametrize(
+    ("what", "error", "message"),
+    [
+        (
+            NOW,
+            ConnectError,
+            "GivesInAWriter.write returned a message for `Sink.commit` that a worker cannot send: datetime",
+        ),
+        (
+            {"ids": {1}},
+            ConnectError,
+            "GivesInAWriter.write returned a message for `Sink.commit` that a worker cannot send",
+        ),
+        ((DataError("no"), ROWS[0]), TypeError, "report takes a Record and the exception that says why"),
+        ((ROWS[0], "no"), TypeError, "report takes a Record and the exception that says why"),
+    ],
+)
+def test_run_writer_checks_what_comes_back_as_the_runtime_does(what: Any, error: type[Exception], message: str) -> None:
+    Given.what = what
+    with pytest.raises(error, match=f"^{re.escape(message)}"):
+        run_writer(GivesInASink, {}, [[ROWS[0]]])

@@ -1,6 +1,7 @@
 """Each mistake that is planted in a good polling source fails the suite of sources."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -137,9 +138,23 @@ class ReadsTheTablesOfOtherTasksAsWell(PolledRows):
         self.tables = sorted({*self.tables, *(str(of["table"]) for of in offsets)})
 
 
+class StampsWithADatetime(PolledRows):
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        for rows, offsets in super().portion(name, place, after):
+            yield [row.replace(timestamp=datetime(2026, 1, 1, tzinfo=UTC)) for row in rows], offsets
+
+
 BAD = [bad for bad in PolledRows.__subclasses__() if bad.__module__ == __name__] + [DeletesWhatItHasRead]
 
 
 @pytest.mark.parametrize("bad", BAD)
 def test_a_polling_source_with_a_mistake_fails(bad: type[Any]) -> None:
     assert any(failures(suite_of(bad)))
+
+
+def test_a_timestamp_that_is_a_datetime_is_told() -> None:
+    found = dict(failures(suite_of(StampsWithADatetime)))
+    error = found["test_the_example_gives_records_that_fit_their_schemas"]
+    assert str(error).startswith(
+        "StampsWithADatetime.read returned a value of type datetime as the timestamp of a record"
+    )

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -67,6 +68,11 @@ class NamesNoTopic(RowsReader):
         yield [record.replace(topic="") for record in records(name, begin, end)]
 
 
+class StampsWithADatetime(RowsReader):
+    def rows(self, name: str, begin: int, end: int) -> Iterator[RecordBatch | Sequence[Record]]:
+        yield [row.replace(timestamp=datetime(2026, 1, 1, tzinfo=UTC)) for row in records(name, begin, end)]
+
+
 class GivesAllWorkToEachTask(RowsConnector):
     def task_configs(
         self, config: RowsConfig, properties: Mapping[str, str], max_tasks: int
@@ -104,3 +110,11 @@ BAD = [bad for good in (RowsReader, RowsConnector) for bad in good.__subclasses_
 @pytest.mark.parametrize("bad", BAD)
 def test_a_reader_or_a_connector_with_a_mistake_fails(bad: type[Any]) -> None:
     assert any(failures(suite_of(bad)))
+
+
+def test_a_timestamp_that_is_a_datetime_is_told() -> None:
+    found = dict(failures(suite_of(StampsWithADatetime)))
+    error = found["test_the_example_gives_records_that_fit_their_schemas"]
+    assert str(error).startswith(
+        "StampsWithADatetime.read returned a value of type datetime as the timestamp of a record"
+    )

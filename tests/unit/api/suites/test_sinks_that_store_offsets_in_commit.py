@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -218,3 +219,32 @@ class HandsOnAPartTwice(CommitWriter):
 @pytest.mark.parametrize("writer", [HandsOnTheLastPartAlone, HandsOnAPartTwice])
 def test_a_writer_with_a_mistake_in_staging_fails(tmp_path: Path, writer: type[StoringWriter]) -> None:
     assert any(failures(suite_of(tmp_path, CommittingSink, writer)))
+
+
+class HandsOnATime(CommitWriter):
+    def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
+        return {"rows": super().write(batches, report), "at": datetime(2026, 1, 1, tzinfo=UTC)}
+
+    def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
+        self.part += super().write(batches, report) or []
+
+
+class HandsOnASetOfAPart(CommitWriter):
+    def staged(self) -> Any:
+        return set(super().staged() or ())
+
+
+@pytest.mark.parametrize(
+    ("writer", "message"),
+    [
+        (HandsOnATime, "HandsOnATime.write returned a message for `Sink.commit` that a worker cannot send: datetime"),
+        (
+            HandsOnASetOfAPart,
+            "HandsOnASetOfAPart.staged returned a message for `Sink.commit` that a worker cannot send: set",
+        ),
+    ],
+)
+def test_a_message_that_a_worker_cannot_send_is_told(tmp_path: Path, writer: type[StoringWriter], message: str) -> None:
+    found = [str(error) for _, error in failures(suite_of(tmp_path, CommittingSink, writer))]
+    assert found
+    assert all(error.startswith(f"{message} cannot travel to another process") for error in found)

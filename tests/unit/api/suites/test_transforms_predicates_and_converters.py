@@ -1,6 +1,7 @@
 """Each mistake that is planted in a good transform, predicate or converter fails its suite."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import pytest
@@ -114,6 +115,27 @@ class FailsForWholeBatchesWithANull(Marks):
         return super().apply_batch(batch)
 
 
+class FailsForAllRecords(Marks):
+    def apply(self, record: Record) -> Record | None:
+        raise KeyError("id")
+
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        raise KeyError("id")
+
+
+class StampsWithADatetime(Marks):
+    has_batch_form = False
+
+    def apply(self, record: Record) -> Record | None:
+        found = super().apply(record)
+        return None if found is None else found.replace(timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+
+
+class StampsWithADatetimeInTheBatch(Marks):
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        return super().apply_batch(batch).replace(timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+
+
 @pytest.mark.parametrize("side", ["key", "value"])
 def test_the_good_transform_passes(side: str) -> None:
     assert list(failures(transforms(Marks, side))) == []
@@ -122,6 +144,33 @@ def test_the_good_transform_passes(side: str) -> None:
 @pytest.mark.parametrize("bad", Marks.__subclasses__())
 def test_a_transform_with_a_mistake_fails(bad: type[Transform]) -> None:
     assert any(found for side in ("key", "value") for found in failures(transforms(bad, side)))
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (FailsForAllRecords, "`apply` fails for all `records`, for the first by a KeyError: 'id'"),
+        (
+            StampsWithADatetime,
+            "StampsWithADatetime.apply returned a value of type datetime as the timestamp of a record",
+        ),
+        (
+            StampsWithADatetimeInTheBatch,
+            "StampsWithADatetimeInTheBatch.apply_batch returned a value of type datetime as",
+        ),
+    ],
+)
+def test_what_is_wrong_in_all_that_a_transform_gives_is_told(bad: type[Transform], message: str) -> None:
+    ((_, error),) = failures(transforms(bad, "value"))
+    assert str(error).startswith(message)
+
+
+def test_a_suite_without_records_fails() -> None:
+    class Suite(TransformSuite):
+        plugin = Marks
+        records = ()
+
+    assert [str(error) for _, error in failures(Suite)] == ["the suite needs some `records`"]
 
 
 class HasA(Predicate):
