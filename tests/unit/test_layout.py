@@ -3,6 +3,7 @@
 import operator
 import re
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -43,3 +44,12 @@ def test_a_missing_java_is_told_before_anything_is_fetched(tmp_path: Path) -> No
     assert done.stderr.startswith("Java is missing: ")
     assert "apt-get install openjdk-17-jre-headless" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_the_pytest_that_lies_beside_the_interpreter_warns_of_nothing(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it() -> None: ...\n")
+    program = Path(sys.executable).with_name("pytest")
+    command = [str(program), "-q", "-p", "no:cacheprovider", "test_it.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 passed" in done.stdout
