@@ -57,7 +57,8 @@ class FunctionSource(SourceConnector):
         """The streams are found, and are texts; a user does not set those of a task."""
         if config.open_properties(TASK_STREAMS):
             return [Problem(TASK_STREAMS, f"{TASK_STREAMS} cannot be set: it tells each task its streams.")]
-        self._names(config)
+        if not self._names(config):
+            self._warn_of_nothing()
         return []
 
     def task_configs(self, config: Any, properties: Mapping[str, str], max_tasks: int) -> Sequence[Mapping[str, str]]:
@@ -75,11 +76,7 @@ class FunctionSource(SourceConnector):
         given = config.open_properties(TASK_STREAMS)
         names = json.loads(given[""]) if "" in given else self._names(config)
         if not names:
-            log.warning(
-                "%s has nothing to read: the function that it has as `streams` names none for this configuration. It is "
-                "asked again each minute.",
-                self.parameters.name,
-            )
+            self._warn_of_nothing()
         planned = given.get(_ALL)
         watch = None if planned is None else _StreamWatch(planned, lambda: self._names(config), self.context)
         return _Streams(type(self).function, self.parameters, config, self.context, names, watch)
@@ -95,6 +92,13 @@ class FunctionSource(SourceConnector):
                     f"as the source writes it, not {json.dumps(dict(offset))}."
                 )
         return True
+
+    def _warn_of_nothing(self) -> None:
+        log.warning(
+            "%s has nothing to read: the function that it has as `streams` names none for this configuration. It is "
+            "asked again each minute.",
+            self.parameters.name,
+        )
 
     def _names(self, config: Any) -> list[str]:
         streams = type(self).streams

@@ -61,10 +61,10 @@ def wrong(method: str, given: object, expected: str, where: str = "") -> Returne
     return ReturnedWrong(f"{method} returned {_kind(given)}{where}, and not {expected}. {_TELL}")
 
 
-def name(of: object, method: str) -> str:
-    """`Class.method` of an object, for messages; of a plugin that is one function, the function."""
+def name(of: object, method: str, alias: str | None = None) -> str:
+    """`Class.method` of an object, for messages, or `Alias.method`; of a plugin that is one function, the function."""
     parameters = getattr(of, "parameters", None)
-    return parameters.name if isinstance(parameters, NamedParameters) else f"{type(of).__qualname__}.{method}"
+    return parameters.name if isinstance(parameters, NamedParameters) else f"{alias or type(of).__qualname__}.{method}"
 
 
 def instance(found: T, kinds: tuple[type, ...], method: str) -> T:

@@ -190,7 +190,7 @@ def _validate(alias: str, connector: Connector | None, parsed: Config | None, fi
     """Let the connector look at its configuration, unless one of them is wrong."""
     if connector is None or parsed is None:
         return
-    method = f"{alias}.validate"
+    method = returned.name(connector, "validate", alias)
     found = findings.attempt_plugin(
         "spec.config", method, lambda: returned.problems(connector.validate(parsed), method)
     )
@@ -240,7 +240,7 @@ def _tasks(
     assert parsed is not None
     tasks = findings.attempt_plugin(
         "spec.config",
-        f"{alias}.task_configs",
+        returned.name(connector, "task_configs", alias),
         lambda: split(connector, parsed, mine, resource.connect_name, resource.spec.tasks_max),
     )
     if not tasks:

@@ -344,12 +344,15 @@ def test_streams_that_are_no_list_of_texts_are_told_with_the_function_and_what_c
 
 def test_a_source_whose_streams_are_none_says_so(caplog: pytest.LogCaptureFixture) -> None:
     FOUND[:] = [[]]
-    (task,) = of_found().task_configs(parsed(of_found, {}), {}, 2)
+    connector, config = of_found(), parsed(of_found, {})
+    assert list(connector.validate(config)) == []
+    (task,) = connector.task_configs(config, {}, 2)
     assert run_source(of_found, task) == []
-    assert [record.getMessage() for record in caplog.records] == [
+    told = (
         "of_found has nothing to read: the function that it has as `streams` names none for this configuration. "
         "It is asked again each minute."
-    ]
+    )
+    assert [record.getMessage() for record in caplog.records] == [told, told]
 
 
 @source

@@ -1,6 +1,6 @@
 """Small plugins, and a plan made with them in one line."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ from penstock import (
     SourceConnector,
     Transform,
     prop,
+    source,
 )
 from penstock_model.resources.connector import Connector
 from penstock_runtime.manifests.worker_file import worker_from
@@ -76,6 +77,17 @@ class Whole(SourceConnector):
 
     def source(self, config: TableConfig) -> PollingSource:
         raise AssertionError
+
+
+def pages_found(config: TableConfig) -> list[str]:
+    if config.table == "exit":
+        raise SystemExit(0)
+    raise KeyError(config.table)
+
+
+@source(streams=pages_found)
+def pages(config: TableConfig, stream: str, cursor: int | None) -> Iterator[tuple[Record, int]]:
+    raise AssertionError
 
 
 class Drain(SinkConnector):
@@ -135,6 +147,7 @@ CLASSES: Mapping[str, type[Plugin]] = {
     "Tables": Tables,
     "Unrepeatable": Unrepeatable,
     "Whole": Whole,
+    "Pages": pages,
     "Drain": Drain,
     "JsonConverter": Json,
     "SimpleHeaderConverter": Headers,

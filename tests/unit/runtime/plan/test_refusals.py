@@ -346,7 +346,7 @@ def test_a_comma_too_many_is_an_alias_without_a_class(aliases: str, names: set[s
 def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
     found = problems({"errors.tolerance": "x", "transforms": "a"}, cls="Tabels")
     assert [name for name, _ in found] == ["spec.class", "transforms.a.type", "errors.tolerance"]
-    assert "Did you mean Tables? Installed: Drain, Tables, Unrepeatable, Whole." in found[0][1]
+    assert "Did you mean Tables? Installed: Drain, Pages, Tables, Unrepeatable, Whole." in found[0][1]
 
 
 @pytest.mark.parametrize(
@@ -485,3 +485,12 @@ def test_an_unused_override_is_not_recommended_where_the_policy_would_refuse_it(
     ).warnings
     assert warning.message.startswith("has no effect: this sink has no such client")
     assert warning.message.endswith(end)
+
+
+@pytest.mark.parametrize(("table", "raised"), [("exit", "SystemExit: 0"), ("a", "KeyError: 'a'")])
+def test_a_plugin_that_is_one_function_is_told_by_its_name_and_by_the_function_that_failed(
+    table: str, raised: str
+) -> None:
+    ((where, message),) = problems({"table": table}, cls="Pages")
+    assert where == "spec.config"
+    assert message.startswith(f"pages failed: {raised}, in pages_found (planning.py, line ")
