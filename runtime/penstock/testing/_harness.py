@@ -96,7 +96,7 @@ def sent(message: Any, method: str) -> list[Any]:
         return []
     try:
         return [wire(message)]
-    except TypeError as e:
+    except (TypeError, ValueError, OverflowError) as e:  # a type, half a surrogate pair, more than 64 bits
         raise returned.ReturnedWrong(
             f"{method} returned a message for `Sink.commit` that a worker cannot send: {e}"
         ) from e

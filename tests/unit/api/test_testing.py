@@ -451,6 +451,7 @@ class GivesInAWriter(Writer):
             ConnectError,
             "GivesInAWriter.write returned a message for `Sink.commit` that a worker cannot send: datetime",
         ),
+        (1 << 64, ConnectError, "GivesInAWriter.write returned a message for `Sink.commit` that a worker cannot send"),
         (
             {"ids": {1}},
             ConnectError,
