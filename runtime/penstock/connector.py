@@ -22,6 +22,9 @@ class Connector(Plugin):
         """Problems that show only in the outside system, or in several properties together.
 
         Called with a `Config` that parsed. Problems use the property names of the user. May take up to 30 s.
+
+        Raises:
+            RetriableError: what it looks at is away. That is no fault of the configuration: planning is tried again.
         """
         return ()
 
@@ -34,6 +37,9 @@ class Connector(Plugin):
             max_tasks: `spec.tasksMax`.
 
         The default is one task with all properties; a user who sets a greater `spec.tasksMax` gets a warning.
+
+        Raises:
+            RetriableError: as `validate`.
         """
         return [properties]
 

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from penstock.errors import ConfigError, ConnectError, Problem, Superseded
+from penstock.errors import ConfigError, ConnectError, Problem, RetriableError, Superseded
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, OffsetsVerb, Outcome
 from penstock_runtime.job.altering import alter
 from penstock_runtime.job.listing import list_offsets
@@ -40,7 +40,7 @@ def answer_request(request: JobRequest, redact: Callable[[str], str]) -> JobAnsw
         return answer_of(Outcome.SUPERSEDED, str(e))
     except OffsetsRefused as e:
         return answer_of(Outcome.REFUSED, str(e))
-    except Unavailable as e:
+    except (RetriableError, Unavailable) as e:
         return answer_of(Outcome.UNAVAILABLE, str(e))
     except BaseException as e:  # noqa: BLE001 (a plugin may raise anything)
         error = as_failure(e)

@@ -89,6 +89,7 @@ def plan(
     Raises:
         ConfigError: every problem at once, those of the resource's own text among them (`resource.reading`), without
             secrets, each under the property or field that the user wrote.
+        RetriableError: nothing is wrong as far as it can be seen, but what the plugin looks at outside cannot be reached.
     """
     findings = Findings([*refused_fields(resource.spec)], [*misspelt_variables(resource.spec.config)])
     policy = PolicyUse(named=resource.spec.topic_creation_policy is not None, selected=policy_selects)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from penstock import ConfigError, ConnectError, Problem
+from penstock import ConfigError, ConnectError, Problem, RetriableError
 from penstock_model.connect.redaction import Redactor
 from penstock_model.resources.partial import Reading
 from penstock_model.resources.values import NULL
@@ -18,10 +18,17 @@ _EITHER: Final = frozenset(("topics", "topics.regex"))
 
 @dataclass
 class Findings:
-    """Problems and warnings, in the order in which they were found."""
+    """Problems and warnings, in the order in which they were found.
+
+    Attributes:
+        problems: make the configuration wrong.
+        warnings: do not.
+        away: what a plugin looks at outside cannot be reached now, so it is not known whether the configuration is right.
+    """
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
+    away: RetriableError | None = None
 
     def refuse(self, name: str, message: str) -> None:
         """Add a problem."""
@@ -51,6 +58,8 @@ class Findings:
             return work()
         except ConfigError as e:
             self.problems += (Problem(p.property or name, p.message) for p in e.problems)
+        except RetriableError as e:
+            self.away = self.away or e
         except ConnectError as e:
             self.refuse(name, str(e))
         except (Exception, SystemExit) as e:  # noqa: BLE001 (foreign code; the user sees which and why)
@@ -58,7 +67,7 @@ class Findings:
         return None
 
     def raise_for(self, reading: Reading, unresolved: Iterable[Problem], redactor: Redactor) -> None:
-        """Raise ConfigError with all problems, if there are any.
+        """Raise ConfigError with all problems, if there are any; RetriableError if something outside is away.
 
         Args:
             reading: of the resource's text. A problem there is reported once, not again as a value of the wrong type.
@@ -82,6 +91,8 @@ class Findings:
                 dict.fromkeys(redactor.problem(reading.named(p)) for p in problems),
                 [redactor.problem(reading.named(w)) for w in warnings],
             )
+        if self.away is not None:
+            raise RetriableError(redactor(str(self.away)), self.away.retry_after) from self.away
 
 
 def names_of(problems: Iterable[Problem]) -> set[str]:

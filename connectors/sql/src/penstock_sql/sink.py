@@ -48,6 +48,12 @@ class SqlSink(SinkConnector):
         finally:
             database.close()
 
+    def task_configs(
+        self, config: SqlSinkConfig, properties: Mapping[str, str], max_tasks: int
+    ) -> Sequence[Mapping[str, str]]:
+        """As many tasks as the user wants: partitions are dealt out to them by the consumer group."""
+        return [properties] * max_tasks
+
     def sink(self, config: SqlSinkConfig) -> Sink:
         return _SqlSink(_address(config), self.context.connector, self.context.life)
 

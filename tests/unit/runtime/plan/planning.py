@@ -18,6 +18,7 @@ from penstock import (
     Predicate,
     Problem,
     Record,
+    RetriableError,
     Sink,
     SinkConnector,
     SourceConnector,
@@ -48,6 +49,8 @@ class Tables(SourceConnector):
     def validate(self, config: TableConfig) -> Iterable[Problem]:
         if config.table == "crash":
             raise OSError("no route to host")
+        if config.table == "away":
+            raise RetriableError(f"db.example does not answer {config.password.reveal()}")
         if config.table == "exit":
             raise SystemExit(0)
         if config.table == "texts":

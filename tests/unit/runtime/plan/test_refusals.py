@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock import ConfigError
+from penstock import ConfigError, RetriableError
 
 from .planning import HOIST, SINK, SOURCE, planned, problems
 
@@ -494,3 +494,13 @@ def test_a_plugin_that_is_one_function_is_told_by_its_name_and_by_the_function_t
     ((where, message),) = problems({"table": table}, cls="Pages")
     assert where == "spec.config"
     assert message.startswith(f"pages failed: {raised}, in pages_found (planning.py, line ")
+
+
+def test_what_is_away_is_no_fault_of_the_configuration_and_is_told_without_secrets() -> None:
+    with pytest.raises(RetriableError, match=r"^db\.example does not answer \[hidden\]$"):
+        planned({"table": "away", "password": "geheim"})
+
+
+def test_where_something_is_wrong_as_well_that_is_told() -> None:
+    assert [name for name, _ in problems({"table": "away", "port": "x"})] == ["port"]
+    assert [name for name, _ in problems({"table": "away", "key.converter": "Nowhere"})] == ["key.converter"]
