@@ -251,3 +251,35 @@ def test_moments_are_exact(database: Any) -> None:
     database.run("INSERT INTO orders VALUES (1, '1969-12-31 23:59:59.9999Z')")
     (record,) = read(database)
     assert record.value["at"] == Instant.of(datetime.datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=datetime.UTC))
+
+
+def test_a_new_table_asks_for_new_tasks_and_none_does_not(database: Any) -> None:
+    from penstock import Limits, PluginContext
+    from penstock.testing._making import make, parsed
+
+    database.run("CREATE TABLE a (id INT PRIMARY KEY)")
+    asked: list[str] = []
+    connector = make(SqlSource)
+    object.__setattr__(connector, "context", PluginContext(task=0, tasks=1, on_request=asked.append))
+    given = {**database.properties, **BY_ID, "table.poll.interval.ms": "1000"}
+    (task,) = connector.task_configs(parsed(SqlSource, given), given, 1)
+    source = connector.source(parsed(SqlSource, task))
+    now = [0.0]
+    source._clock = lambda: now[0]
+    source._looked = 0.0
+    source.start({})
+    try:
+        for _ in range(3):
+            now[0] += 1
+            source.latest_offsets({}, Limits(10, 1000))
+        assert asked == []
+        database.run("CREATE TABLE b (id INT PRIMARY KEY)")
+        source.latest_offsets({}, Limits(10, 1000))
+        assert asked == []
+        now[0] += 1
+        source.latest_offsets({}, Limits(10, 1000))
+    finally:
+        source.stop()
+    (state,) = asked
+    (task,) = connector.task_configs(parsed(SqlSource, given), given, 1)
+    assert task["task.state"] == state

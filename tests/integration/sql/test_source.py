@@ -1,6 +1,7 @@
 """PostgreSQL to Kafka by real tasks, and from there into another table: each row once, whatever dies meanwhile."""
 
 import json
+import signal
 import threading
 from typing import Any
 
@@ -71,7 +72,9 @@ def test_kills_leave_each_row_in_the_topic_once(lab: Lab, database: Database, ro
             before = _count(database)
             if victim == "worker":
                 task.await_log("Spark is up")
+                task.process.send_signal(signal.SIGSTOP)  # else it would never come to be so far behind
                 database.run("INSERT INTO events (name) SELECT 'bulk' FROM generate_series(1, 150000)")
+                task.process.send_signal(signal.SIGCONT)
                 until(task.workers, what=task.last_words)[0].kill()
             else:
                 database.run("INSERT INTO events (name) SELECT 'bulk' FROM generate_series(1, 30000)")

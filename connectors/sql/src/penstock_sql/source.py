@@ -1,5 +1,6 @@
 """SqlSource: records from the rows of tables, exactly once, as Confluent's JDBC source makes them at least once."""
 
+import hashlib
 import json
 import logging
 import time
@@ -78,7 +79,9 @@ class SqlSource(SourceConnector):
             return [properties]
         found = tables(config, self._name)
         count = max(1, min(max_tasks, len(found)))
-        return [{**properties, "task.tables": json.dumps(found[task::count])} for task in range(count)]
+        tasks = [{**properties, "task.tables": json.dumps(found[task::count])} for task in range(count)]
+        tasks[0]["task.state"] = _state(found)
+        return tasks
 
     def exactly_once(self, config: SqlSourceConfig) -> bool:
         """Not where everything is read again."""
@@ -185,14 +188,15 @@ class _SqlSource(Source):
         """Ask for new tasks where there are other tables; the first task does."""
         config = self._config
         elapsed = self._clock() - self._looked
-        if config.query or self._context.task not in (None, 0) or elapsed * 1000 < config.table_poll_interval_ms:
+        if not config.task_state or elapsed * 1000 < config.table_poll_interval_ms:
             return
         self._looked = self._clock()
         with self._errors("Looking for tables"):
             connection = self._database.connection()
             with connection.begin():
                 found = tables_of(connection, config)
-        self._context.request_task_reconfiguration(json.dumps(found))
+        if _state(found) != config.task_state:
+            self._context.request_task_reconfiguration(_state(found))
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
@@ -201,7 +205,14 @@ class _SqlSource(Source):
                 yield
             except BaseException:
                 self._database.let_go()
+                for stream in self._streams.values():
+                    stream.forget()
                 raise
+
+
+def _state(found: Sequence[TableName]) -> str:
+    """Stands for these tables."""
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]
 
 
 def _address(config: SqlSourceConfig) -> Address:

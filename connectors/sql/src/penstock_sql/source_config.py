@@ -88,6 +88,13 @@ class SqlSourceConfig(Config):
         importance=Importance.LOW,
     )
 
+    task_state: str = prop(
+        "task.state",
+        "",
+        doc="Which tables there were, for the task that looks for others. Set by the connector; not for users.",
+        importance=Importance.LOW,
+    )
+
     open_prefixes = (
         "batch.max.rows",
         "catalog.pattern",

@@ -87,6 +87,11 @@ class Stream:
                 return None, 0
         return end, count
 
+    def forget(self) -> None:
+        """Look again: it may be another server from now on, or one that has lost its latest transactions."""
+        self._waiting = None
+        self._checked = False
+
     def data(self, start: Offset | None, end: Offset) -> Mapping[str, Any]:
         """What a reader needs to read from one offset to another."""
         of = self._rows.of
