@@ -80,6 +80,8 @@ class ErrantRecords:
             record, error = returned.reported(record, error)
         except TypeError as e:
             self._misused = e
+            if not self._open:
+                self._late(ConnectError(f"When `write` had returned: {e}. Tell the plugin's author."))
             raise
         if not self._open:
             late = ConnectError(

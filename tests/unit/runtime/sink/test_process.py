@@ -303,6 +303,16 @@ def test_a_report_that_comes_late_fails_the_task_before_the_next_batch(policy: E
     assert (writer.tries, queue.letters) == (2, [])
 
 
+def test_a_report_of_something_else_that_comes_late_fails_the_task_too() -> None:
+    kept: list[Any] = []
+    process, _, _ = sink(lambda records, report, attempt: kept.append(report), ALL)
+    process.put(three())
+    with pytest.raises(TypeError, match="report takes a Record"):
+        kept[0]("b", DataError("no"))
+    with pytest.raises(ConnectError, match=r"^When `write` had returned: report takes a Record"):
+        process.put(three())
+
+
 def test_no_offset_is_told_before_the_dead_letters_of_its_batch_are_in_kafka() -> None:
     lost: list[Summary] = []
     process, _, queue = sink(
