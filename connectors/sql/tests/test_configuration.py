@@ -1,5 +1,6 @@
 """What a user is told of a configuration, before a task starts and while it runs."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,3 +142,16 @@ def test_a_user_who_may_not_create_tables_is_told_what_somebody_else_must_run(da
     assert database.rows("SELECT id FROM orders") == [(1,)]
     database.run("DROP OWNED BY writer")
     database.run("DROP ROLE writer")
+
+
+def test_planning_makes_no_file(tmp_path: Path) -> None:
+    from penstock_sql.source import SqlSource
+
+    url = {"connection.url": f"jdbc:sqlite:{tmp_path}/a b%?.db"}
+    assert problems(url) == []
+    source = {**url, "mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "t."}
+    (found,) = make(SqlSource).validate(parsed(SqlSource, source))
+    assert "unable to open database file" in str(found)
+    assert list(tmp_path.iterdir()) == []
+    run_writer(SqlSink, {**url, "auto.create": "true"}, [[ROW]])
+    assert [file.name for file in tmp_path.iterdir()] == ["a b%?.db"]

@@ -2,7 +2,9 @@
 
 import sqlite3
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, Protocol
+from urllib.parse import quote
 
 import psycopg
 import sqlalchemy
@@ -35,13 +37,20 @@ class Database:
     Args:
         address: where it is.
         name: by which the server knows the connection.
+        create: a file of SQLite that is not there is made.
     """
 
-    def __init__(self, address: Address, name: str) -> None:
+    def __init__(self, address: Address, name: str, *, create: bool = False) -> None:
         self.place = address.place
         self.dialect = _DIALECTS[address.kind]
-        self._engine = _postgresql(address, name) if address.kind == "postgresql" else _sqlite(address)
+        self._engine = _postgresql(address, name) if address.kind == "postgresql" else _sqlite(address, create=create)
         self._connection: Connection | None = None
+        self._file = address.parameters["dbname"] if address.kind == "sqlite" else None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is something to connect to: False for a file of SQLite that is still to be made."""
+        return self._file is None or Path(self._file).exists()
 
     def connection(self) -> Connection:
         """The connection, outside of a transaction.
@@ -74,11 +83,10 @@ def _postgresql(address: Address, name: str) -> Engine:
     )
 
 
-def _sqlite(address: Address) -> Engine:
+def _sqlite(address: Address, *, create: bool) -> Engine:
     def connect() -> sqlite3.Connection:
-        return sqlite3.connect(
-            address.parameters["dbname"], isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False
-        )
+        file = f"file:{quote(address.parameters['dbname'])}?mode={'rwc' if create else 'rw'}"
+        return sqlite3.connect(file, uri=True, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
 
     engine = sqlalchemy.create_engine("sqlite://", creator=connect, poolclass=NullPool)
     # Python's driver begins transactions too late, and never for a savepoint: SQLAlchemy says when.

@@ -40,7 +40,8 @@ class SqlSink(SinkConnector):
             yield from e.problems
             return
         try:
-            database.connection()
+            if database.exists:
+                database.connection()
         except FOREIGN as e:
             if meaning(e) is not Meaning.PASSING:
                 blamed = "connection.password" if "password" in words(e) else "connection.url"
@@ -62,7 +63,7 @@ class SqlSink(SinkConnector):
 
     def alter_offsets(self, config: SqlSinkConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Sets the offsets in the database as well, which count there."""
-        database = Database(_address(config), f"penstock {self.context.connector}"[:63])
+        database = Database(_address(config), f"penstock {self.context.connector}"[:63], create=True)
         try:
             with as_connect_errors(database.place, "Altering offsets"):
                 connection, connector = database.connection(), self.context.connector
@@ -85,7 +86,7 @@ class _SqlSink(Sink):
     def __init__(self, address: Address, connector: str, life: str) -> None:
         self._connector = connector
         self._life = life
-        self._database = Database(address, f"penstock {connector}"[:63])
+        self._database = Database(address, f"penstock {connector}"[:63], create=True)
 
     def start(self) -> None:
         """Make the table of offsets."""

@@ -29,7 +29,7 @@ class SqlWriter(Writer):
         self._context = context
         self._zone = ZoneInfo(config.db_timezone)
         self._tables = Tables(config)
-        self._database = Database(address, f"penstock {context.connector}"[:63])
+        self._database = Database(address, f"penstock {context.connector}"[:63], create=True)
         metrics = context.metrics
         self._written = metrics.counter("rows", "Rows that were inserted, changed or deleted.")
         self._refused = metrics.counter("rows_refused", "Records that the database refused.")
