@@ -35,7 +35,8 @@ class Server:
         password.chmod(0o444)
         self._run("initdb", "-D", str(self.data), "-U", "postgres", "-A", "scram-sha-256", f"--pwfile={password}")
         self.port = _free_port()
-        settings = f"port = {self.port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\n"
+        settings = f"port = {self.port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\n"
+        settings += "fsync = off\nmax_prepared_transactions = 5\n"
         with (self.data / "postgresql.conf").open("a") as file:
             file.write(settings)
 

@@ -283,3 +283,25 @@ def test_a_new_table_asks_for_new_tasks_and_none_does_not(database: Any) -> None
     (state,) = asked
     (task,) = connector.task_configs(parsed(SqlSource, given), given, 1)
     assert task["task.state"] == state
+
+
+def test_rows_of_a_transaction_that_has_begun_last_and_is_still_open_are_not_skipped(database: Any) -> None:
+    """Its number is greater than that of any transaction that has ended."""
+    from penstock.source import Limits
+    from penstock.testing._source_run import SourceRun
+
+    database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY); CREATE TABLE others (id INT PRIMARY KEY)")
+    properties = {**database.properties, **BY_ID, "table.whitelist": "orders"}
+    with (
+        database.server.connect(database.name) as early,
+        database.server.connect(database.name) as late,
+        SourceRun(SqlSource, properties, {}) as run,
+    ):
+        early.execute("BEGIN; INSERT INTO others VALUES (1)")
+        late.execute("BEGIN; INSERT INTO orders DEFAULT VALUES")  # 1
+        early.execute("INSERT INTO orders DEFAULT VALUES; COMMIT")  # 2
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == []
+        late.execute("PREPARE TRANSACTION 'late'")
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == []
+        late.execute("COMMIT PREPARED 'late'")
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == [1, 2]

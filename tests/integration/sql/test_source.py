@@ -95,8 +95,12 @@ def test_kills_leave_each_row_in_the_topic_once(lab: Lab, database: Database, ro
         stopping.set()
         for writer in writers:
             writer.join()
-    wanted = [row[0] for row in database.rows("SELECT id FROM events ORDER BY id")]
-    until(lambda: len(lab.values(topic)) >= len(wanted), what=task.last_words, moving=lambda: lab_end(lab, topic))
+    wanted: list[Any] = [row[0] for row in database.rows("SELECT id FROM events ORDER BY id")]
+    until(
+        lambda: len(lab.values(topic)) >= len(wanted),
+        what=lambda: f"missing {sorted({*wanted} - {*ids(lab, topic)})[:20]} of {len(wanted)}\n{task.last_words()}",
+        moving=lambda: lab_end(lab, topic),
+    )
     task.stop()
     found = ids(lab, topic)
     assert len(found) == len(set(found))
