@@ -23,7 +23,7 @@ def _programs() -> Path:
 class Server:
     """A PostgreSQL server on a socket and a port of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, listen: str = "127.0.0.1") -> None:
         self.folder = folder
         self.data = folder / "data"
         self.bin = _programs()
@@ -35,10 +35,12 @@ class Server:
         password.chmod(0o444)
         self._run("initdb", "-D", str(self.data), "-U", "postgres", "-A", "scram-sha-256", f"--pwfile={password}")
         self.port = _free_port()
-        settings = f"port = {self.port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\n"
+        settings = f"port = {self.port}\nlisten_addresses = '{listen}'\nunix_socket_directories = ''\n"
         settings += "fsync = off\nmax_prepared_transactions = 5\n"
         with (self.data / "postgresql.conf").open("a") as file:
             file.write(settings)
+        with (self.data / "pg_hba.conf").open("a") as file:
+            file.write("host all all all scram-sha-256\n")
 
     def start(self) -> None:
         self._run("pg_ctl", "-D", str(self.data), "-l", str(self.folder / "log"), "-w", "start")
