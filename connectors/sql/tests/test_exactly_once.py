@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+import penstock_sql.sink
+import penstock_sql.writer
 from penstock import ConnectError, DataError, Record, RetriableError, SourcePartition, TopicPartition
 from penstock.schema import INT32, struct
 from penstock.testing._harness import sink_batch
@@ -117,8 +119,10 @@ def test_a_table_that_somebody_holds_is_waited_for_and_not_for_ever(orders: Any,
     assert ids(orders) == [0]
 
 
-def test_two_tasks_that_upsert_the_same_keys_lose_nothing(database: Any) -> None:
+def test_two_tasks_that_upsert_the_same_keys_lose_nothing(database: Any, monkeypatch: Any) -> None:
     """Also where they create the table, and get in each other's way."""
+    for module in (penstock_sql.sink, penstock_sql.writer):  # each thread is a task
+        monkeypatch.setattr(module, "writers_name", lambda context: f"penstock {threading.get_ident()}")
     properties = {
         **database.properties, "insert.mode": "upsert", "pk.mode": "record_value", "pk.fields": "id", "auto.create": "true",
     }  # fmt: skip
@@ -183,3 +187,36 @@ def test_all_records_of_a_batch_may_be_refused(orders: Any) -> None:
     with SinkLife(SqlSink, orders.properties) as life:
         refused, _ = write(life, records(*(f"bad {n}" for n in range(1000))))
     assert len(refused) == 1000
+
+
+def test_an_earlier_start_that_is_frozen_within_copy_holds_up_nobody(orders: Any) -> None:
+    with SinkLife(SqlSink, orders.properties) as earlier:
+        write(earlier, records(0))
+        frozen = orders.server.connect(orders.name)
+        frozen.execute("SET application_name = 'penstock 0 suite'")
+        frozen.execute("BEGIN; SELECT 1 FROM penstock_offsets FOR UPDATE")
+        frozen.pgconn.exec_(b"COPY orders FROM STDIN")  # and nothing more
+        with SinkLife(SqlSink, orders.properties) as later:
+            write(later, records(1, begin=1))
+        frozen.close()
+    assert ids(orders) == [0, 1]
+
+
+def test_records_that_were_handed_back_and_not_settled_stay_owed_however_many_writes_follow(orders: Any) -> None:
+    with SinkLife(SqlSink, orders.properties) as life:
+        write(life, records(0, "one"))
+        write(life, records(2, "three", begin=2))
+        assert life.reopen() == {T0: 1}
+
+
+def test_a_column_whose_type_is_changed_meanwhile_takes_values_as_it_is_now(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, price NUMERIC(10, 2), at TIMESTAMP)")
+    modes = {"insert.mode": "upsert", "pk.mode": "record_value", "pk.fields": "id", "db.timezone": "Asia/Tokyo"}
+    with SinkLife(SqlSink, {**database.properties, **modes}) as life:
+        writer = life.writer()
+        for offset in range(2):
+            value = {"id": offset, "price": "1.2345", "at": 1_700_000_000_000}
+            writer.write([sink_batch(placed([Record(topic="orders", value=value)], T0, offset))], _no_report)
+            database.run("ALTER TABLE orders ALTER price TYPE NUMERIC(10, 4), ALTER at TYPE timestamptz")
+    found = database.rows("SELECT price::text, extract(epoch FROM at)::bigint FROM orders WHERE id = 1")
+    assert found == [("1.2345", 1_700_000_000)]

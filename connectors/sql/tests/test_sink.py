@@ -228,3 +228,90 @@ def test_a_column_that_was_dropped_meanwhile_is_noticed(database: Any) -> None:
         life.write(life.following(records))
         life.commit()
     assert database.rows("SELECT id, name FROM orders ORDER BY name NULLS FIRST") == [(1, None), (1, "a")]
+
+
+KEYED = {"insert_mode": "upsert", "pk_mode": "record_key", "pk_fields": "id", "delete_enabled": "true"}
+
+
+def test_keys_that_are_the_same_for_the_database_are_the_same(database: Any) -> None:
+    key = "0000000a-0000-0000-0000-00000000000b"
+    database.run("CREATE TABLE orders (id UUID PRIMARY KEY, n INT)")
+    batch = [row({"n": 1}, key=key), row({"n": 2}, key=key.upper())]
+    assert write(database, batch, **KEYED) == []
+    assert database.rows("SELECT n FROM orders") == [(2,)]
+    assert write(database, [row({"n": 3}, key=key), row(None, key=key.upper())], **KEYED) == []
+    assert database.rows("SELECT n FROM orders") == []
+
+
+def test_no_record_reaches_the_offsets_of_connectors(database: Any) -> None:
+    value = {"connector": "victim", "topic": "t", "part": 0, "next": 9, "handed_back": "", "life": ""}
+    (error,) = write(database, [row(value, topic="penstock_offsets")])
+    assert "holds the connectors' offsets" in error
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (row({"name": "cut \ud83d"}, key=1), "no valid Unicode"),
+        (row({"name": "a"}, key=[1]).replace(key_schema=array_of(INT32)), "a list is no primary key"),
+        (row({"name": "a"}, key=None), "has no key"),
+        (row({"cut \ud83d": 1}, key=1), "has no column"),
+    ],
+)
+def test_a_record_that_no_database_can_take_is_handed_back(database: Any, record: Record, words: str) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, name TEXT)")
+    (error,) = write(database, [row({"name": "good"}, key=0), record], **KEYED)
+    assert words in error
+    assert database.rows("SELECT id FROM orders") == [(0,)]
+
+
+def test_a_thousand_rows_of_one_key_may_be_refused(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, n INT CHECK (n < 0))")
+    assert len(write(database, [row({"n": n}, key=1) for n in range(1200)], **KEYED)) == 1200
+
+
+def test_a_topic_that_is_too_long_for_a_table_is_handed_back(database: Any) -> None:
+    record = Record(topic="t" * 70, value={"id": 1}, value_schema=struct({"id": INT32}))
+    (error,) = write(database, [record], auto_create="true")
+    assert "longer than 63 bytes" in error
+
+
+def test_messages_hold_no_values_of_records(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT, day DATE)")
+    database.run(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN IF NEW.id = 5 THEN RAISE EXCEPTION 'S3CRET'; END IF; RETURN NEW; END $$"
+    )
+    database.run("CREATE TRIGGER refuse BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION refuse()")
+    batch = [row({"id": "S3CRET", "day": None}), row({"id": 1, "day": "S3CRET"}), row({"id": 5, "day": None})]
+    errors = write(database, batch)
+    assert len(errors) == 3
+    assert "S3CRET" not in "".join(errors)
+
+
+def test_texts_of_moments_are_read_in_their_own_zone_and_else_in_that_of_the_configuration(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT, local TIMESTAMP, at TIMESTAMPTZ)")
+    texts = ["2023-11-14T22:13:20Z", "2023-11-15T00:13:20+02:00", "2023-11-14T23:13:20"]
+    batch = [row({"id": n, "local": text, "at": text}) for n, text in enumerate(texts)]
+    assert write(database, batch, db_timezone="Europe/Berlin") == []
+    found = database.rows("SELECT DISTINCT local::text, extract(epoch FROM at)::bigint FROM orders")
+    assert found == [("2023-11-14 23:13:20", 1_700_000_000)]
+
+
+def test_a_tombstone_makes_no_table(database: Any) -> None:
+    record = Record(topic="orders", key=1, key_schema=INT64, value=None)
+    assert write(database, [record], [with_schema({"name": "a"}, 1, name=STRING)], auto_create="true", **KEYED) == []
+    assert database.rows("SELECT id, name FROM orders") == [(1, "a")]
+
+
+def test_an_identity_that_is_always_generated_takes_the_keys_of_records(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT)")
+    assert write(database, [row({"name": "a"}, key=7)], **KEYED) == []
+    assert database.rows("SELECT id, name FROM orders") == [(7, "a")]
+
+
+def test_domains_take_what_their_types_take(database: Any) -> None:
+    database.run("CREATE DOMAIN raw AS BYTEA; CREATE DOMAIN word AS TEXT")
+    database.run("CREATE TABLE orders (raw RAW, word WORD)")
+    assert write(database, [row({"raw": "aGk=", "word": True})]) == []
+    assert database.rows("SELECT raw, word FROM orders") == [(b"hi", "true")]

@@ -224,7 +224,7 @@ def test_tables_are_shared_among_tasks_and_chosen_by_name(database: Any) -> None
     [
         ("id INT", BY_ID, "Column id of public.orders may be null"),
         ("nr INT NOT NULL", BY_ID, "has no column id"),
-        ("id TEXT NOT NULL", BY_ID, "no whole number|must be|invalid"),
+        ("id TEXT NOT NULL", BY_ID, "id of public.orders must hold whole numbers"),
         ("id INT NOT NULL, at TEXT NOT NULL", BY_TIME, "must be timestamps"),
     ],
 )
@@ -305,3 +305,80 @@ def test_rows_of_a_transaction_that_has_begun_last_and_is_still_open_are_not_ski
         assert ids(run.all(Limits(100, 10_000_000), 5)) == []
         late.execute("COMMIT PREPARED 'late'")
         assert ids(run.all(Limits(100, 10_000_000), 5)) == [1, 2]
+
+
+def test_rows_whose_number_was_taken_before_the_transaction_wrote_are_not_skipped(database: Any) -> None:
+    from penstock.source import Limits
+    from penstock.testing._source_run import SourceRun
+
+    database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY)")
+    with (
+        database.server.connect(database.name) as late,
+        SourceRun(SqlSource, {**database.properties, **BY_ID}, {}) as run,
+    ):
+        database.run("INSERT INTO orders DEFAULT VALUES")  # 1, and the next numbers are written to the log
+        late.execute("BEGIN; SELECT nextval('orders_id_seq')")  # 2
+        database.run("INSERT INTO orders DEFAULT VALUES")  # 3
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == []
+        late.execute("INSERT INTO orders VALUES (2); COMMIT")
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == [1, 2, 3]
+
+
+def test_rows_of_a_commit_in_two_phases_are_not_skipped(database: Any) -> None:
+    from penstock.source import Limits
+    from penstock.testing._source_run import SourceRun
+
+    database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY, at TIMESTAMPTZ NOT NULL DEFAULT now())")
+    with (
+        database.server.connect(database.name) as late,
+        SourceRun(SqlSource, {**database.properties, **BY_TIME}, {}) as run,
+    ):
+        late.execute("BEGIN; SELECT now()")
+        database.run("INSERT INTO orders DEFAULT VALUES")  # 1
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == []
+        late.execute("INSERT INTO orders DEFAULT VALUES; PREPARE TRANSACTION 'two'")  # 2, and earlier
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == []
+        late.execute("COMMIT PREPARED 'two'")
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == [2, 1]
+
+
+def test_rows_of_a_moment_that_is_not_over_yet_are_left(database: Any) -> None:
+    """A column of whole seconds gives later transactions the same moment."""
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMPTZ(0) NOT NULL)")
+    database.run(
+        "INSERT INTO orders VALUES (1, now() - interval '1 minute'), (2, date_trunc('second', clock_timestamp()))"
+    )
+    found = run_source(SqlSource, {**database.properties, **BY_TIME})
+    assert [record.value["id"] for record in found] in ([1], [1, 2])
+    late = database.rows("SELECT at > clock_timestamp() - interval '1 second' FROM orders WHERE id = 2")
+    assert len(found) == 1 or late == [(False,)]
+
+
+def test_a_table_that_is_dropped_holds_up_no_other_one(database: Any) -> None:
+    database.run("CREATE TABLE a (id INT PRIMARY KEY); CREATE TABLE b (id INT PRIMARY KEY); INSERT INTO b VALUES (1)")
+    tables = json.dumps([["public", "a"], ["public", "b"]])
+    database.run("DROP TABLE a")
+    found = run_source(SqlSource, {**database.properties, **BY_ID, "task.tables": tables, "task.state": "x"})
+    assert [record.topic for record in found] == ["shop.b"]
+
+
+def test_an_offset_with_a_mistyped_name_is_refused(database: Any) -> None:
+    from penstock.testing._making import make, parsed
+
+    given = {**database.properties, **BY_ID}
+    partition = SourcePartition({"protocol": "1", "table": "public.orders"})
+    with pytest.raises(ConnectError, match="is no offset of this connector"):
+        make(SqlSource).alter_offsets(parsed(SqlSource, given), {partition: {"increment": 7}})
+
+
+def test_times_without_a_zone_are_those_of_the_configuration(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMP NOT NULL)")
+    database.run("INSERT INTO orders SELECT 1, clock_timestamp() AT TIME ZONE 'Asia/Tokyo' - interval '1 minute'")
+    (record,) = run_source(SqlSource, {**database.properties, **BY_TIME, "db.timezone": "Asia/Tokyo"})
+    ((now,),) = database.rows("SELECT extract(epoch FROM clock_timestamp())::bigint")
+    assert abs(record.value["at"] / 1000 - now + 60) < 30
+
+
+def test_a_query_may_end_with_a_comment(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT); INSERT INTO orders VALUES (1)")
+    assert len(read(database, query="SELECT id FROM orders -- all of them")) == 1

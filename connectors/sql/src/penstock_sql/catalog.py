@@ -10,10 +10,10 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import NoSuchTableError
 
 from penstock import ConnectError
-from penstock_sql.names import TableName, table_name
+from penstock_sql.names import OFFSETS, TableName, table_name
 from penstock_sql.source_config import SqlSourceConfig
 
-__all__ = ["Columns", "columns_of", "tables_of", "topics_of"]
+__all__ = ["Columns", "MissingTable", "columns_of", "tables_of", "topics_of"]
 
 _TABLES: Final = sqlalchemy.text(
     "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
@@ -21,7 +21,10 @@ _TABLES: Final = sqlalchemy.text(
     "AND n.nspname NOT IN ('information_schema') AND n.nspname NOT LIKE 'pg\\_%' "
     "AND (CAST(:pattern AS text) IS NULL OR n.nspname LIKE :pattern) ORDER BY 1, 2"
 )
-_OURS: Final = "penstock_offsets"
+
+
+class MissingTable(ConnectError):
+    """A table is not there, or not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +44,14 @@ def columns_of(connection: Connection, table: TableName) -> Columns:
     """The columns of a table.
 
     Raises:
-        ConnectError: there is no such table, or this user does not see it.
+        MissingTable: there is none, or this user does not see it.
     """
     try:
         inspector = sqlalchemy.inspect(connection)
         found = inspector.get_columns(table.name, schema=table.schema)
         key = inspector.get_pk_constraint(table.name, schema=table.schema)["constrained_columns"]
     except NoSuchTableError:
-        raise ConnectError(f"Table {table} does not exist, or the user of the connector does not see it") from None
+        raise MissingTable(f"Table {table} does not exist, or the user of the connector does not see it") from None
     required = frozenset(column["name"] for column in found if not column["nullable"] or column["name"] in key)
     return Columns({column["name"]: column["type"] for column in found}, required)
 
@@ -102,7 +105,7 @@ def _there(connection: Connection, config: SqlSourceConfig) -> Sequence[TableNam
         found = [TableName(schema, name) for schema, name in rows]
     else:
         found = [TableName(None, name) for name in sorted(sqlalchemy.inspect(connection).get_table_names())]
-    return [table for table in found if table.name != _OURS]
+    return [table for table in found if table.name != OFFSETS]
 
 
 def _views(connection: Connection, name: TableName) -> Iterable[TableName]:

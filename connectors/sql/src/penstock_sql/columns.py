@@ -89,6 +89,8 @@ _KINDS: Final[tuple[tuple[type[Any], Kind], ...]] = (
 
 def kind_of(column: Any) -> Kind:
     """The kind of a column, by its type in SQLAlchemy."""
+    if isinstance(column, postgresql.DOMAIN):
+        return kind_of(column.data_type)
     if isinstance(column, sql.DateTime):
         return Kind.INSTANT if getattr(column, "timezone", False) else Kind.LOCAL_TIMESTAMP
     return next((kind for of, kind in _KINDS if isinstance(column, of)), Kind.OTHER)
@@ -126,7 +128,7 @@ def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo) -> Reading | None
         case Kind.INSTANT:
             return _numbers(_Zone.instant)
         case Kind.LOCAL_TIMESTAMP:
-            return _numbers(_Zone(zone).moment)
+            return _local(_Zone(zone))
         case Kind.DATE:
             return _numbers(_date)
         case Kind.TIME:
@@ -148,6 +150,21 @@ def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo) -> Reading | None
 def _numbers(of: Reading) -> Reading:
     def read(value: Any) -> Any:
         return of(value) if isinstance(value, int) and not isinstance(value, bool) else _scalar(value)
+
+    return read
+
+
+def _local(zone: _Zone) -> Reading:
+    numbers = _numbers(zone.moment)
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return numbers(value)
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return value  # the database may know what it is
+        return value if moment.tzinfo is None else moment.astimezone(zone.zone).replace(tzinfo=None)
 
     return read
 

@@ -4,15 +4,26 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import field_validator, model_validator
+from pydantic import model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
-from penstock.rules import not_blank, words
+from penstock.rules import Rule, not_blank, words
 
-__all__ = ["KAFKA_COLUMNS", "SqlSinkConfig", "refusals"]
+__all__ = ["KAFKA_COLUMNS", "SqlSinkConfig", "refusals", "time_zone"]
 
 KAFKA_COLUMNS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
 """The columns of `pk.mode: kafka`, unless `pk.fields` names others."""
+
+
+def _known_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, OSError, ValueError):
+        raise ValueError("There is no such time zone; write an IANA name, such as Europe/Berlin") from None
+    return name
+
+
+time_zone: Final = Rule(_known_zone, "the name of a time zone")
 
 
 class SqlSinkConfig(Config):
@@ -72,11 +83,10 @@ class SqlSinkConfig(Config):
         doc="Add columns for fields that the table lacks, by their schemas. They allow null. No column is ever changed "
         "or dropped.",
     )
-    db_timezone: str = prop(
+    db_timezone: Annotated[str, time_zone] = prop(
         "db.timezone",
         "UTC",
         doc="The time zone of columns that have none of their own (`timestamp`): an IANA name.",
-        valid="the name of a time zone",
     )
 
     open_prefixes = (
@@ -91,15 +101,6 @@ class SqlSinkConfig(Config):
         "table.types",
         "trim.sensitive.log",
     )
-
-    @field_validator("db_timezone")
-    @classmethod
-    def _known_zone(cls, name: str) -> str:
-        try:
-            ZoneInfo(name)
-        except (KeyError, OSError, ValueError):
-            raise ValueError("There is no such time zone; write an IANA name, such as Europe/Berlin") from None
-        return name
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

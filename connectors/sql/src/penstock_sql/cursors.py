@@ -45,6 +45,8 @@ def place_of(offset: Mapping[str, Any] | None) -> Place:
     if not offset:
         return Place()
     try:
+        if unknown := set(offset) - {"timestamp", "timestamp_nanos", "incrementing", "polled"}:
+            raise ValueError(unknown)
         millis, nanos, number = (offset.get(name) for name in ("timestamp", "timestamp_nanos", "incrementing"))
         moment = None if millis is None else int(millis) // 1000 * 1_000_000 + _micros(int(millis), nanos)
         return Place(moment, None if number is None else int(number))
@@ -87,7 +89,7 @@ class Rows:
     def source(self) -> FromClause:
         """What stands behind FROM."""
         if isinstance(self.of, str):
-            return sqlalchemy.text(self.of.replace(":", "\\:")).columns().subquery("q")
+            return sqlalchemy.text(self.of.replace(":", "\\:") + "\n").columns().subquery("q")
         schema = None if self.of.schema is None else quoted_name(self.of.schema, True)
         return sqlalchemy.table(quoted_name(self.of.name, True), schema=schema)
 
@@ -122,7 +124,10 @@ class Rows:
         """
         rows = self._behind(sqlalchemy.select(*self.keys).select_from(self.source), start)
         if before is not None:
-            rows = rows.where(self.moment < sqlalchemy.literal(before if self.zoned else before.replace(tzinfo=None)))
+            rows = rows.where(
+                self.moment
+                < sqlalchemy.literal(before if self.zoned else before.astimezone(self.config.zone).replace(tzinfo=None))
+            )
         return rows.order_by(*self.keys).limit(count)
 
     def _behind(self, rows: Select[Any], start: Place) -> Select[Any]:
@@ -151,7 +156,7 @@ class Rows:
             moment = (at.replace(tzinfo=UTC) if at.tzinfo is None else at) - _MOMENT_0
         number = values.pop(0) if self.config.by_number else None
         if number is not None and (not isinstance(number, (int, Decimal)) or number != int(number)):
-            raise ConnectError(f"{self.config.incrementing_column} of {self.of} has {number}, which is no whole number")
+            raise ConnectError(f"{self.config.incrementing_column} of {self.of} must hold whole numbers")
         return Place(
             None if moment is None else moment // timedelta(microseconds=1), None if number is None else int(number)
         )

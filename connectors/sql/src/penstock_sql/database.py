@@ -1,7 +1,8 @@
 """A connection to a database, made when it is needed and given up after an error."""
 
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import quote
@@ -21,10 +22,16 @@ _BUSY_SECONDS: Final = 60
 
 
 class _Dialect(Protocol):
-    def begin(self, connection: Connection, *, whole: bool) -> None:
+    def begin(self, connection: Connection, zone: str, *, whole: bool) -> None:
         """Say what bounds this transaction, and if it is not written as a whole, that each row is to be checked at once."""
 
-    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str) -> None:
+    def begin_definition(self, connection: Connection) -> None:
+        """Say what bounds a transaction that makes or changes a table."""
+
+    def end_others(self, connection: Connection, name: str) -> None:
+        """End the transactions of other connections of this name and user: they are what is left of an earlier start."""
+
+    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
         """Insert, upsert, update or delete rows."""
 
 
@@ -61,6 +68,22 @@ class Database:
             self._connection = self._engine.connect()
         return self._connection
 
+    @contextmanager
+    def transaction(self, *, whole: bool = True, zone: str = "UTC") -> Iterator[Connection]:
+        """The connection in a transaction that does not wait for ever, nor is waited for."""
+        connection = self.connection()
+        with connection.begin():
+            self.dialect.begin(connection, zone, whole=whole)
+            yield connection
+
+    @contextmanager
+    def definition(self) -> Iterator[Connection]:
+        """The same to make or change tables: all others queue behind such a statement, so that it waits for seconds only."""
+        connection = self.connection()
+        with connection.begin():
+            self.dialect.begin_definition(connection)
+            yield connection
+
     def let_go(self) -> None:
         """Close the connection, whatever is open in it is rolled back; the next use makes a new one."""
         connection, self._connection = self._connection, None
@@ -77,9 +100,11 @@ class Database:
 
 
 def _postgresql(address: Address, name: str) -> Engine:
-    parameters = {"application_name": name, **address.parameters}
+    parameters = {"application_name": name, "client_encoding": "utf8", **address.parameters}
     return sqlalchemy.create_engine(
-        "postgresql+psycopg://", creator=lambda: psycopg.connect(**parameters), poolclass=NullPool
+        "postgresql+psycopg://",
+        creator=lambda: psycopg.connect(prepare_threshold=None, **parameters),
+        poolclass=NullPool,
     )
 
 

@@ -1,5 +1,6 @@
 """What the errors of databases mean: for the record, for the connection, for the user."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from penstock import ConnectError, RetriableError
 
 __all__ = ["FOREIGN", "Meaning", "as_connect_errors", "meaning", "words"]
 
-FOREIGN: Final = (SQLAlchemyError, psycopg.Error, sqlite3.Error)
+FOREIGN: Final = (SQLAlchemyError, psycopg.Error, sqlite3.Error, UnicodeError)
 """What the libraries raise."""
 
 
@@ -32,7 +33,7 @@ class Meaning(Enum):
 
 
 _STATES: Final = (
-    (Meaning.DATA, ("22", "23", "54", "P0", "44", "38", "39")),
+    (Meaning.DATA, ("21", "22", "23", "428C9", "54", "P0", "44", "38", "39")),
     (Meaning.SCHEMA, ("42P01", "42703", "42P07", "42701", "3F000")),
     (Meaning.PASSING, ("08", "25006", "25P03", "25P04", "40", "53", "55", "57", "58")),
     (Meaning.ACCESS, ("28", "3D000", "42501")),
@@ -56,7 +57,7 @@ def meaning(error: BaseException) -> Meaning:
         return _of_postgresql(found)
     if isinstance(found, sqlite3.Error):
         return _of_sqlite(found)
-    return Meaning.FINAL
+    return Meaning.DATA if isinstance(found, UnicodeError) else Meaning.FINAL
 
 
 def _of_postgresql(error: psycopg.Error) -> Meaning:
@@ -80,16 +81,25 @@ def _of_sqlite(error: sqlite3.Error) -> Meaning:
     return Meaning.DATA if isinstance(error, sqlite3.InterfaceError) else Meaning.FINAL
 
 
+_QUOTED: Final = re.compile(r"([\"']).*\1", re.DOTALL)
+"""What stands in quotation marks where a value is wrong is the value."""
+
+
 def words(error: BaseException) -> str:
     """The database's own words, without the statement and the values that libraries add.
 
     PostgreSQL's detail and context may hold values of the record, so they are left out.
     """
     found = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    if isinstance(found, psycopg.Error) and found.diag.message_primary:
+    if isinstance(found, UnicodeError):
+        return "a text is no valid Unicode (half of a surrogate pair)"
+    if isinstance(found, psycopg.Error) and (primary := found.diag.message_primary):
+        if str(found.sqlstate).startswith("P0"):
+            return "a trigger or function of the database refuses it"
         hint = f" ({found.diag.message_hint})" if found.diag.message_hint else ""
-        return f"{found.diag.message_primary}{hint}"
-    return " ".join(str(found).split()) or type(found).__name__
+        return f"{_QUOTED.sub('...', primary) if str(found.sqlstate).startswith('22') else primary}{hint}"
+    text = " ".join(str(found).split()) or type(found).__name__
+    return _QUOTED.sub("...", text) if isinstance(found, psycopg.DataError) else text
 
 
 @contextmanager
@@ -106,10 +116,10 @@ def as_connect_errors(place: str, doing: str) -> Iterator[None]:
         text = f"{doing} at {place} failed: {words(e)}"
         match meaning(e):
             case Meaning.PASSING:
-                raise RetriableError(text) from e
+                raise RetriableError(text) from None  # the cause may hold values of records
             case Meaning.ACCESS:
                 raise ConnectError(
                     f"{text}. Check connection.user, connection.password and the rights of that user"
-                ) from e
+                ) from None
             case _:
-                raise ConnectError(text) from e
+                raise ConnectError(text) from None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import psycopg
 from psycopg.adapt import Loader
@@ -71,6 +72,7 @@ _PLAIN: Final[Mapping[int, Column]] = {
 }
 """By PostgreSQL's numbers of types. All others come as texts, as PostgreSQL writes them."""
 _NUMERIC: Final = 1700
+_TIMESTAMP: Final = 1114
 
 
 class _Text(Loader):
@@ -87,12 +89,13 @@ def texts_of(cursor: psycopg.Cursor[Any]) -> None:
                 cursor.adapters.register_loader(info.array_oid, _Text)
 
 
-def field_of_postgresql(column: Any, cursor: psycopg.Cursor[Any], *, best_fit: bool) -> Column:
+def field_of_postgresql(column: Any, cursor: psycopg.Cursor[Any], zone: ZoneInfo, *, best_fit: bool) -> Column:
     """The schema of a column of a result, required, and how its values are read.
 
     Args:
         column: of the cursor's description.
         cursor: knows which types are arrays.
+        zone: of timestamps without one.
         best_fit: `numeric.mapping`.
     """
     oid = column.type_code
@@ -100,15 +103,17 @@ def field_of_postgresql(column: Any, cursor: psycopg.Cursor[Any], *, best_fit: b
     if info is not None and info.array_oid == oid and (info.oid in _PLAIN or info.oid == _NUMERIC):
         items, read = (STRING, str) if info.oid == _NUMERIC else _PLAIN[info.oid]
         return array_of(items.as_optional()), lambda value: _items(value, read)
+    if oid == _TIMESTAMP:
+        return TIMESTAMP, lambda value: _moment(value.replace(tzinfo=zone))
     if oid == _NUMERIC:
         return _numeric(column.precision, column.scale, best_fit=best_fit)
     return _PLAIN.get(oid, (STRING, None))
 
 
 def _items(value: Any, read: Reader | None) -> Any:
-    if isinstance(value, list):
-        return [_items(item, read) for item in value]
-    return value if value is None or read is None else read(value)
+    if any(isinstance(item, list) for item in value):
+        raise DataError("an array of several dimensions has no schema; read it as a text by a query")
+    return [item if item is None or read is None else read(item) for item in value]
 
 
 def _numeric(precision: int | None, scale: int | None, *, best_fit: bool) -> Column:

@@ -21,10 +21,10 @@ _RUNNING: Final = sqlalchemy.text(
     "LEFT JOIN pg_prepared_xacts p ON p.transaction = l.transactionid "
     "WHERE l.granted AND l.mode = 'ExclusiveLock' AND l.pid IS DISTINCT FROM pg_backend_pid() "
     "AND (a.datid = (SELECT oid FROM pg_database WHERE datname = current_database()) OR p.database = current_database()) "
-    "AND (l.locktype = 'transactionid' OR :unwritten AND l.locktype = 'virtualxid' "
+    "AND (l.locktype = 'transactionid' OR :all AND l.locktype = 'virtualxid' "
     "AND coalesce(a.application_name, '') NOT LIKE 'penstock source %')"
 )
-"""The transactions of this database: those with a number, which have written, and the others. Sources of ours only read."""
+"""The transactions of this database: those with a number, which have written, and all others. Sources of ours only read."""
 
 
 class Horizon:
@@ -32,18 +32,23 @@ class Horizon:
 
     Args:
         connection: in a transaction that has begun after the rows were looked at which are waited for.
-        unwritten: those count as well that have not written yet. They may have taken the time long ago.
+
+    Those count as well that have not written yet: they may have taken their number, or the time, long ago.
     """
 
-    def __init__(self, connection: Connection, *, unwritten: bool) -> None:
-        self._unwritten = unwritten
-        self._running = self._now(connection)
+    def __init__(self, connection: Connection) -> None:
+        self._running = _running(connection, every=True)
+        self._prepared = False
 
     def is_passed(self, connection: Connection) -> bool:
         """Whether all of them have ended."""
-        if self._running:
-            self._running &= self._now(connection)
+        self._running &= _running(connection, every=True)
+        if not self._running and not self._prepared:
+            # One of them may have been prepared for a commit in two phases: it goes on under its number alone.
+            self._prepared = True
+            self._running = _running(connection, every=False)
         return not self._running
 
-    def _now(self, connection: Connection) -> frozenset[Any]:
-        return frozenset(connection.execute(_RUNNING, {"unwritten": self._unwritten}).scalars())
+
+def _running(connection: Connection, *, every: bool) -> frozenset[Any]:
+    return frozenset(connection.execute(_RUNNING, {"all": every}).scalars())

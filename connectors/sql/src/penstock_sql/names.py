@@ -1,10 +1,13 @@
 """Names of tables."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from penstock import DataError
 
-__all__ = ["TableName", "table_name"]
+__all__ = ["OFFSETS", "TableName", "table_name"]
+
+OFFSETS: Final = "penstock_offsets"
+"""The table of offsets, which no record may be written to."""
 
 
 class TableName(NamedTuple):
@@ -15,7 +18,7 @@ class TableName(NamedTuple):
 
     def __str__(self) -> str:
         """As people write it."""
-        return self.name if self.schema is None else f"{self.schema}.{self.name}"
+        return ".".join(f'"{part}"' if "." in part else part for part in self if part is not None)
 
 
 def table_name(form: str, topic: str) -> TableName:

@@ -1,7 +1,10 @@
 """The order of writes: as few statements as there can be while each key has its last state in the end. Pure."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from penstock import Schema
@@ -55,7 +58,7 @@ def writes(parts: Sequence[Rows], *, keyed: bool, replacing: bool) -> list[Write
     kinds = [_write(part) for part in parts]
     for (_, row), of in _in_order(kinds):
         like = kinds[of]
-        key = (like.table, like.key((Place(0, 0), row[1])))
+        key = (like.table, *map(_alike, like.key(row)))
         form = (like.table, like.keys, like.columns, like.delete, tuple(map(id, like.schemas.values())))
         at = latest.get(form, -1)
         if at < last.get(key, 0) or at < 0:
@@ -64,6 +67,16 @@ def writes(parts: Sequence[Rows], *, keyed: bool, replacing: bool) -> list[Write
         last[key] = at
         found[at].rows.append(row)
     return [_last_of_keys(write, replacing=replacing) for write in found]
+
+
+def _alike(value: Any) -> Any:
+    """The same for values that the database may find to be the same. More that are the same cost a statement, no fault."""
+    if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+        value = format(Decimal(str(value)).normalize(), "f") if math.isfinite(value) else value
+    text = str(value).strip().casefold()
+    with suppress(ArithmeticError):
+        return format(Decimal(text).normalize(), "f")
+    return text
 
 
 def _write(part: Rows) -> Write:

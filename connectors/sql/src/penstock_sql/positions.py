@@ -17,12 +17,14 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateTable
 
 from penstock import ConnectError, TopicPartition
+from penstock_sql.database import Database
 from penstock_sql.failures import Meaning, meaning
+from penstock_sql.names import OFFSETS
 
 __all__ = ["TABLE", "Position", "claim", "create", "locked", "remove", "set_position", "settle", "store"]
 
 TABLE: Final = Table(
-    "penstock_offsets",
+    OFFSETS,
     MetaData(),
     Column("connector", Text, primary_key=True),
     Column("topic", Text, primary_key=True),
@@ -60,18 +62,18 @@ class Position:
         return self.next is not None and offset < self.next and offset not in self.handed_back
 
 
-def create(connection: Connection) -> None:
+def create(database: Database) -> None:
     """Make the table, unless it is there, in a transaction of its own.
 
     Raises:
         ConnectError: this user may not; the message has the statement for somebody who may.
         SQLAlchemyError: anything else.
     """
-    with connection.begin():
+    with database.transaction() as connection:
         if sqlalchemy.inspect(connection).has_table(TABLE.name):
             return
     try:
-        with connection.begin():
+        with database.definition() as connection:
             connection.execute(CreateTable(TABLE, if_not_exists=True))
     except DBAPIError as e:
         if meaning(e) in (Meaning.DATA, Meaning.SCHEMA):  # another task has made it at this moment

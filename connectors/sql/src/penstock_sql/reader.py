@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from penstock import ConnectError, DataError, Fields, InputPartition, PartitionReader, RecordBatch, Schema
 from penstock_sql.address import Address
-from penstock_sql.catalog import columns_of
+from penstock_sql.catalog import Columns, columns_of
 from penstock_sql.cursors import Place, Rows
 from penstock_sql.database import Database
 from penstock_sql.failures import as_connect_errors
@@ -19,7 +19,9 @@ from penstock_sql.statements import compiled, driver, run
 
 __all__ = ["SqlReader"]
 
+_FIRST: Final = 100
 _PORTION: Final = 2_000
+_PORTION_BYTES: Final = 16_000_000
 
 
 class SqlReader(PartitionReader):
@@ -28,6 +30,7 @@ class SqlReader(PartitionReader):
     def __init__(self, config: SqlSourceConfig, address: Address, name: str) -> None:
         self._config = config
         self._database = Database(address, name)
+        self._largest: dict[TableName | str, int] = {}
         self._schemas: dict[Any, tuple[Schema, Mapping[str, Reader | None]]] = {}
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
@@ -47,7 +50,8 @@ class SqlReader(PartitionReader):
                 with connection.begin(), closing(_cursor(connection)) as cursor:
                     cursor.execute(*compiled(connection, statement))
                     schema, readers = self._described(connection, of, cursor)
-                    while portion := cursor.fetchmany(int(data.get("portion", _PORTION))):
+                    while portion := cursor.fetchmany(self._portion(of)):
+                        self._largest[of] = max(self._largest.get(of, 1), max(map(_size, portion)))
                         yield _batch(portion, data["topic"], schema, readers)
             except BaseException:
                 self._database.let_go()
@@ -57,31 +61,39 @@ class SqlReader(PartitionReader):
         """Release the connection."""
         self._database.close()
 
+    def _portion(self, of: TableName | str) -> int:
+        """How many rows to hold at once, by the largest one that was seen of them."""
+        largest = self._largest.get(of)
+        return _FIRST if largest is None else max(1, min(_PORTION, _PORTION_BYTES // largest))
+
     def _described(
         self, connection: Connection, of: TableName | str, cursor: Any
     ) -> tuple[Schema, Mapping[str, Reader | None]]:
         """The schema of the rows. It is made once for each form that a table takes, since all records share it."""
+        columns = None if isinstance(of, str) else columns_of(connection, of)
+        required = frozenset[str]() if columns is None else columns.required
         description = tuple(cursor.description)
-        form = (of, tuple(tuple(column) for column in description))
+        form = (of, required, tuple(tuple(column) for column in description))
         known = self._schemas.get(form)
         if known is None:
             names = [column[0] for column in description]
             twice = {name for name in names if names.count(name) > 1}
             if twice:
                 raise ConnectError(f"The query gives several columns the name {', '.join(sorted(twice))}; write AS")
-            known = self._schemas[form] = self._schema(connection, of, cursor)
+            known = self._schemas[form] = self._schema(connection, of, columns, cursor)
         return known
 
     def _schema(
-        self, connection: Connection, of: TableName | str, cursor: Any
+        self, connection: Connection, of: TableName | str, columns: Columns | None, cursor: Any
     ) -> tuple[Schema, Mapping[str, Reader | None]]:
-        columns = None if isinstance(of, str) else columns_of(connection, of)
         if connection.dialect.name == "sqlite":
             assert columns is not None
             fields = {column[0]: field_of_sqlite(columns.types[column[0]]) for column in cursor.description}
         else:
             best_fit = self._config.numeric_mapping == "best_fit"
-            fields = {c.name: field_of_postgresql(c, cursor, best_fit=best_fit) for c in cursor.description}
+            fields = {
+                c.name: field_of_postgresql(c, cursor, self._config.zone, best_fit=best_fit) for c in cursor.description
+            }
         required = frozenset[str]() if columns is None else columns.required
         name = "query" if isinstance(of, str) else of.name
         schema = rows_schema(name, {column: schema for column, (schema, _) in fields.items()}, required)
@@ -96,6 +108,11 @@ def _cursor(connection: Connection) -> Any:
     cursor = driver(connection).cursor(name="penstock_rows")
     texts_of(cursor)
     return cursor
+
+
+def _size(row: Any) -> int:
+    """About the bytes of a row that may be many."""
+    return sum(len(value) for value in row if isinstance(value, (str, bytes)))
 
 
 def _batch(portion: Any, topic: str, schema: Schema, readers: Mapping[str, Reader | None]) -> RecordBatch:

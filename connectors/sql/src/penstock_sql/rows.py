@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from penstock import DataError, Fields, RecordBatch, Same, Schema, Type
 from penstock_sql.config import KAFKA_COLUMNS, SqlSinkConfig
-from penstock_sql.names import TableName, table_name
+from penstock_sql.names import OFFSETS, TableName, table_name
 
 __all__ = ["Place", "Refused", "Rows", "rows_of"]
 
@@ -89,6 +89,10 @@ def _form(value: Any) -> Any:
 def _rows(part: RecordBatch, places: Sequence[Place], config: SqlSinkConfig) -> Rows:
     topic = part.topic[0] if isinstance(part.topic, list) else part.topic
     table = table_name(config.table_name_format, topic or "")
+    if table.name == OFFSETS:
+        raise DataError(
+            f"Table {OFFSETS} holds the connectors' offsets, and takes no records: change table.name.format"
+        )
     values = None if part.fields is not None else part.column("value")
     delete = values is not None and values[0] is None
     if delete and not config.delete_enabled:

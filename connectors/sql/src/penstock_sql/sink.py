@@ -8,6 +8,7 @@ from penstock import (
     Config,
     ConfigError,
     Offset,
+    PluginContext,
     Problem,
     Sink,
     SinkConnector,
@@ -20,7 +21,7 @@ from penstock_sql.address import Address, address
 from penstock_sql.config import SqlSinkConfig, refusals
 from penstock_sql.database import Database
 from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
-from penstock_sql.writer import SqlWriter
+from penstock_sql.writer import SqlWriter, writers_name
 
 __all__ = ["SqlSink"]
 
@@ -56,7 +57,7 @@ class SqlSink(SinkConnector):
         return [properties] * max_tasks
 
     def sink(self, config: SqlSinkConfig) -> Sink:
-        return _SqlSink(_address(config), self.context.connector, self.context.life)
+        return _SqlSink(_address(config), self.context)
 
     def writer(self, config: SqlSinkConfig) -> Writer:
         return SqlWriter(config, _address(config), self.context)
@@ -66,9 +67,9 @@ class SqlSink(SinkConnector):
         database = Database(_address(config), f"penstock {self.context.connector}"[:63], create=True)
         try:
             with as_connect_errors(database.place, "Altering offsets"):
-                connection, connector = database.connection(), self.context.connector
-                positions.create(connection)
-                with connection.begin():
+                connector = self.context.connector
+                positions.create(database)
+                with database.transaction() as connection:
                     for partition, offset in offsets.items():
                         of = TopicPartition(str(partition["kafka_topic"]), int(partition["kafka_partition"] or 0))
                         if offset is None:
@@ -83,21 +84,23 @@ class SqlSink(SinkConnector):
 class _SqlSink(Sink):
     """The driver half: it says where the tables stand."""
 
-    def __init__(self, address: Address, connector: str, life: str) -> None:
-        self._connector = connector
-        self._life = life
-        self._database = Database(address, f"penstock {connector}"[:63], create=True)
+    def __init__(self, address: Address, context: PluginContext) -> None:
+        self._connector = context.connector
+        self._life = context.life
+        self._name = writers_name(context)
+        self._database = Database(address, self._name, create=True)
 
     def start(self) -> None:
         """Make the table of offsets."""
         with self._errors("Starting"):
-            positions.create(self._database.connection())
+            positions.create(self._database)
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Take the partitions for this task; writers of earlier starts are refused from now on."""
         with self._errors("Opening partitions"):
-            connection = self._database.connection()
-            with connection.begin():
+            with self._database.transaction() as connection:
+                self._database.dialect.end_others(connection, self._name)
+            with self._database.transaction() as connection:
                 found = positions.claim(connection, self._connector, self._life, partitions)
         return {of: position.start for of, position in found.items() if position.start is not None}
 
@@ -105,10 +108,8 @@ class _SqlSink(Sink):
         """All is stored; records that were handed back are in the dead letter queue now."""
         settled = {TopicPartition(topic, part): reached for message in messages for topic, part, reached in message}
         if settled:
-            with self._errors("Committing"):
-                connection = self._database.connection()
-                with connection.begin():
-                    positions.settle(connection, self._connector, self._life, settled)
+            with self._errors("Committing"), self._database.transaction() as connection:
+                positions.settle(connection, self._connector, self._life, settled)
         return offsets
 
     def stop(self) -> None:

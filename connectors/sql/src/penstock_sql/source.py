@@ -24,7 +24,7 @@ from penstock import (
     SourcePartition,
 )
 from penstock_sql.address import Address, address
-from penstock_sql.catalog import tables_of
+from penstock_sql.catalog import MissingTable, tables_of
 from penstock_sql.cursors import place_of
 from penstock_sql.database import Database
 from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
@@ -139,7 +139,8 @@ class _SqlSource(Source):
         self._context = context
         self._clock = clock
         self._streams: dict[SourcePartition, Stream] = {}
-        self._looked = clock()
+        self._looked = float("-inf")  # at once: a table may have gone since the tasks were split
+        self._missing: set[str] = set()
 
     def start(self, offsets: Offsets) -> None:
         """Look at the tables."""
@@ -165,8 +166,15 @@ class _SqlSource(Source):
             shares -= 1
             if left <= 0 or not stream.is_due(start.get(partition)):
                 continue
-            with self._errors(f"Looking for new rows of {stream.name}"):
-                end, count = stream.end(self._database.connection(), start.get(partition), share)
+            try:
+                with self._errors(f"Looking for new rows of {stream.name}"):
+                    end, count = stream.end(self._database.connection(), start.get(partition), share)
+            except MissingTable as e:
+                stream.rest()
+                if stream.name not in self._missing:
+                    self._missing.add(stream.name)
+                    log.warning("%s: the other tables are read on", e)
+                continue
             if end is not None:
                 found[partition] = end
                 left -= count

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Self
+from zoneinfo import ZoneInfo
 
 from pydantic import field_validator, model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import at_least, long, not_blank, words
+from penstock_sql.config import time_zone
 
 __all__ = ["SqlSourceConfig", "source_refusals"]
 
@@ -76,6 +78,12 @@ class SqlSourceConfig(Config):
         doc="`none`: NUMERIC becomes Decimal, without a precision a text. `best_fit`: up to 18 digits become int64 or "
         "float64.",
     )
+    db_timezone: Annotated[str, time_zone] = prop(
+        "db.timezone",
+        "UTC",
+        doc="The time zone of columns that have none of their own (`timestamp`): an IANA name. Where its clocks are set "
+        "back, rows of that hour are passed over if they are found by such a column.",
+    )
     validate_non_null: bool = prop(
         "validate.non.null",
         True,
@@ -100,7 +108,6 @@ class SqlSourceConfig(Config):
         "catalog.pattern",
         "connection.attempts",
         "connection.backoff.ms",
-        "db.timezone",
         "dialect.name",
         "incrementing.column.mapping",
         "max.retries",
@@ -145,6 +152,11 @@ class SqlSourceConfig(Config):
             )
 
     @property
+    def zone(self) -> ZoneInfo:
+        """Of columns without one."""
+        return ZoneInfo(self.db_timezone)
+
+    @property
     def by_timestamp(self) -> bool:
         """Whether a timestamp says what is new."""
         return "timestamp" in self.mode
@@ -173,7 +185,6 @@ _REFUSED: Final[Mapping[str, str]] = {
     "transaction.isolation.mode": "each batch reads what is committed, and waits for what may still be",
 }
 _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
-    "db.timezone": ("utc", "columns without a zone are read as UTC; others are exact"),
     "quote.sql.identifiers": ("always", "names are always quoted"),
     "timestamp.granularity": ("connect_logical", "records have Kafka Connect's Timestamp, in milliseconds"),
 }

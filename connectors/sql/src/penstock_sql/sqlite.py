@@ -9,14 +9,22 @@ from sqlalchemy import Connection
 from penstock_sql.order import Write
 from penstock_sql.statements import driver, quoted
 
-__all__ = ["begin", "put"]
+__all__ = ["begin", "begin_definition", "end_others", "put"]
 
 
-def begin(connection: Connection, *, whole: bool) -> None:
+def begin(connection: Connection, zone: str, *, whole: bool) -> None:
     """Nothing: SQLite has one writer at a time, who ends with its process."""
 
 
-def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str) -> None:
+def begin_definition(connection: Connection) -> None:
+    """Nothing, likewise."""
+
+
+def end_others(connection: Connection, name: str) -> None:
+    """Nothing, likewise."""
+
+
+def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
     """Insert, upsert, update or delete rows.
 
     Raises:

@@ -1,13 +1,13 @@
 """Statements that are put together from names."""
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Select
 
 from penstock import DataError
 from penstock_sql.names import TableName
 
-__all__ = ["checked", "compiled", "driver", "quoted", "run"]
+__all__ = ["checked", "compiled", "driver", "form_of", "quoted", "run"]
 
 
 def driver(connection: Connection) -> Any:
@@ -19,6 +19,25 @@ def run(connection: Connection, statement: str) -> int:
     """Carry out a statement as it stands, without parameters, and return how many rows it changed."""
     count: int = driver(connection).execute(statement).rowcount
     return count
+
+
+def form_of(connection: Connection, table: TableName) -> str:
+    """The columns of a table with their types, in a word. They stay so until the transaction ends.
+
+    Raises: what the driver raises, if there is no such table.
+    """
+    if connection.dialect.name != "postgresql":
+        return ""
+    name = quoted(connection, table)
+    run(connection, f"LOCK TABLE {name} IN ROW EXCLUSIVE MODE")
+    found = driver(connection).execute(_FORM, (name,)).fetchone()
+    return str(found[0])
+
+
+_FORM: Final = (
+    "SELECT md5(string_agg(concat_ws(' ', attname, atttypid, atttypmod), ',' ORDER BY attnum)) FROM pg_attribute "
+    "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
+)
 
 
 def compiled(connection: Connection, statement: Select[Any]) -> tuple[str, Any]:
@@ -45,6 +64,6 @@ def checked(connection: Connection, name: str) -> str:
         DataError: it would be cut, so that two names become one.
     """
     most = connection.dialect.max_identifier_length
-    if len(name.encode()) > most or "\0" in name:
+    if len(name.encode(errors="replace")) > most or "\0" in name:
         raise DataError(f"The name {name!r} is longer than {most} bytes, or has a NUL; the database cannot have it")
     return name

@@ -1,9 +1,10 @@
 """One table, or one query, as a stream of rows: how far it can be read."""
 
+import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import sqlalchemy
@@ -18,8 +19,8 @@ from penstock_sql.source_config import SqlSourceConfig
 
 __all__ = ["Stream", "partition_of"]
 
+log = logging.getLogger(__name__)
 _SAMPLE: Final = 20
-_PORTION_BYTES: Final = 4_000_000
 _QUERY: Final = SourcePartition({"query": "query"})
 
 
@@ -27,11 +28,9 @@ def partition_of(of: TableName | str, offsets: Offsets) -> SourcePartition:
     """The source partition of a table: the one under which Kafka has an offset of it, else schema and name."""
     if isinstance(of, str):
         return _QUERY
-    known = {partition["table"]: partition for partition in offsets if "table" in partition}
-    for name, partition in known.items():
-        if str(name) == str(of) or str(name).endswith(f".{of}"):  # Confluent's connector may put the database first
-            return partition
-    return SourcePartition({"protocol": "1", "table": str(of)})
+    own = SourcePartition({"protocol": "1", "table": str(of)})
+    theirs = (p for p in offsets if str(p.get("table")).count(".") == 2 and str(p["table"]).endswith(f".{of}"))
+    return own if own in offsets else next(theirs, own)  # Confluent's connector may put the database first
 
 
 class Stream:
@@ -50,6 +49,8 @@ class Stream:
         self._quiet_since = float("-inf")
         self._checked = False
         self._row_bytes = 0
+        self._tick = timedelta(0)
+        self._waits_since: float | None = None
         self._waiting: tuple[Offset | None, Offset, int, Horizon | None] | None = None
 
     def is_due(self, start: Offset | None) -> bool:
@@ -76,7 +77,7 @@ class Stream:
         if waiting is None or waiting[0] != start:
             waiting = self._next(connection, start, limits)
         if waiting is None:
-            self._quiet_since = self._clock()
+            self.rest()
             return None, 0
         _, end, count, horizon = waiting
         if horizon is not None:
@@ -84,8 +85,24 @@ class Stream:
                 passed = horizon.is_passed(connection)
             if not passed:
                 self._waiting = waiting
+                self._tell_of_waiting()
                 return None, 0
+        self._waits_since = None
         return end, count
+
+    def _tell_of_waiting(self) -> None:
+        if self._waits_since is None or self._clock() - self._waits_since >= _PATIENCE:
+            if self._waits_since is not None:
+                log.warning(
+                    "New rows of %s wait for transactions of the database that have begun before they were seen, and that "
+                    "could bring earlier ones: look for the oldest in pg_stat_activity (xact_start)",
+                    self.name,
+                )
+            self._waits_since = self._clock()
+
+    def rest(self) -> None:
+        """Look again after the usual pause."""
+        self._quiet_since = self._clock()
 
     def forget(self) -> None:
         """Look again: it may be another server from now on, or one that has lost its latest transactions."""
@@ -98,8 +115,6 @@ class Stream:
         place = {"query": of} if isinstance(of, str) else {"table": list(of)}
         topic = self._config.topic_prefix if isinstance(of, str) else topics_of([of], self._config)[of]
         data: dict[str, Any] = {**place, "topic": topic, "zoned": self._rows.zoned}
-        if self._row_bytes:
-            data["portion"] = max(1, min(2_000, _PORTION_BYTES // self._row_bytes))
         if self._config.mode == "bulk":
             return data
         return {**data, "start": list(place_of(start)), "end": list(place_of(end))}
@@ -112,7 +127,7 @@ class Stream:
             before = None
             if self._config.by_timestamp:
                 now: datetime = connection.execute(sqlalchemy.select(sqlalchemy.func.clock_timestamp())).scalar_one()
-                before = now.astimezone(UTC) - timedelta(milliseconds=self._config.timestamp_delay_ms)
+                before = now - timedelta(milliseconds=self._config.timestamp_delay_ms) - self._tick
             sample = min(_SAMPLE, limits.records)
             few: list[Sequence[Any]] = list(connection.execute(self._rows.next(place, sample, before)))
             if not few:
@@ -128,7 +143,7 @@ class Stream:
         if connection.dialect.name != "postgresql":  # one writer at a time: what is committed later sorts behind
             return start, offset_of(end), count, None
         with connection.begin():
-            return start, offset_of(end), count, Horizon(connection, unwritten=self._config.by_timestamp)
+            return start, offset_of(end), count, Horizon(connection)
 
     def _sampled(self, connection: Connection, rows: Select[Any]) -> int:
         """About how many bytes a row has."""
@@ -146,11 +161,22 @@ class Stream:
         config, of = self._config, self._rows.of
         wanted = [*(config.timestamp_columns if config.by_timestamp else ())]
         wanted += [config.incrementing_column] if config.by_number and config.incrementing_column else []
+        if (
+            connection.dialect.name == "postgresql"
+            and config.mode != "bulk"
+            and connection.execute(_STANDBY).scalar_one()
+        ):
+            raise ConnectError(
+                "The server is a standby, which does not know the transactions of the primary one, so rows of them would be "
+                "passed over: read from the primary, or by mode: bulk"
+            )
         if isinstance(of, str):
             if config.by_timestamp:
                 none = connection.execute(self._rows.next(place_of(None), 0, None))
                 assert none.cursor is not None
-                self._rows = replace(self._rows, zoned=none.cursor.description[0][1] == _TIMESTAMPTZ)
+                moment = none.cursor.description[0]
+                self._rows = replace(self._rows, zoned=moment[1] == _TIMESTAMPTZ)
+                self._tick = _tick([moment[4]])
             return
         columns = columns_of(connection, of)
         missing = [name for name in wanted if name not in columns.types]
@@ -159,7 +185,11 @@ class Stream:
                 f"Table {of} has no column {', '.join(missing)}, by which mode: {config.mode} finds new rows"
             )
         nullable = [name for name in wanted if name not in columns.required]
-        counted = nullable if len(nullable) == len(wanted) or config.by_number else []
+        moments = set(config.timestamp_columns) if config.by_timestamp else set()
+        counted = [
+            *(moments if moments and moments <= set(nullable) else ()),
+            *(n for n in nullable if n not in moments),
+        ]
         if counted and config.validate_non_null:
             raise ConnectError(
                 f"Column {', '.join(counted)} of {of} may be null, and its rows with null would be passed over: set it NOT "
@@ -172,8 +202,16 @@ class Stream:
                     f"{', '.join(config.timestamp_columns)} of {of} must be timestamps, all with or without a zone"
                 )
             self._rows = replace(self._rows, zoned=bool(zones.pop()))
+            self._tick = _tick([getattr(columns.types[name], "precision", None) for name in config.timestamp_columns])
 
 
+def _tick(precisions: Iterable[int | None]) -> timedelta:
+    """What a later transaction's moment may be rounded down by."""
+    return timedelta(microseconds=10 ** (6 - min(6 if p is None or p < 0 else p for p in precisions)))
+
+
+_PATIENCE: Final = 60.0
+_STANDBY: Final = sqlalchemy.text("SELECT pg_is_in_recovery()")
 _ROW: Final = "penstock_row"
 _USUAL_BYTES: Final = 200
 _TIMESTAMPTZ: Final = 1184

@@ -14,9 +14,13 @@ from penstock_sql.columns import Kind, column_type, kind_of
 from penstock_sql.config import SqlSinkConfig
 from penstock_sql.names import TableName
 from penstock_sql.rows import Rows
-from penstock_sql.statements import checked, quoted, run
+from penstock_sql.statements import checked, form_of, quoted, run
 
-__all__ = ["Tables"]
+__all__ = ["MissingTable", "Tables"]
+
+
+class MissingTable(Exception):
+    """There is no table yet from which rows could be deleted."""
 
 
 class Tables:
@@ -25,6 +29,7 @@ class Tables:
     def __init__(self, config: SqlSinkConfig) -> None:
         self._config = config
         self._known: dict[TableName, Mapping[str, Kind]] = {}
+        self._forms: dict[TableName, str] = {}
 
     def forget(self) -> None:
         """Look again at the next use."""
@@ -33,6 +38,14 @@ class Tables:
     def kinds(self, name: TableName) -> Mapping[str, Kind]:
         """The kind of each column of a table that `prepare` has seen."""
         return self._known[name]
+
+    def is_as_known(self, connection: Connection, name: TableName) -> bool:
+        """Whether a table that `prepare` has seen is still as it was; it stays so until the transaction ends."""
+        return form_of(connection, name) == self._forms[name]
+
+    def form(self, name: TableName) -> str:
+        """Its columns with their types, in a word."""
+        return self._forms[name]
 
     def fits(self, rows: Rows) -> bool:
         """Whether the table is known to have all columns of these rows."""
@@ -48,6 +61,8 @@ class Tables:
             SQLAlchemyError: the database refuses.
         """
         kinds = self._described(connection, rows.table)
+        if kinds is None and rows.delete and self._config.auto_create:
+            raise MissingTable
         if kinds is None:
             self._create(connection, rows)
             kinds = self._described(connection, rows.table)
@@ -57,6 +72,7 @@ class Tables:
             self._widen(connection, rows, missing, kinds)
             kinds = self._described(connection, rows.table) or {}
         self._known[rows.table] = kinds
+        self._forms[rows.table] = form_of(connection, rows.table)
 
     @staticmethod
     def _described(connection: Connection, table: TableName) -> Mapping[str, Kind] | None:
@@ -71,6 +87,8 @@ class Tables:
             raise ConnectError(
                 f"Table {rows.table} does not exist. Create it, change table.name.format, or set auto.create: true"
             )
+        for part in rows.table:
+            checked(connection, part or "")
         columns = [_column(connection, rows, name) for name in rows.columns]
         table = Table(rows.table.name, MetaData(), *columns, schema=rows.table.schema, quote=True)
         connection.execute(CreateTable(table, if_not_exists=True))

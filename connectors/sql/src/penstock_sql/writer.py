@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection
 
-from penstock import DataError, PluginContext, RecordBatch, Reporter, TopicPartition, Writer
+from penstock import DataError, PluginContext, RecordBatch, Reporter, RetriableError, TopicPartition, Writer
 from penstock_sql import positions
 from penstock_sql.address import Address
 from penstock_sql.columns import Reading, reading
@@ -15,10 +15,19 @@ from penstock_sql.database import Database
 from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
 from penstock_sql.order import Row, Write, writes
 from penstock_sql.positions import Position
-from penstock_sql.rows import Refused, Rows, rows_of
-from penstock_sql.tables import Tables
+from penstock_sql.rows import Place, Refused, Rows, rows_of
+from penstock_sql.tables import MissingTable, Tables
 
-__all__ = ["SqlWriter"]
+__all__ = ["SqlWriter", "writers_name"]
+
+
+class _TableChanged(Exception):
+    """A table is not as it was when it was looked at."""
+
+
+def writers_name(context: PluginContext) -> str:
+    """By which the server knows the connections of one task."""
+    return f"penstock {context.task or 0} {context.connector}"[:63]
 
 
 class SqlWriter(Writer):
@@ -29,7 +38,7 @@ class SqlWriter(Writer):
         self._context = context
         self._zone = ZoneInfo(config.db_timezone)
         self._tables = Tables(config)
-        self._database = Database(address, f"penstock {context.connector}"[:63], create=True)
+        self._database = Database(address, writers_name(context), create=True)
         metrics = context.metrics
         self._written = metrics.counter("rows", "Rows that were inserted, changed or deleted.")
         self._refused = metrics.counter("rows_refused", "Records that the database refused.")
@@ -62,26 +71,28 @@ class SqlWriter(Writer):
         """As a whole; row by row where the database refuses one; by the tables as they are now where they were changed."""
         try:
             return self._transaction(batches, report, whole=True)
+        except _TableChanged:
+            found = Meaning.SCHEMA
         except FOREIGN as e:
             found = meaning(e)
             if found not in (Meaning.DATA, Meaning.SCHEMA):
                 raise
             self._database.let_go()
-            self._tables.forget()
-        return self._transaction(batches, report, whole=found is Meaning.SCHEMA)
+        self._tables.forget()
+        try:
+            return self._transaction(batches, report, whole=found is Meaning.SCHEMA)
+        except _TableChanged:
+            raise RetriableError("A table is being changed while rows are written to it") from None
 
     def _transaction(self, batches: Sequence[RecordBatch], report: Reporter, *, whole: bool) -> Any:
         refused: list[Refused] = []
-        connection = self._database.connection()
-        parts = self._prepared(connection, _parts(batches, self._config, refused), refused)
+        parts = self._prepared(_parts(batches, self._config, refused), refused)
         connector, life = self._context.connector, self._context.life
-        with connection.begin():
-            self._database.dialect.begin(connection, whole=whole)
+        with self._database.transaction(whole=whole, zone=self._config.db_timezone) as connection:
             stands = positions.locked(connection, connector, life, {_partition(batch) for batch in batches})
-            if any(map(stands[_partition(batch)].is_stored, batch.offset or ()) for batch in batches):
-                batches = [_passed_over(batch, stands[_partition(batch)]) for batch in batches]
-                refused.clear()
-                parts = self._prepared(connection, _parts(batches, self._config, refused), refused)
+            parts, refused = _not_stored(parts, refused, batches, stands)
+            if not all(self._tables.is_as_known(connection, table) for table in {part.table for part in parts}):
+                raise _TableChanged
             put = 0
             for write in self._writes(parts, refused):
                 put += self._put(connection, write, write.rows, refused, whole=whole)
@@ -92,29 +103,28 @@ class SqlWriter(Writer):
         self._refused.add(len(refused))
         return handed_back or None
 
-    def _prepared(self, connection: Connection, parts: Iterable[Rows], refused: list[Refused]) -> list[Rows]:
+    def _prepared(self, parts: Iterable[Rows], refused: list[Refused]) -> list[Rows]:
         """Those rows whose tables have their columns, after creating and widening what may be."""
         fitting = []
         for part in parts:
             try:
                 if not self._tables.fits(part):
-                    self._prepare(connection, part)
+                    self._prepare(part)
                 fitting.append(part)
+            except MissingTable:
+                continue
             except DataError as e:
                 refused += (Refused(place, e) for place in part.places)
         return fitting
 
-    def _prepare(self, connection: Connection, part: Rows) -> None:
-        if connection.in_transaction():
-            self._tables.prepare(connection, part)
-            return
+    def _prepare(self, part: Rows) -> None:
         try:
-            with connection.begin():
+            with self._database.definition() as connection:
                 self._tables.prepare(connection, part)
         except FOREIGN as e:
             if meaning(e) not in (Meaning.DATA, Meaning.SCHEMA):
                 raise
-            with connection.begin():  # another task has created the same meanwhile
+            with self._database.definition() as connection:  # another task has created the same meanwhile
                 self._tables.prepare(connection, part)
 
     def _writes(self, parts: Iterable[Rows], refused: list[Refused]) -> list[Write]:
@@ -131,6 +141,10 @@ class SqlWriter(Writer):
         for name, column in part.columns.items():
             change = reading(kinds[name], part.schemas[name], self._zone)
             columns[name] = column if change is None else _changed(name, column, change, bad)
+            if name in part.keys and any(isinstance(value, (dict, list)) for value in columns[name]):
+                for row, value in enumerate(columns[name]):
+                    if isinstance(value, (dict, list)):
+                        bad.setdefault(row, DataError(f"Column {name}: a {type(value).__name__} is no primary key"))
         rows = Rows(part.table, part.keys, columns, part.schemas, part.places, part.delete)
         if not bad:
             return rows
@@ -141,14 +155,14 @@ class SqlWriter(Writer):
         self, connection: Connection, write: Write, rows: Sequence[Row], refused: list[Refused], *, whole: bool
     ) -> int:
         """Put rows into the table, and return how many; where one is refused and not `whole`, the others alone."""
-        dialect, mode = self._database.dialect, self._config.insert_mode
+        dialect, mode, form = self._database.dialect, self._config.insert_mode, self._tables.form(write.table)
         values = [row for _, row in rows]
         if whole:
-            dialect.put(connection, write, values, mode)
+            dialect.put(connection, write, values, mode, form)
             return len(rows)
         try:
             with connection.begin_nested():
-                dialect.put(connection, write, values, mode)
+                dialect.put(connection, write, values, mode, form)
         except FOREIGN as e:
             if meaning(e) is not Meaning.DATA:
                 raise
@@ -156,9 +170,16 @@ class SqlWriter(Writer):
                 half = len(rows) // 2
                 return sum(self._put(connection, write, of, refused, whole=False) for of in (rows[:half], rows[half:]))
             refused.append(Refused(rows[0][0], DataError(f"Table {write.table} refuses the row: {words(e)}")))
-            earlier = write.earlier.get(write.key(rows[0]))
-            return self._put(connection, write, [earlier.pop()], refused, whole=False) if earlier else 0
+            return self._put_earlier(connection, write, rows[0], refused)
         return len(rows)
+
+    def _put_earlier(self, connection: Connection, write: Write, refusing: Row, refused: list[Refused]) -> int:
+        """Put the last row of the same key that is not refused."""
+        earlier = write.earlier.pop(write.key(refusing), [])
+        while earlier:
+            if put := self._put(connection, write, [earlier.pop()], refused, whole=False):
+                return put
+        return 0
 
 
 def _parts(batches: Sequence[RecordBatch], config: SqlSinkConfig, refused: list[Refused]) -> list[Rows]:
@@ -171,10 +192,23 @@ def _partition(batch: RecordBatch) -> TopicPartition:
     return TopicPartition(batch.original_topic, batch.original_partition)
 
 
-def _passed_over(batch: RecordBatch, stands: Position) -> RecordBatch:
-    """The records that are not stored yet. The whole batch keeps its place among the batches, so it may become empty."""
-    offsets = batch.offset or ()
-    return batch.take([row for row, offset in enumerate(offsets) if not stands.is_stored(offset)])
+def _not_stored(
+    parts: Sequence[Rows],
+    refused: Sequence[Refused],
+    batches: Sequence[RecordBatch],
+    stands: Mapping[TopicPartition, Position],
+) -> tuple[list[Rows], list[Refused]]:
+    """Those of the records that are not done with already."""
+    done = {
+        Place(number, row)
+        for number, batch in enumerate(batches)
+        for row, offset in enumerate(batch.offset or ())
+        if stands[_partition(batch)].is_stored(offset)
+    }
+    if not done:
+        return [*parts], [*refused]
+    left = (part.without(row for row, place in enumerate(part.places) if place in done) for part in parts)
+    return [part for part in left if part.places], [each for each in refused if each.place not in done]
 
 
 def _store(
@@ -188,16 +222,20 @@ def _store(
     reached = {
         of: offset for batch in batches if batch.offset for of, offset in [(_partition(batch), batch.offset[-1] + 1)]
     }
+    begun: dict[TopicPartition, int] = {}
+    for batch in batches:
+        if batch.offset:
+            begun.setdefault(_partition(batch), batch.offset[0])
     owed: dict[TopicPartition, list[int]] = {}
     for place, _ in refused:
         batch = batches[place.batch]
         owed.setdefault(_partition(batch), []).append((batch.offset or ())[place.row])
     stored = {}
     for of, offset in reached.items():
-        later = [each for each in stands[of].handed_back if each >= offset]
-        stored[of] = (max(offset, stands[of].next or 0), [*owed.get(of, ()), *later])
+        others = [each for each in stands[of].handed_back if not begun[of] <= each < offset]
+        stored[of] = (max(offset, stands[of].next or 0), [*owed.get(of, ()), *others])
     positions.store(connection, connector, stored)
-    return [[of.topic, of.partition, reached[of]] for of in owed]
+    return [[of.topic, of.partition, reached[of]] for of in reached if of in owed or stands[of].handed_back]
 
 
 def _changed(name: str, column: Sequence[Any], change: Reading, bad: dict[int, DataError]) -> list[Any]:
