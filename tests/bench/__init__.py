@@ -1,7 +1,9 @@
 """`make bench`: Penstock and Kafka Connect side by side on the same work, the same broker and the same machine.
 
-    command     what to measure, in which order, and where the figures go
+    command     what to measure, and where the figures go
+    bench       the parts of it, in turn
     source_work, sink_work, trickle    the measures, each with both sides
+    sql_work, sql_orders    Kafka to PostgreSQL, beside Debezium's JDBC sink and psql's COPY
     operator_work, operator_figures    the operator with many connectors, with idle ones, with one change
     sides       how each side is started on a connector: the same flat configuration for both
     peer        Kafka Connect standalone: its jars and its command

@@ -1,4 +1,4 @@
-"""Kafka Connect 4.3.1 standalone: its jars, fetched once into the cache beside the broker's, and its command."""
+"""Kafka Connect 4.3.1 standalone, and Debezium's JDBC sink for it: jars, fetched once into the cache, and the command."""
 
 import importlib.util
 import subprocess
@@ -10,18 +10,35 @@ from typing import Final
 from penstock_runtime.embedded.jars import KAFKA_VERSION, cache_folder, exclusively
 from penstock_runtime.java import Java
 
-__all__ = ["connect_command", "connect_jars"]
+__all__ = ["DEBEZIUM", "connect_command", "connect_jars", "debezium_folder"]
 
 _MODULES: Final = ("connect-runtime", "connect-file", "connect-transforms", "connect-json")
+DEBEZIUM: Final = "3.2.0.Final"
+"""The version of its JDBC sink."""
+
 _IVY: Final = """\
 <ivy-module version="2.0">
   <info organisation="penstock" module="bench"/>
   <dependencies>
 {dependencies}
-    <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4" conf="default->default"/>
   </dependencies>
 </ivy-module>
 """
+_CONNECT: Final = "\n".join(
+    [
+        *(
+            f'<dependency org="org.apache.kafka" name="{m}" rev="{KAFKA_VERSION}" conf="default->default"/>'
+            for m in _MODULES
+        ),
+        '<dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="2.25.4" conf="default->default"/>',
+    ]
+)
+# Without what Kafka Connect brings itself, as Debezium's own archive, and without drivers for other databases.
+_DEBEZIUM: Final = f"""\
+<dependency org="io.debezium" name="debezium-connector-jdbc" rev="{DEBEZIUM}" conf="default->default">
+  <exclude org="com.microsoft.sqlserver"/> <exclude org="com.mysql"/> <exclude org="com.oracle.database.jdbc"/>
+  <exclude org="org.mariadb.jdbc"/> <exclude org="com.fasterxml.jackson.core"/>
+</dependency>"""
 # REST on any free port: standalone always serves it. Clients may be overridden by default. The rest is as it comes.
 _WORKER: Final = """\
 bootstrap.servers={servers}
@@ -47,19 +64,32 @@ def connect_jars(java: Java) -> Path:
         RuntimeError: they cannot be fetched.
     """
     folder = cache_folder() / f"kafka-connect-{KAFKA_VERSION}"
-    libs = folder / "libs"
-    if not libs.exists():
-        with exclusively(folder):
-            if not libs.exists():
-                print(f"Fetching Kafka Connect {KAFKA_VERSION} (36 MB, once)...", flush=True)
-                _fetch(java, libs)
-    return libs
+    return _fetched(java, folder, f"Kafka Connect {KAFKA_VERSION} (36 MB, once)", _CONNECT)
 
 
-def connect_command(java: Java, folder: Path, *, servers: str, name: str, connector: Mapping[str, str]) -> list[str]:
-    """Write what Kafka Connect standalone reads, and give its command."""
+def debezium_folder(java: Java) -> Path:
+    """A folder for `plugin.path` with Debezium's JDBC sink and PostgreSQL's driver, fetched first when the cache has none.
+
+    Raises:
+        RuntimeError: they cannot be fetched.
+    """
+    folder = cache_folder() / f"debezium-jdbc-{DEBEZIUM}"
+    return _fetched(java, folder, f"Debezium's JDBC sink {DEBEZIUM} (22 MB, once)", _DEBEZIUM).parent
+
+
+def connect_command(
+    java: Java,
+    folder: Path,
+    *,
+    servers: str,
+    name: str,
+    connector: Mapping[str, str],
+    plugins: Path | None = None,
+) -> list[str]:
+    """Write what Kafka Connect standalone reads, and give its command; `plugins` has folders of plugins of others."""
     libs = connect_jars(java)
-    (folder / "worker.properties").write_text(_WORKER.format(servers=servers, folder=folder, plugins=libs))
+    path = f"{libs},{plugins}" if plugins else libs
+    (folder / "worker.properties").write_text(_WORKER.format(servers=servers, folder=folder, plugins=path))
     lines = {"name": name, "tasks.max": "1", **connector}
     (folder / "connector.properties").write_text("".join(f"{k}={v}\n" for k, v in lines.items()))
     (folder / "log4j2.xml").write_text(_LOG4J)
@@ -75,11 +105,17 @@ def connect_command(java: Java, folder: Path, *, servers: str, name: str, connec
     ]
 
 
-def _fetch(java: Java, libs: Path) -> None:
-    dependencies = "\n".join(
-        f'    <dependency org="org.apache.kafka" name="{m}" rev="{KAFKA_VERSION}" conf="default->default"/>'
-        for m in _MODULES
-    )
+def _fetched(java: Java, folder: Path, what: str, dependencies: str) -> Path:
+    libs = folder / "libs"
+    if not libs.exists():
+        with exclusively(folder):
+            if not libs.exists():
+                print(f"Fetching {what}...", flush=True)
+                _fetch(java, libs, what, dependencies)
+    return libs
+
+
+def _fetch(java: Java, libs: Path, what: str, dependencies: str) -> None:
     with tempfile.TemporaryDirectory(prefix="unfinished-", dir=libs.parent) as name:
         work = Path(name)
         (work / "ivy.xml").write_text(_IVY.format(dependencies=dependencies))
@@ -100,8 +136,8 @@ def _fetch(java: Java, libs: Path) -> None:
         log = libs.parent / "fetch.log"
         with log.open("w") as output:
             done = subprocess.run(command, cwd=work, stdout=output, stderr=output, check=False)
-        if done.returncode != 0 or not (work / "libs" / f"connect-runtime-{KAFKA_VERSION}.jar").exists():
-            raise RuntimeError(f"Kafka Connect {KAFKA_VERSION} cannot be fetched from Maven Central; see {log}")
+        if done.returncode != 0 or not any((work / "libs").glob("*.jar")):
+            raise RuntimeError(f"{what} cannot be fetched from Maven Central; see {log}")
         (work / "libs").rename(libs)
 
 

@@ -88,10 +88,11 @@ class Penstock:
 
 @dataclass(frozen=True)
 class Connect:
-    """Kafka Connect standalone: at least once, the only mode it has."""
+    """Kafka Connect standalone: at least once, the only mode it has; `plugins` has folders of plugins of others."""
 
     servers: str
     java: Java
+    plugins: Path | None = None
     name: str = "Kafka Connect"
 
     def on(self, servers: str) -> Side:
@@ -100,5 +101,7 @@ class Connect:
 
     def run(self, work: Work, folder: Path) -> Measured:
         """As `Side` says."""
-        command = connect_command(self.java, folder, servers=self.servers, name=work.name, connector=work.config)
+        command = connect_command(
+            self.java, folder, servers=self.servers, name=work.name, connector=work.config, plugins=self.plugins
+        )
         return Measured(self.name, command, folder, None)

@@ -19,6 +19,7 @@ _EVERY: Final = 0.5
 PARENT: Final = "penstock run"
 _ROLES: Final = (
     ("penstock_runtime.cli", PARENT),
+    ("penstock_runtime.spark_daemon", "workers"),
     ("penstock_runtime.task", "driver"),
     ("pyspark/daemon", "workers"),
     ("pyspark.daemon", "workers"),
