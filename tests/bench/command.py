@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--transform", action="append", help="of the measures of transforms only these; a part of a name"
     )
-    parser.add_argument("--runs", type=int, help="of each side (3; of transforms alone 1)")
+    parser.add_argument("--runs", type=int, help="of each side (3; of what runs only when named 1)")
     parser.add_argument("--records", type=int, default=2_000_000, help="lines (%(default)s)")
     parser.add_argument("--folder", type=Path, help="where the temporary folder is made; it needs 4 GB")
     parser.add_argument("--write-docs", action="store_true", help="write the table into docs/benchmarks.md")
