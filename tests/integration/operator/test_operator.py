@@ -163,7 +163,8 @@ def test_nothing_is_written_but_the_lease(begin: Begin, api: Api, faults: FaultP
     api.delete(connector(namespace))
     running.key()
     running.stop()
-    assert {a.path.rpartition("/")[0] for a in faults.writes() if a.method != "POST"} == {
+    # None of them where the machine is slow: while requests are under way, the Lease is not given back.
+    assert {a.path.rpartition("/")[0] for a in faults.writes() if a.method != "POST"} <= {
         f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
     }
     assert {a.path for a in faults.writes() if a.method == "POST"} == {
