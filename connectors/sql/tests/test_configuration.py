@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock import ConfigError, ConnectError, Record, RetriableError
+from penstock import ConfigError, ConnectError, Password, Record, RetriableError
 from penstock.schema import INT32, struct
 from penstock.testing import run_writer
 from penstock.testing._making import make, parsed
@@ -102,7 +102,7 @@ def test_a_url_that_cannot_be_read_is_told_without_its_password(url: str, words:
 
 def test_a_url_of_jdbc_is_read_as_its_driver_reads_it() -> None:
     url = "jdbc:postgresql://a:5433,b/shop?currentSchema=sales&ssl=true&targetServerType=primary&ApplicationName=x"
-    found = address(url, "user", "hidden")
+    found = address(url, "user", Password("hidden"))
     assert found.place == "a:5433,b:5432/shop"
     assert "hidden" not in repr(found)
     wanted = {

@@ -315,3 +315,10 @@ def test_domains_take_what_their_types_take(database: Any) -> None:
     database.run("CREATE TABLE orders (raw RAW, word WORD)")
     assert write(database, [row({"raw": "aGk=", "word": True})]) == []
     assert database.rows("SELECT raw, word FROM orders") == [(b"hi", "true")]
+
+
+def test_a_tombstone_deletes_also_where_its_batch_made_the_table(database: Any) -> None:
+    tombs = {n: Record(topic="orders", key=n, key_schema=INT64, value=None) for n in (1, 2)}
+    rows = {n: with_schema({"name": "a"}, n, name=STRING) for n in (2, 3)}
+    assert write(database, [tombs[1], rows[2], rows[3], tombs[2]], auto_create="true", **KEYED) == []
+    assert database.rows("SELECT id FROM orders") == [(3,)]

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from penstock import ConfigError, Problem
+from penstock import ConfigError, Password, Problem
 
 __all__ = ["Address", "address"]
 
@@ -36,8 +36,8 @@ class Address:
     parameters: Mapping[str, Any] = field(repr=False)
 
 
-def address(url: str, user: str | None, password: str | None) -> Address:
-    """Read `connection.url`.
+def address(url: str, user: str | None, password: Password | None) -> Address:
+    """Read `connection.url`, with the user and password that are given beside it.
 
     Raises:
         ConfigError: it is none that this connector knows.
@@ -46,7 +46,7 @@ def address(url: str, user: str | None, password: str | None) -> Address:
     kind, _, rest = text.partition(":")
     for known, read in _KINDS.items():
         if kind == known:
-            return read(rest, user, password)
+            return read(rest, user, None if password is None else password.reveal())
     raise ConfigError(
         Problem(
             _URL,

@@ -9,7 +9,7 @@ from pydantic import model_validator
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import Rule, not_blank, words
 
-__all__ = ["KAFKA_COLUMNS", "SqlSinkConfig", "refusals", "time_zone"]
+__all__ = ["KAFKA_COLUMNS", "SqlSinkConfig", "refusals", "time_zone", "without_effect"]
 
 KAFKA_COLUMNS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
 """The columns of `pk.mode: kafka`, unless `pk.fields` names others."""
@@ -150,11 +150,24 @@ _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def refusals(config: SqlSinkConfig) -> Iterable[Problem]:
-    """Properties of Confluent's sink that would have no effect, each with the reason. Those that say what holds pass."""
-    for name, reason in _REFUSED.items():
+    """Properties of Confluent's sink that would have no effect, each with the reason."""
+    return without_effect(config, _REFUSED, _AS_ALWAYS)
+
+
+def without_effect(
+    config: Config, refused: Mapping[str, str], as_always: Mapping[str, tuple[str, str]]
+) -> Iterable[Problem]:
+    """Properties that would have no effect, each with the reason. Those that say what holds anyway pass.
+
+    Args:
+        config: has them as open properties.
+        refused: the reasons.
+        as_always: what holds, and the reason.
+    """
+    for name, reason in refused.items():
         if "" in config.open_properties(name):
             yield Problem(name, f"has no effect here: {reason}. Take it out.")
-    for name, (held, reason) in _AS_ALWAYS.items():
+    for name, (held, reason) in as_always.items():
         text = config.open_properties(name).get("", held)
-        if text.strip().lower() not in (held, f"{held}.enabled"):
+        if text.strip().lower() != held:
             yield Problem(name, f"cannot be {text}: {reason}. Take it out.")

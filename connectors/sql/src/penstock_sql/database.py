@@ -12,8 +12,10 @@ import sqlalchemy
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.pool import NullPool
 
+from penstock import Problem
 from penstock_sql import postgresql, sqlite
 from penstock_sql.address import Address
+from penstock_sql.failures import FOREIGN, Meaning, meaning, words
 from penstock_sql.order import Write
 
 __all__ = ["Database"]
@@ -58,6 +60,17 @@ class Database:
     def exists(self) -> bool:
         """Whether there is something to connect to: False for a file of SQLite that is still to be made."""
         return self._file is None or Path(self._file).exists()
+
+    def refusal(self) -> Iterator[Problem]:
+        """Why this database cannot be connected to, if that will not pass by itself."""
+        try:
+            self.connection()
+        except FOREIGN as e:
+            if meaning(e) is not Meaning.PASSING:
+                blamed = "connection.password" if "password" in words(e) else "connection.url"
+                yield Problem(blamed, f"{self.place} refuses the connection: {words(e)}")
+        finally:
+            self.close()
 
     def connection(self) -> Connection:
         """The connection, outside of a transaction.

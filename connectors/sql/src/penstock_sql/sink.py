@@ -20,7 +20,7 @@ from penstock_sql import positions
 from penstock_sql.address import Address, address
 from penstock_sql.config import SqlSinkConfig, refusals
 from penstock_sql.database import Database
-from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
+from penstock_sql.failures import as_connect_errors
 from penstock_sql.writer import SqlWriter, writers_name
 
 __all__ = ["SqlSink"]
@@ -36,19 +36,14 @@ class SqlSink(SinkConnector):
         """Refuses what will not pass by itself. A database that is away may be back when the task starts."""
         yield from refusals(config)
         try:
-            database = Database(_address(config), f"penstock {self.context.connector}"[:63])
+            database = Database(
+                address(config.url, config.user, config.password), f"penstock {self.context.connector}"[:63]
+            )
         except ConfigError as e:
             yield from e.problems
             return
-        try:
-            if database.exists:
-                database.connection()
-        except FOREIGN as e:
-            if meaning(e) is not Meaning.PASSING:
-                blamed = "connection.password" if "password" in words(e) else "connection.url"
-                yield Problem(blamed, f"{database.place} refuses the connection: {words(e)}")
-        finally:
-            database.close()
+        if database.exists:
+            yield from database.refusal()
 
     def task_configs(
         self, config: SqlSinkConfig, properties: Mapping[str, str], max_tasks: int
@@ -57,14 +52,16 @@ class SqlSink(SinkConnector):
         return [properties] * max_tasks
 
     def sink(self, config: SqlSinkConfig) -> Sink:
-        return _SqlSink(_address(config), self.context)
+        return _SqlSink(address(config.url, config.user, config.password), self.context)
 
     def writer(self, config: SqlSinkConfig) -> Writer:
-        return SqlWriter(config, _address(config), self.context)
+        return SqlWriter(config, address(config.url, config.user, config.password), self.context)
 
     def alter_offsets(self, config: SqlSinkConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Sets the offsets in the database as well, which count there."""
-        database = Database(_address(config), f"penstock {self.context.connector}"[:63], create=True)
+        database = Database(
+            address(config.url, config.user, config.password), f"penstock {self.context.connector}"[:63], create=True
+        )
         try:
             with as_connect_errors(database.place, "Altering offsets"):
                 connector = self.context.connector
@@ -84,11 +81,11 @@ class SqlSink(SinkConnector):
 class _SqlSink(Sink):
     """The driver half: it says where the tables stand."""
 
-    def __init__(self, address: Address, context: PluginContext) -> None:
+    def __init__(self, where: Address, context: PluginContext) -> None:
         self._connector = context.connector
         self._life = context.life
         self._name = writers_name(context)
-        self._database = Database(address, self._name, create=True)
+        self._database = Database(where, self._name, create=True)
 
     def start(self) -> None:
         """Make the table of offsets."""
@@ -125,7 +122,3 @@ class _SqlSink(Sink):
             except BaseException:
                 self._database.let_go()
                 raise
-
-
-def _address(config: SqlSinkConfig) -> Address:
-    return address(config.url, config.user, None if config.password is None else config.password.reveal())

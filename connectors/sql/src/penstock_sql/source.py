@@ -27,7 +27,7 @@ from penstock_sql.address import Address, address
 from penstock_sql.catalog import MissingTable, tables_of
 from penstock_sql.cursors import place_of
 from penstock_sql.database import Database
-from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
+from penstock_sql.failures import as_connect_errors
 from penstock_sql.names import TableName
 from penstock_sql.reader import SqlReader
 from penstock_sql.source_config import SqlSourceConfig, source_refusals
@@ -48,7 +48,7 @@ class SqlSource(SourceConnector):
         """Refuses what will not pass by itself. A database that is away may be back when the task starts."""
         yield from source_refusals(config)
         try:
-            where = _address(config)
+            where = address(config.url, config.user, config.password)
         except ConfigError as e:
             yield from e.problems
             return
@@ -56,15 +56,7 @@ class SqlSource(SourceConnector):
             yield Problem("mode", "SQLite has no type for points in time: use incrementing")
         if where.kind == "sqlite" and config.query:
             yield Problem("query", "SQLite does not tell the types of a query: name tables")
-        database = Database(where, self._name)
-        try:
-            database.connection()
-        except FOREIGN as e:
-            if meaning(e) is not Meaning.PASSING:
-                blamed = "connection.password" if "password" in words(e) else "connection.url"
-                yield Problem(blamed, f"{database.place} refuses the connection: {words(e)}")
-        finally:
-            database.close()
+        yield from Database(where, self._name).refusal()
 
     def task_configs(
         self, config: SqlSourceConfig, properties: Mapping[str, str], max_tasks: int
@@ -88,10 +80,10 @@ class SqlSource(SourceConnector):
         return config.mode != "bulk"
 
     def source(self, config: SqlSourceConfig) -> "_SqlSource":
-        return _SqlSource(config, _address(config), self._name, self.context)
+        return _SqlSource(config, address(config.url, config.user, config.password), self._name, self.context)
 
     def reader(self, config: SqlSourceConfig) -> PartitionReader:
-        return SqlReader(config, _address(config), self._name)
+        return SqlReader(config, address(config.url, config.user, config.password), self._name)
 
     def alter_offsets(self, config: SqlSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Accepts places in tables."""
@@ -113,7 +105,7 @@ def tables(config: SqlSourceConfig, name: str) -> list[TableName]:
         RetriableError: the database is away.
         ConnectError: one is named that is not there.
     """
-    database = Database(_address(config), name)
+    database = Database(address(config.url, config.user, config.password), name)
     try:
         with as_connect_errors(database.place, "Looking for tables"):
             connection = database.connection()
@@ -129,13 +121,14 @@ class _SqlSource(Source):
     def __init__(
         self,
         config: SqlSourceConfig,
-        address: Address,
+        where: Address,
         name: str,
         context: PluginContext,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
-        self._database = Database(address, name)
+        self._name = name
+        self._database = Database(where, name)
         self._context = context
         self._clock = clock
         self._streams: dict[SourcePartition, Stream] = {}
@@ -151,7 +144,7 @@ class _SqlSource(Source):
         elif config.task_tables:
             of = [TableName(*table) for table in json.loads(config.task_tables)]
         else:
-            of = list(tables(config, self._database.place))
+            of = list(tables(config, self._name))
         for each in of:
             partition = partition_of(each, offsets)
             self._streams[partition] = Stream(each, config, self._clock)
@@ -221,7 +214,3 @@ class _SqlSource(Source):
 def _state(found: Sequence[TableName]) -> str:
     """Stands for these tables."""
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]
-
-
-def _address(config: SqlSourceConfig) -> Address:
-    return address(config.url, config.user, None if config.password is None else config.password.reveal())

@@ -9,7 +9,7 @@ from pydantic import field_validator, model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import at_least, long, not_blank, words
-from penstock_sql.config import time_zone
+from penstock_sql.config import time_zone, without_effect
 
 __all__ = ["SqlSourceConfig", "source_refusals"]
 
@@ -191,11 +191,5 @@ _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def source_refusals(config: SqlSourceConfig) -> Iterable[Problem]:
-    """Properties of Confluent's source that would have no effect, each with the reason. Those that say what holds pass."""
-    for name, reason in _REFUSED.items():
-        if "" in config.open_properties(name):
-            yield Problem(name, f"has no effect here: {reason}. Take it out.")
-    for name, (held, reason) in _AS_ALWAYS.items():
-        text = config.open_properties(name).get("", held)
-        if text.strip().lower() != held:
-            yield Problem(name, f"cannot be {text}: {reason}. Take it out.")
+    """Properties of Confluent's source that would have no effect, each with the reason."""
+    return without_effect(config, _REFUSED, _AS_ALWAYS)

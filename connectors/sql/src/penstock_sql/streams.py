@@ -48,7 +48,6 @@ class Stream:
         self._clock = clock
         self._quiet_since = float("-inf")
         self._checked = False
-        self._row_bytes = 0
         self._tick = timedelta(0)
         self._waits_since: float | None = None
         self._waiting: tuple[Offset | None, Offset, int, Horizon | None] | None = None
@@ -134,8 +133,8 @@ class Stream:
                 return None
             found, count = few[-1], len(few)
             if count == sample:
-                self._row_bytes = self._sampled(connection, self._rows.between(place, self._rows.place(found)))
-                most = max(1, min(limits.records, limits.bytes // max(1, self._row_bytes)))
+                row_bytes = self._sampled(connection, self._rows.between(place, self._rows.place(found)))
+                most = max(1, min(limits.records, limits.bytes // row_bytes))
                 if most > count:
                     rows = connection.execute(_last(self._rows, place, most, before)).all()
                     found, count = rows[0][1:], rows[0][0]

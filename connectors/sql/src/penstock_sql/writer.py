@@ -106,7 +106,9 @@ class SqlWriter(Writer):
     def _prepared(self, parts: Iterable[Rows], refused: list[Refused]) -> list[Rows]:
         """Those rows whose tables have their columns, after creating and widening what may be."""
         fitting = []
-        for part in parts:
+        for part in sorted(
+            parts, key=lambda part: part.delete
+        ):  # a table that is missing is made before it is looked for
             try:
                 if not self._tables.fits(part):
                     self._prepare(part)
