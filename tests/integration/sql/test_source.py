@@ -133,6 +133,43 @@ def test_kills_of_sparks_workers_leave_each_row_of_several_tables_once(
         assert ids(lab, topic) == list(range(1, count + 1))
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("victim", ["worker", "task"])
+def test_kills_leave_each_row_of_a_table_that_is_read_in_ranges_once(
+    lab: Lab, database: Database, rounds: int, victim: str
+) -> None:
+    random = seeded()
+    create(database)
+    prefix = new_name("shop-")
+    resource = sql_source(database, prefix, **{"backlog.ranges": "4"})
+    resource["spec"]["spark"] = {"start": "Eager"}
+    topic, spec = f"{prefix}events", lab.spec(resource)
+    task = lab.processes.task(spec)
+    task.await_log("Spark is up")
+    for _ in range(rounds):
+        task.process.send_signal(signal.SIGSTOP)  # else it would never come to be so far behind
+        database.run("INSERT INTO events (name) SELECT 'bulk' FROM generate_series(1, 200000)")
+        task.process.send_signal(signal.SIGCONT)
+        enough = lab_end(lab, topic) + random.randrange(1, 150_000)
+        until(lambda: lab_end(lab, topic) > enough, what=task.last_words, moving=lambda: lab_end(lab, topic))  # noqa: B023
+        if victim == "worker":
+            until(task.workers, what=task.last_words)[0].kill()
+        else:
+            task.kill()
+            spec = next_life(spec)
+            task = lab.processes.task(spec)
+            task.await_log("Spark is up")
+    count = 200_000 * rounds
+    until(
+        lambda: lab_end(lab, topic) >= count and len(lab.values(topic)) >= count,
+        what=task.last_words,
+        moving=lambda: lab_end(lab, topic),
+    )
+    task.stop()
+    assert sorted(ids(lab, topic)) == list(range(1, count + 1))
+
+
 def _write(database: Database, stopping: threading.Event, seed: int) -> None:
     """Transactions of a few rows, which stay open for a while; the server may go away."""
     import psycopg

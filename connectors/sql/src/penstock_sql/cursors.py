@@ -114,13 +114,16 @@ class Rows:
         rows = self.all().where(_key(self.keys) <= self._values(end))
         return self._behind(rows, start).order_by(*self.keys)
 
-    def next(self, start: Place, count: int, before: datetime | None) -> Select[Any]:
+    def next(
+        self, start: Place, count: int, *, before: datetime | None = None, last: Place | None = None
+    ) -> Select[Any]:
         """The keys of the next rows behind a place, in order.
 
         Args:
             start: the place.
             count: of rows.
             before: rows of this moment and later ones do not count yet.
+            last: nor do those behind this place.
         """
         rows = self._behind(sqlalchemy.select(*self.keys).select_from(self.source), start)
         if before is not None:
@@ -128,6 +131,8 @@ class Rows:
                 self.moment
                 < sqlalchemy.literal(before if self.zoned else before.astimezone(self.config.zone).replace(tzinfo=None))
             )
+        if last is not None:
+            rows = rows.where(_key(self.keys) <= self._values(last))
         return rows.order_by(*self.keys).limit(count)
 
     def _behind(self, rows: Select[Any], start: Place) -> Select[Any]:

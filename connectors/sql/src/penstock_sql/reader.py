@@ -51,8 +51,9 @@ class SqlReader(PartitionReader):
                     cursor.execute(*compiled(connection, statement))
                     schema, readers = self._described(connection, of, cursor)
                     while portion := cursor.fetchmany(self._portion(of)):
-                        self._largest[of] = max(self._largest.get(of, 1), max(map(_size, portion)))
-                        yield _batch(portion, data["topic"], schema, readers)
+                        columns = list(zip(*portion, strict=True))
+                        self._largest[of] = max(self._largest.get(of, 1), sum(map(_largest, columns)))
+                        yield _batch(columns, len(portion), data["topic"], schema, readers)
             except BaseException:
                 self._database.let_go()
                 raise
@@ -110,14 +111,16 @@ def _cursor(connection: Connection) -> Any:
     return cursor
 
 
-def _size(row: Any) -> int:
-    """About the bytes of a row that may be many."""
-    return sum(len(value) for value in row if isinstance(value, (str, bytes)))
+def _largest(column: Any) -> int:
+    """About the bytes of the largest value; 0 where all are small."""
+    if isinstance(next(filter(None, column), None), (str, bytes)):
+        return max(len(value) for value in column if isinstance(value, (str, bytes)))
+    return 0
 
 
-def _batch(portion: Any, topic: str, schema: Schema, readers: Mapping[str, Reader | None]) -> RecordBatch:
+def _batch(rows: Any, count: int, topic: str, schema: Schema, readers: Mapping[str, Reader | None]) -> RecordBatch:
     columns = {}
-    for (name, read), column in zip(readers.items(), zip(*portion, strict=True), strict=True):
+    for (name, read), column in zip(readers.items(), rows, strict=True):
         if read is None:
             columns[name] = list(column)
             continue
@@ -125,4 +128,4 @@ def _batch(portion: Any, topic: str, schema: Schema, readers: Mapping[str, Reade
             columns[name] = [None if value is None else read(value) for value in column]
         except DataError as e:
             raise ConnectError(f"Column {name} of {schema.name}: {e}") from e
-    return RecordBatch(length=len(portion), topic=topic, value=Fields(columns, len(portion)), value_schema=schema)
+    return RecordBatch(length=count, topic=topic, value=Fields(columns, count), value_schema=schema)

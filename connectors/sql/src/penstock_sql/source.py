@@ -16,6 +16,7 @@ from penstock import (
     Limits,
     Offset,
     Offsets,
+    OffsetUpdates,
     PartitionReader,
     PluginContext,
     Problem,
@@ -29,6 +30,7 @@ from penstock_sql.cursors import place_of
 from penstock_sql.database import Database
 from penstock_sql.failures import as_connect_errors
 from penstock_sql.names import TableName
+from penstock_sql.ranges import RANGE, Round, first_round, range_of, removed, round_of, table_of
 from penstock_sql.reader import SqlReader
 from penstock_sql.source_config import SqlSourceConfig, source_refusals
 from penstock_sql.streams import Stream, partition_of
@@ -88,9 +90,14 @@ class SqlSource(SourceConnector):
     def alter_offsets(self, config: SqlSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Accepts places in tables."""
         for partition, offset in offsets.items():
-            if set(partition) not in ({"protocol", "table"}, {"query"}):
+            if set(partition) - {RANGE} not in ({"protocol", "table"}, {"query"}):
                 raise ConnectError('A partition of this connector is {"protocol": "1", "table": "schema.table"}')
-            place_of(offset)
+            if RANGE not in partition:
+                place_of(offset)
+            elif offset is not None:
+                raise ConnectError(
+                    "Only the connector sets the offset of a range. Set that of the table, whose ranges count no more then"
+                )
         return True
 
     @property
@@ -149,10 +156,10 @@ class _SqlSource(Source):
             partition = partition_of(each, offsets)
             self._streams[partition] = Stream(each, config, self._clock)
 
-    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
+    def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
         """The ends of what can be read; what one table does not need of its share is for those behind it."""
         self._look_for_tables()
-        found: dict[SourcePartition, Offset] = {}
+        found: dict[SourcePartition, Offset | None] = {}
         left, shares = limits.records, len(self._streams)
         for partition, stream in self._streams.items():
             share = Limits(max(1, left // shares), limits.bytes // shares)
@@ -160,26 +167,64 @@ class _SqlSource(Source):
             if left <= 0 or not stream.is_due(start.get(partition)):
                 continue
             try:
-                with self._errors(f"Looking for new rows of {stream.name}"):
-                    end, count = stream.end(self._database.connection(), start.get(partition), share)
+                updates, count = self._next(partition, stream, start, share)
             except MissingTable as e:
                 stream.rest()
                 if stream.name not in self._missing:
                     self._missing.add(stream.name)
                     log.warning("%s: the other tables are read on", e)
                 continue
-            if end is not None:
-                found[partition] = end
-                left -= count
+            found |= updates
+            left -= count
         return found
 
-    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """One for each table with something new."""
-        return [
-            InputPartition(self._streams[partition].data(start.get(partition), offset), {partition: offset})
-            for partition, offset in end.items()
-            if offset != start.get(partition)
-        ]
+    def _next(
+        self, table: SourcePartition, stream: Stream, start: Offsets, limits: Limits
+    ) -> tuple[OffsetUpdates, int]:
+        """What the next batch of a table changes, and about how many rows it has."""
+        of = round_of(table, start)
+        with self._errors(f"Looking for new rows of {stream.name}"):
+            connection = self._database.connection()
+            if of is not None and of.left:
+                return self._rest(table, stream, of, limits)
+            position = start.get(table) if of is None else of.end
+            ends, count = stream.ends(connection, position, limits)
+        if len(ends) > 1:
+            planned = first_round(position, ends) if of is None else of.next(ends)
+            return planned.read(table, range(len(ends))), count
+        if not ends and of is None:
+            return {}, count
+        return {table: ends[0] if ends else position, **removed(table, start)}, count
+
+    def _rest(self, table: SourcePartition, stream: Stream, of: Round, limits: Limits) -> tuple[OffsetUpdates, int]:
+        """What others have left of a round that was committed in part: as much as a batch may have by now."""
+        taken: list[int] = []
+        left = limits
+        for number, (begin, end) in of.left.items():
+            at, count = stream.within(self._database.connection(), begin, end, left)
+            if at != end:
+                return (of.read(table, taken) if taken else of.cut(at).read(table, [0])), count
+            taken.append(number)
+            left = Limits(left.records - count, left.bytes * (left.records - count) // max(1, left.records))
+            if left.records <= 0:
+                break
+        return of.read(table, taken), limits.records - left.records
+
+    def partitions(self, start: Offsets, end: OffsetUpdates) -> Sequence[InputPartition]:
+        """One for each table with something new, or for each range of it."""
+        parts = []
+        for table, stream in self._streams.items():
+            changed = {p: o for p, o in end.items() if o != start.get(p) and table_of(p) == table}
+            offset = changed.get(table)
+            if offset is not None:
+                of = round_of(table, start)
+                position = start.get(table) if of is None else of.end
+                parts.append(InputPartition(stream.data(position, offset), changed))
+                continue
+            for each, told in changed.items():
+                if told is not None:
+                    parts.append(InputPartition(stream.data(*range_of(each, told)), {each: told}))
+        return parts
 
     def stop(self) -> None:
         """Release the connection."""

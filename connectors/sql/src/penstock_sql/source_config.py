@@ -66,6 +66,12 @@ class SqlSourceConfig(Config):
     table_poll_interval_ms: Annotated[int, at_least(1_000), long] = prop(
         "table.poll.interval.ms", 60_000, doc="How often it is looked whether there are other tables."
     )
+    ranges: Annotated[int, at_least(1)] = prop(
+        "backlog.ranges",
+        1,
+        doc="Into how many ranges of its keys a backlog of one table is cut, to be read in parallel by Spark's workers. Its "
+        "records are then in the order of the rows within each range only.",
+    )
     timestamp_delay_ms: Annotated[int, at_least(0), long] = prop(
         "timestamp.delay.interval.ms",
         0,
@@ -144,6 +150,10 @@ class SqlSourceConfig(Config):
             yield Problem("incrementing.column.name", f"mode: {self.mode} needs the name of a column that only grows")
         if "timestamp" in self.mode and not self.timestamp_columns:
             yield Problem("timestamp.column.name", f"mode: {self.mode} needs the column that says when a row changed")
+        if self.ranges > 1 and self.mode == "bulk":
+            yield Problem(
+                "backlog.ranges", "mode: bulk knows no order of rows, and reads them in one piece: take it out"
+            )
         if self.whitelist and self.blacklist:
             yield Problem("table.blacklist", "table.whitelist names all tables to read: set one of the two")
         if self.query and (self.whitelist or self.blacklist or self.schema_pattern):

@@ -5,14 +5,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy
 from sqlalchemy import Connection, Select
 
 from penstock import ConnectError, Limits, Offset, Offsets, SourcePartition
 from penstock_sql.catalog import columns_of, topics_of
-from penstock_sql.cursors import Rows, offset_of, place_of
+from penstock_sql.cursors import Place, Rows, offset_of, place_of
 from penstock_sql.horizon import Horizon
 from penstock_sql.names import TableName
 from penstock_sql.source_config import SqlSourceConfig
@@ -50,7 +50,7 @@ class Stream:
         self._checked = False
         self._tick = timedelta(0)
         self._waits_since: float | None = None
-        self._waiting: tuple[Offset | None, Offset, int, Horizon | None] | None = None
+        self._waiting: tuple[Offset | None, Sequence[Offset], int, Horizon | None] | None = None
 
     def is_due(self, start: Offset | None) -> bool:
         """Whether it is to be looked at again."""
@@ -59,35 +59,44 @@ class Stream:
             return time.time() * 1000 - last >= self._config.poll_interval_ms
         return self._clock() - self._quiet_since >= self._config.poll_interval_ms / 1000
 
-    def end(self, connection: Connection, start: Offset | None, limits: Limits) -> tuple[Offset | None, int]:
-        """How far to read in the next batch, and how many rows that are about; None where there is nothing yet.
+    def ends(self, connection: Connection, start: Offset | None, limits: Limits) -> tuple[Sequence[Offset], int]:
+        """Where each range of the next batch ends, and how many rows that are about; no range where there is nothing yet.
 
         Raises:
             ConnectError: the columns are not what the mode needs.
             SQLAlchemyError: anything else.
         """
-        if not self._checked:
-            with connection.begin():
-                self._check(connection)
-            self._checked = True
+        self._check_once(connection)
         if self._config.mode == "bulk":
-            return {"polled": int(time.time() * 1000)}, limits.records
+            return [{"polled": int(time.time() * 1000)}], limits.records
         waiting, self._waiting = self._waiting, None
         if waiting is None or waiting[0] != start:
             waiting = self._next(connection, start, limits)
         if waiting is None:
             self.rest()
-            return None, 0
-        _, end, count, horizon = waiting
+            return (), 0
+        _, ends, count, horizon = waiting
         if horizon is not None:
             with connection.begin():
                 passed = horizon.is_passed(connection)
             if not passed:
                 self._waiting = waiting
                 self._tell_of_waiting()
-                return None, 0
+                return (), 0
         self._waits_since = None
-        return end, count
+        return ends, count
+
+    def within(self, connection: Connection, start: Offset | None, end: Offset, limits: Limits) -> tuple[Offset, int]:
+        """How far a batch comes on the way from one offset to another, and how many rows that are about.
+
+        Raises:
+            ConnectError, SQLAlchemyError: as for `ends`.
+        """
+        self._check_once(connection)
+        place, last = place_of(start), place_of(end)
+        with connection.begin():
+            some = self._some(connection, place, limits, lambda count: self._rows.next(place, count, last=last))
+        return (end if some.are_all else offset_of(self._rows.place(some.keys[-1]))), some.number
 
     def _tell_of_waiting(self) -> None:
         if self._waits_since is None or self._clock() - self._waits_since >= _PATIENCE:
@@ -120,29 +129,45 @@ class Stream:
 
     def _next(
         self, connection: Connection, start: Offset | None, limits: Limits
-    ) -> tuple[Offset | None, Offset, int, Horizon | None] | None:
+    ) -> tuple[Offset | None, Sequence[Offset], int, Horizon | None] | None:
         place = place_of(start)
         with connection.begin():
             before = None
             if self._config.by_timestamp:
                 now: datetime = connection.execute(sqlalchemy.select(sqlalchemy.func.clock_timestamp())).scalar_one()
                 before = now - timedelta(milliseconds=self._config.timestamp_delay_ms) - self._tick
-            sample = min(_SAMPLE, limits.records)
-            few: list[Sequence[Any]] = list(connection.execute(self._rows.next(place, sample, before)))
-            if not few:
+            ranges = self._config.ranges
+            some = self._some(
+                connection, place, limits, lambda count: self._rows.next(place, count, before=before), ranges
+            )
+            if not some.keys:
                 return None
-            found, count = few[-1], len(few)
-            if count == sample:
-                row_bytes = self._sampled(connection, self._rows.between(place, self._rows.place(found)))
-                most = max(1, min(limits.records, limits.bytes // row_bytes))
-                if most > count:
-                    rows = connection.execute(_last(self._rows, place, most, before)).all()
-                    found, count = rows[0][1:], rows[0][0]
-            end = self._rows.place(found)
+            places = dict.fromkeys(map(self._rows.place, some.keys))  # rows of one moment may fill several ranges
+            ends = list(map(offset_of, places))
         if connection.dialect.name != "postgresql":  # one writer at a time: what is committed later sorts behind
-            return start, offset_of(end), count, None
+            return start, ends, some.number, None
         with connection.begin():
-            return start, offset_of(end), count, Horizon(connection)
+            return start, ends, some.number, Horizon(connection)
+
+    def _some(
+        self,
+        connection: Connection,
+        place: Place,
+        limits: Limits,
+        next_rows: Callable[[int], Select[Any]],
+        ranges: int = 1,
+    ) -> "_Some":
+        """Count the next rows up to the limits."""
+        sample = min(_SAMPLE, limits.records)
+        few: list[Sequence[Any]] = list(connection.execute(next_rows(sample)))
+        if len(few) < sample:
+            return _Some(few[-1:], len(few), are_all=True)
+        row_bytes = self._sampled(connection, self._rows.between(place, self._rows.place(few[-1])))
+        most = max(1, min(limits.records, limits.bytes // row_bytes))
+        if most <= sample:
+            return _Some(few[-1:], sample, are_all=False)
+        rows = connection.execute(_bounds(next_rows(most), ranges)).all()
+        return _Some([row[1:] for row in rows], rows[-1][0], are_all=rows[-1][0] < most)
 
     def _sampled(self, connection: Connection, rows: Select[Any]) -> int:
         """About how many bytes a row has."""
@@ -154,6 +179,12 @@ class Stream:
             sqlalchemy.select(sqlalchemy.func.avg(sqlalchemy.func.length(text))).select_from(each)
         )
         return int(average.scalar_one() or 0) + 1
+
+    def _check_once(self, connection: Connection) -> None:
+        if not self._checked:
+            with connection.begin():
+                self._check(connection)
+            self._checked = True
 
     def _check(self, connection: Connection) -> None:
         """Whether the columns of the mode are there, and what they are."""
@@ -171,7 +202,7 @@ class Stream:
             )
         if isinstance(of, str):
             if config.by_timestamp:
-                none = connection.execute(self._rows.next(place_of(None), 0, None))
+                none = connection.execute(self._rows.next(place_of(None), 0))
                 assert none.cursor is not None
                 moment = none.cursor.description[0]
                 self._rows = replace(self._rows, zoned=moment[1] == _TIMESTAMPTZ)
@@ -212,13 +243,37 @@ def _tick(precisions: Iterable[int | None]) -> timedelta:
 _PATIENCE: Final = 60.0
 _STANDBY: Final = sqlalchemy.text("SELECT pg_is_in_recovery()")
 _ROW: Final = "penstock_row"
+_NUMBER: Final = "penstock_number"
+_TOTAL: Final = "penstock_total"
 _USUAL_BYTES: Final = 200
+_WORTH_A_RANGE: Final = 2_000
 _TIMESTAMPTZ: Final = 1184
 
 
-def _last(rows: Rows, place: Any, count: int, before: datetime | None) -> Select[Any]:
-    """How many of the next rows there are, and the keys of the last one."""
-    each = rows.next(place, count, before).subquery()
+class _Some(NamedTuple):
+    """Rows that a batch may have.
+
+    Attributes:
+        keys: of the last row of each range.
+        number: of rows.
+        are_all: whether no others were there.
+    """
+
+    keys: Sequence[Sequence[Any]]
+    number: int
+    are_all: bool
+
+
+def _bounds(rows: Select[Any], ranges: int) -> Select[Any]:
+    """The keys of the last row with the number of rows, and before it those where earlier ranges end."""
+    each = rows.subquery()
     keys = list(each.c)
-    number = sqlalchemy.func.count().over()
-    return sqlalchemy.select(number, *keys).order_by(*(key.desc() for key in keys)).limit(1)
+    if ranges == 1:
+        number = sqlalchemy.func.count().over()
+        return sqlalchemy.select(number, *keys).order_by(*(key.desc() for key in keys)).limit(1)
+    number, total = sqlalchemy.func.row_number().over(order_by=keys), sqlalchemy.func.count().over()
+    counted = sqlalchemy.select(number.label(_NUMBER), *keys, total.label(_TOTAL)).subquery()
+    nr, of = counted.c[_NUMBER], counted.c[_TOTAL]
+    ends_a_range = nr * ranges // of > (nr - 1) * ranges // of
+    bounds = (nr == of) | ((of >= ranges * _WORTH_A_RANGE) & ends_a_range)
+    return sqlalchemy.select(nr, *(counted.c[key.name] for key in keys)).where(bounds).order_by(nr)
