@@ -18,6 +18,7 @@ from tests.bench.sink_work import run_sink
 from tests.bench.source_work import run_source
 from tests.bench.sql_orders import orders
 from tests.bench.sql_rows import sql_rows, sql_table
+from tests.bench.sql_source import RANGES, run_copy_out, run_sql_source, sql_source_rows, sql_source_table
 from tests.bench.sql_work import MODES, SqlFigures, run_copy, run_sql
 from tests.bench.transform_cost import cost_rows, transform_costs
 from tests.bench.transform_rows import points, transform_rows, transform_table
@@ -78,6 +79,8 @@ class Bench:
                 return mounts_rows([start_with_mounts(self.folder, self.servers) for _ in range(self.runs)])
             case "sql":
                 return self._sql(part)
+            case "sql-source":
+                return self._sql_source(part)
             case "transform-cost":
                 return cost_rows(transform_costs(times=10 if quick else 40))
             case "broker-away":
@@ -122,6 +125,20 @@ class Bench:
                 found[mode] = (*sides, copies)
         self.tables[part] = sql_table(found)
         return sql_rows(found)
+
+    def _sql_source(self, part: str) -> list[Measure]:
+        with orders(self.folder.parent, self.records) as given:
+            found = {
+                f"{ranges} range{'s' if ranges > 1 else ''}": self._times(
+                    part,
+                    "Penstock",
+                    lambda f, r=ranges: run_sql_source(self.servers, given, r, f),  # type: ignore[misc]
+                )
+                for ranges in RANGES
+            }
+            found["COPY"] = self._times(part, "COPY", lambda _: run_copy_out(given))
+        self.tables[part] = sql_source_table(found)
+        return sql_source_rows(found)
 
     def _times(self, part: str, side: str, run: Callable[[Path], F]) -> list[F]:
         return [self._once(part, side, run) for _ in range(self.runs)]

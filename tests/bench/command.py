@@ -21,7 +21,15 @@ __all__ = ["main"]
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _MEASURES: Final = ("source", "sink", "trickle", "on-demand", "broker-away", "operator")
-_ASKED_FOR: Final = ("transforms", "source-transforms", "transform-cost", "new-topics", "plugin-mounts", "sql")
+_ASKED_FOR: Final = (
+    "transforms",
+    "source-transforms",
+    "transform-cost",
+    "new-topics",
+    "plugin-mounts",
+    "sql",
+    "sql-source",
+)
 """Measured only where `--only` names them."""
 
 _ROWS: Final = 1_000_000
@@ -44,7 +52,8 @@ def main() -> int:
     if options.quick:
         options.runs, options.records = 1, 200_000
     if set(parts).issubset(_ASKED_FOR):
-        options.records = 10_000 if options.quick else min(options.records, _ROWS if parts == ["sql"] else TRANSFORMED)
+        most = _ROWS if set(parts) <= {"sql", "sql-source"} else TRANSFORMED
+        options.records = 10_000 if options.quick else min(options.records, most)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that runs is ended
     java = find_java()
     connect_jars(java)

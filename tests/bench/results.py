@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["AtMost", "Measure", "Share", "Times", "as_json", "as_table"]
+__all__ = ["AtLeast", "AtMost", "Measure", "Share", "Times", "as_json", "as_table"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,20 @@ class AtMost:
 
 
 @dataclass(frozen=True)
+class AtLeast:
+    """At least this figure."""
+
+    limit: float
+
+    def met(self, ours: float, peer: float | None) -> bool:
+        """Whether the goal is met."""
+        return ours >= self.limit
+
+    def __str__(self) -> str:
+        return f"at least {self.limit:,.0f}"
+
+
+@dataclass(frozen=True)
 class Measure:
     """One row: the figures of each run of either side; a measure without a goal is there to be known."""
 
@@ -60,7 +74,7 @@ class Measure:
     unit: str
     runs: Sequence[float]
     peer_runs: Sequence[float]
-    goal: Times | Share | AtMost | None = None
+    goal: Times | Share | AtMost | AtLeast | None = None
 
     @property
     def figure(self) -> float:

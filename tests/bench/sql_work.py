@@ -24,7 +24,7 @@ from tests.bench.sql_data import CHANGES, messages
 from tests.bench.sql_orders import PASSWORD, USER, Orders
 from tests.bench.topics import Hidden, Topic
 
-__all__ = ["MODES", "SqlFigures", "run_copy", "run_sql"]
+__all__ = ["MODES", "SqlFigures", "children_cpu", "run_copy", "run_sql"]
 
 MODES: Final = ("insert", "upsert")
 _WARM_UP: Final = 5  # a fifth of the records that count
@@ -70,10 +70,10 @@ def run_copy(given: Orders, mode: str) -> SqlFigures:
             f"\\copy stage FROM '{given.csv}' CSV",
             f"INSERT INTO orders SELECT * FROM stage ON CONFLICT (id) DO UPDATE SET {CHANGES}",
         ]
-    server, cpu, begun = given.cpu(), _children(), time.monotonic()
+    server, cpu, begun = given.cpu(), children_cpu(), time.monotonic()
     given.psql(commands)
     seconds = time.monotonic() - begun
-    figures = SqlFigures(mode, given.count, seconds, _children() - cpu, given.cpu() - server, {})
+    figures = SqlFigures(mode, given.count, seconds, children_cpu() - cpu, given.cpu() - server, {})
     given.check("psql")
     return figures
 
@@ -171,7 +171,7 @@ def _await_row(measured: Measured, given: Orders, number: int) -> float:
     return time.monotonic()
 
 
-def _children() -> float:
+def children_cpu() -> float:
     """CPU seconds of the children that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
