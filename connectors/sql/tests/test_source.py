@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import time
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -322,6 +323,32 @@ def test_rows_whose_number_was_taken_before_the_transaction_wrote_are_not_skippe
         assert ids(run.all(Limits(100, 10_000_000), 5)) == []
         late.execute("INSERT INTO orders VALUES (2); COMMIT")
         assert ids(run.all(Limits(100, 10_000_000), 5)) == [1, 2, 3]
+
+
+def test_an_autovacuum_holds_no_rows_back(database: Any) -> None:
+    """It is a transaction as others, and takes hours on a large table. Any user must see that it is none of theirs."""
+    database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY)")
+    database.run(
+        "CREATE TABLE others WITH (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_insert_threshold = 0, "
+        "autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1) AS SELECT FROM generate_series(1, 500000)"
+    )
+    database.run("CREATE ROLE reader LOGIN PASSWORD 'secret'; GRANT pg_read_all_data TO reader")
+    running = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'autovacuum worker'"
+    database.run("ALTER SYSTEM SET autovacuum_naptime = '1s'")
+    try:
+        database.run("SELECT pg_reload_conf()")
+        deadline = time.monotonic() + 60
+        while not database.rows(f"{running} AND backend_xmin IS NOT NULL"):
+            assert time.monotonic() < deadline, "no autovacuum has begun"
+            time.sleep(0.05)
+        database.run("INSERT INTO orders DEFAULT VALUES")
+        assert [r.value for r in read(database, **{"connection.user": "reader", "table.whitelist": "orders"})] == [
+            {"id": 1}
+        ]
+        assert database.rows(running), "it was there all the time"
+    finally:
+        database.run("ALTER SYSTEM RESET autovacuum_naptime")
+        database.run("SELECT pg_reload_conf(); DROP OWNED BY reader; DROP ROLE reader")
 
 
 def test_rows_of_a_commit_in_two_phases_are_not_skipped(database: Any) -> None:

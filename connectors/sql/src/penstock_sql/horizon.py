@@ -20,6 +20,7 @@ _RUNNING: Final = sqlalchemy.text(
     "LEFT JOIN pg_stat_activity a ON a.pid = l.pid "
     "LEFT JOIN pg_prepared_xacts p ON p.transaction = l.transactionid "
     "WHERE l.granted AND l.mode = 'ExclusiveLock' AND l.pid IS DISTINCT FROM pg_backend_pid() "
+    "AND (a.pid IS NULL OR a.usesysid IS NOT NULL) "  # an autovacuum, which has no user, brings no rows, and takes hours
     "AND (a.datid = (SELECT oid FROM pg_database WHERE datname = current_database()) OR p.database = current_database()) "
     "AND (l.locktype = 'transactionid' OR :all AND l.locktype = 'virtualxid' "
     "AND coalesce(a.application_name, '') NOT LIKE 'penstock source %')"
