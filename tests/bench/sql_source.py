@@ -1,6 +1,6 @@
 """PostgreSQL to Kafka: a table of orders into a topic with one partition, by `SqlSource`, and by COPY to nowhere.
 
-Penstock is started on a table of one row, which is written. Then all orders are committed into the table by one transaction.
+A fifth of the rows come before, to warm up what a start leaves cold. Then all orders are committed by one transaction.
 The clock, and the account of CPU seconds, run from there until a `read_committed` reader could read the last record. What is
 in the topic must be each row once, in order unless the table is read in ranges. COPY is psql's, the ceiling.
 """
@@ -57,26 +57,30 @@ def run_sql_source(servers: str, given: Orders, ranges: int, folder: Path) -> Sq
     }
     given.empty("insert")
     columns = "customer, country, amount, quantity, paid, created, note"
-    given.connection.execute(f"INSERT INTO orders SELECT -1, {columns} FROM expected WHERE id = 0".encode())
+    warm = given.count // 5
+    insert = f"INSERT INTO orders SELECT id - {warm}, {columns} FROM expected WHERE id BETWEEN {{}} AND {{}}"
+    given.connection.execute(insert.format(0, 0).encode())
     timeline = Timeline()
     with Topic(servers, f"{prefix}orders") as topic:
         with Penstock(servers).run(Work("sql-source", config), folder) as measured:
             measured.await_until("writing", lambda: topic.end() > 0)
             measured.await_up()
+            given.connection.execute(insert.format(1, warm - 1).encode())
+            measured.await_until("warm", lambda: topic.end() >= warm)
             time.sleep(SETTLE)
-            before, server = measured.tree.cpu_by_role(look=True), 0.0
+            before = measured.tree.cpu_by_role(look=True)
             given.connection.execute(b"INSERT INTO orders SELECT * FROM expected")
             server, begun = given.cpu(), time.monotonic()
-            timeline.follow(measured, topic.end, at_least=given.count + 1)
+            timeline.follow(measured, topic.end, at_least=given.count + warm)
             server = given.cpu() - server
             detail = {"cpu": spent(before, measured), "log": measured.complaints()}
-        last = _check(topic, given.count, in_order=ranges == 1)
+        last = _check(topic, range(-warm, given.count), in_order=ranges == 1)
     reached = timeline.first(last + 1)
     cpu = reached.cpu - sum(before.values())
     return SqlFigures(str(ranges), given.count, reached.at - begun, cpu, server, detail)
 
 
-def _check(topic: Topic, count: int, *, in_order: bool) -> int:
+def _check(topic: Topic, ids: range, *, in_order: bool) -> int:
     """The offset of the last record; RuntimeError unless each row is there once."""
     decode = msgspec.json.Decoder().decode
     found: list[int] = []
@@ -84,8 +88,8 @@ def _check(topic: Topic, count: int, *, in_order: bool) -> int:
     for offsets, values in topic.read():
         found += [decode(value)["id"] for value in values]
         last = offsets[-1] if offsets else last
-    if (found if in_order else sorted(found)) != list(range(-1, count)):
-        raise RuntimeError(f"{topic.name}: {len(found)} records of {count + 1}, or out of order")
+    if (found if in_order else sorted(found)) != list(ids):
+        raise RuntimeError(f"{topic.name}: {len(found)} records of {len(ids)}, or out of order")
     return last
 
 
