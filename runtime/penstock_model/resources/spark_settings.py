@@ -26,18 +26,28 @@ _FOLDER: Final = (
     "variable TMPDIR (spec.template.env) to have that folder elsewhere"
 )
 _PORTS: Final = "Spark's ports ask for no password, and only the task's own pod may reach them; remove it"
+_ONE_PORT: Final = "tasks on one machine would ask for the same port, and Spark takes a free one for each; remove it"
+_NO_REPEATS: Final = "Spark runs no job with it where it may not repeat a task; remove it"
+_NO_CLUSTER: Final = "it is for a cluster of Spark's, and Spark runs in the task's own process; remove it"
 
 REFUSED: Final[Mapping[str, str]] = {
     "spark.master": _ONE_PROCESS,
     "spark.remote": _ONE_PROCESS,
     "spark.api.mode": _ONE_PROCESS,
-    "spark.submit.deployMode": _ONE_PROCESS,
+    "spark.task.cpus": _ONE_PROCESS,
+    "spark.submit.": "nothing is submitted: the task starts Spark itself, with the modules of its plugins; remove it",
+    "spark.deploy.": _NO_CLUSTER,
     "spark.task.maxFailures": _REPEATS,
     "spark.stage.": _REPEATS,
     "spark.speculation": _REPEATS,
     "spark.speculation.": _REPEATS,
-    "spark.excludeOnFailure.": "Spark runs no job with it where it may not repeat a task; remove it",
-    "spark.blacklist.": "Spark runs no job with it where it may not repeat a task; remove it",
+    "spark.excludeOnFailure.": _NO_REPEATS,
+    "spark.blacklist.": _NO_REPEATS,
+    "spark.scheduler.executorTaskBlacklistTime": _NO_REPEATS,
+    "spark.scheduler.executorTaskExcludeOnFailureTime": _NO_REPEATS,
+    "spark.decommission.": _NO_EXECUTORS,
+    "spark.executor.decommission.": _NO_EXECUTORS,
+    "spark.storage.decommission.": _NO_EXECUTORS,
     "spark.dynamicAllocation.": _NO_EXECUTORS,
     "spark.executor.cores": _NO_EXECUTORS,
     "spark.executor.instances": _NO_EXECUTORS,
@@ -51,6 +61,9 @@ REFUSED: Final[Mapping[str, str]] = {
     "spark.python.unix.domain.socket.dir": _FOLDER,
     "spark.driver.bindAddress": _PORTS,
     "spark.driver.host": _PORTS,
+    "spark.driver.port": _ONE_PORT,
+    "spark.driver.blockManager.port": _ONE_PORT,
+    "spark.blockManager.port": _ONE_PORT,
     "spark.driver.defaultJavaOptions": "it would replace the options that Penstock's log, memory and folders need; write "
     "spark.driver.extraJavaOptions, which adds to them",
 }

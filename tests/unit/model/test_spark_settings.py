@@ -14,14 +14,25 @@ from penstock_model.resources.spark_settings import REFUSED, reason_against, ref
         ("spark.speculation", "deliver its records twice"),
         ("spark.speculation.quantile", "deliver its records twice"),
         ("spark.excludeOnFailure.enabled", "Spark runs no job with it"),
+        ("spark.scheduler.executorTaskExcludeOnFailureTime", "Spark runs no job with it"),
         ("spark.master", "in the task's own process"),
+        ("spark.task.cpus", "one worker for each core"),
+        ("spark.submit.deployMode", "nothing is submitted"),
+        ("spark.submit.pyFiles", "the modules of its plugins"),
+        ("spark.deploy.recoveryMode", "for a cluster of Spark's"),
         ("spark.remote", "in the task's own process"),
         ("spark.dynamicAllocation.enabled", "there are no executors"),
         ("spark.executor.instances", "there are no executors"),
+        ("spark.decommission.enabled", "there are no executors"),
+        ("spark.executor.decommission.killInterval", "there are no executors"),
+        ("spark.storage.decommission.enabled", "there are no executors"),
         ("spark.python.worker.reuse", "keeps its Kafka clients and its transactional id"),
         ("spark.python.daemon.module", "a process of Penstock's starts the workers"),
         ("spark.local.dir", "TMPDIR"),
         ("spark.driver.bindAddress", "ask for no password"),
+        ("spark.driver.host", "ask for no password"),
+        ("spark.driver.port", "the same port"),
+        ("spark.blockManager.port", "the same port"),
         ("spark.driver.defaultJavaOptions", "write spark.driver.extraJavaOptions"),
     ],
 )
@@ -30,6 +41,13 @@ def test_a_spark_setting_that_would_break_a_guarantee_is_refused_with_its_reason
     assert problem.property == f"spec.spark.conf.{name}"
     assert problem.message.startswith("cannot be set: ")
     assert reason in problem.message
+
+
+def test_all_settings_that_are_refused_are_told_at_once() -> None:
+    names = ["spark.master", "spark.speculation", "spark.submit.pyFiles", "spark.driver.port"]
+    assert [p.property for p in refused_settings(dict.fromkeys([*names, "spark.jars"], "x"))] == [
+        f"spec.spark.conf.{name}" for name in names
+    ]
 
 
 @pytest.mark.parametrize("value", ["1", "hunter2"])
@@ -44,7 +62,9 @@ def test_a_refused_setting_is_refused_whatever_its_value_and_the_value_is_not_sh
         spark.driver.memory spark.driver.extraJavaOptions spark.driver.extraClassPath spark.jars spark.jars.packages
         spark.sql.shuffle.partitions spark.sql.session.timeZone spark.sql.adaptive.enabled
         spark.sql.catalog.lake.warehouse spark.hadoop.fs.s3a.endpoint spark.ui.enabled spark.executorEnv.TZ
-        spark.executor.heartbeatInterval spark.masters spark.stages fs.s3a.endpoint
+        spark.executor.heartbeatInterval spark.executor.pyspark.memory spark.app.name spark.task.reaper.enabled
+        spark.python.worker.idleTimeoutSeconds spark.scheduler.mode spark.submit spark.masters spark.stages
+        fs.s3a.endpoint
     """),
 )
 def test_every_other_spark_setting_is_the_users(name: str) -> None:

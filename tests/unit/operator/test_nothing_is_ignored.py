@@ -115,6 +115,12 @@ def test_a_field_that_does_nothing_yet_is_refused_and_the_refusal_names_what_the
     assert list(refused_fields(connector({}).spec)) == []
 
 
+def test_a_setting_of_sparks_is_refused_where_it_would_break_a_guarantee_and_taken_where_it_would_not() -> None:
+    conf = {"spark.driver.memory": "2g", "spark.master": "spark://x:7077", "spark.driver.port": "7078"}
+    refused = [p.property for p in refused_fields(connector({"spark": {"conf": conf}}).spec)]
+    assert refused == ["spec.spark.conf.spark.master", "spec.spark.conf.spark.driver.port"]
+
+
 def test_what_is_refused_is_a_field_of_the_resource() -> None:
     assert set(UNSUPPORTED) <= set(schema("connectors")["properties"])
     assert {p.partition(".")[0] for p in SAMPLES} == {*UNSUPPORTED, "spark"}
