@@ -1,7 +1,7 @@
 """The Spark session of a task: it starts in the background and delivers the parts of a backlog in parallel.
 
-No other module starts a session. Spark never repeats a stage that delivers records (`session_conf`); the task plans a batch
-that failed again, from the offsets in Kafka.
+No other module starts a session. Spark never repeats a stage that delivers records (`session_conf`), and a worker refuses to
+(`first_attempt`); the task plans a batch that failed again, from the offsets in Kafka.
 """
 
 import errno
@@ -13,12 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.process.children import kill_children
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.scratch import Scratch
+from penstock_runtime.spark.first_attempt import in_first_attempt
 from penstock_runtime.spark.session_conf import USER, has_named_user, session_conf
 from penstock_runtime.spark.stopped_processes import StoppedProcesses
 
@@ -238,7 +240,7 @@ class Spark:
                 users = session.sparkContext._jvm.org.apache.hadoop.security.UserGroupInformation  # type: ignore[union-attr] # noqa: SLF001 (no other way to Hadoop)
                 users.setLoginUser(users.createRemoteUser(USER))
             # The first job starts the process that forks workers; without it the first batch would wait for that.
-            session.sparkContext.parallelize([0], 1).map(_nothing).collect()
+            _in_workers(session, _nothing, [b""])
             gateway = session.sparkContext._gateway  # noqa: SLF001 (no public way to the process)
             self._jvm = None if gateway is None else gateway.proc
             self._session = session
@@ -265,10 +267,7 @@ class Spark:
         timer.start()
         try:
             session.sparkContext.setJobGroup(group, self._name, interruptOnCancel=True)
-            # RDDs, not mapInArrow: parts and results are a few bytes each, and Arrow would bring pyarrow and pandas into
-            # every worker (60 MB each, half a second of start).
-            # Payloads are data, not part of the function: a large function is broadcast, in a file that is never removed.
-            return list(session.sparkContext.parallelize(payloads, len(payloads)).map(entry).collect())
+            return _in_workers(session, entry, payloads)
         except (PySparkException, Py4JError, OSError) as e:
             if expired.is_set():
                 text = f"The batch did not end within {timeout:.0f} s; it is abandoned"
@@ -292,8 +291,19 @@ def _result(job: Future[list[bytes]], stopped: StoppedProcesses) -> list[bytes]:
         raise WorkerLost(f"A process of Spark was stopped, and ended for that: {e}", "what stops it (SIGSTOP)?") from e
 
 
-def _nothing(part: int) -> int:
-    return part
+def _in_workers(session: "SparkSession", entry: Entry, payloads: Sequence[bytes]) -> list[bytes]:
+    """The only way into Spark's workers: each call in its first attempt, or the job fails.
+
+    RDDs, not mapInArrow: parts and results are a few bytes each, and Arrow would bring pyarrow and pandas into every worker
+    (60 MB each, half a second of start). Payloads are data, not part of the function: a large function is broadcast, in a
+    file that is never removed.
+    """
+    parts = session.sparkContext.parallelize(payloads, len(payloads))
+    return list(parts.map(partial(in_first_attempt, entry)).collect())
+
+
+def _nothing(payload: bytes) -> bytes:
+    return payload
 
 
 def _alive(session: Any) -> bool:

@@ -1,0 +1,81 @@
+"""Nothing gets into Spark's workers but through the guard that refuses a second attempt."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pyspark
+import pytest
+from tests.words import words
+
+from penstock.errors import RetriableError
+from penstock_runtime.spark.first_attempt import in_first_attempt
+
+ROOT: Final = Path(__file__).parents[4]
+WAYS_IN: Final = words("""
+    parallelize mapPartitions mapPartitionsWithIndex foreachPartition foreachBatch runJob rdd toLocalIterator dataSource
+    mapInArrow mapInPandas applyInArrow applyInPandas applyInPandasWithState transformWithState cogroup
+    udf udtf pandas_udf arrow_udf
+""")
+"""Methods and attributes of PySpark by which a function gets into a Python worker."""
+TRAINING: Final = {("class_archive.py", "_run", "parallelize")}
+"""At the build of an image: it loads Spark's classes, and there are no records."""
+
+
+def ways_in(source: str) -> Iterator[tuple[str, str]]:
+    """The function that uses each way, and which."""
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, ast.FunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Attribute) and node.attr in WAYS_IN:
+                    yield function.name, node.attr
+
+
+class Context:
+    def __init__(self, attempt: int) -> None:
+        self._attempt = attempt
+
+    def attemptNumber(self) -> int:  # noqa: N802 (Spark's name)
+        return self._attempt
+
+
+@pytest.mark.parametrize("context", [None, Context(0)])
+def test_a_first_attempt_runs_in_a_worker_and_in_the_driver(
+    context: Context | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pyspark.TaskContext, "get", lambda: context)
+    assert in_first_attempt(bytes.upper, b"a") == b"A"
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_a_later_attempt_fails_before_anything_is_called(attempt: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspark.TaskContext, "get", lambda: Context(attempt))
+    called: list[bytes] = []
+
+    def entry(payload: bytes) -> bytes:
+        called.append(payload)
+        return payload
+
+    with pytest.raises(RetriableError, match=rf"attempt {attempt + 1}.*plans the batch anew"):
+        in_first_attempt(entry, b"a")
+    assert called == []
+
+
+def test_one_function_of_the_product_hands_anything_to_sparks_workers_and_that_through_the_guard() -> None:
+    found = {
+        (file.name, function, way)
+        for folder in ("runtime", "connectors")
+        for file in (ROOT / folder).rglob("*.py")
+        if "tests" not in file.relative_to(ROOT).parts
+        for function, way in ways_in(file.read_text())
+    }
+    assert found - TRAINING == {("session.py", "_in_workers", "parallelize")}
+    assert (
+        "parts.map(partial(in_first_attempt, entry))"
+        in (ROOT / "runtime/penstock_runtime/spark/session.py").read_text()
+    )
+
+
+def test_a_new_way_into_the_workers_would_be_found() -> None:
+    assert [*ways_in("def new(frame):\n    return frame.mapInArrow(work, 'n int')")] == [("new", "mapInArrow")]
