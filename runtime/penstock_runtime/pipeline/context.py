@@ -62,7 +62,7 @@ class TaskContext(ABC):
         followed: client properties that Penstock does in librdkafka's place.
         shared: how to reach the worker's own cluster, where states and the worker's offsets are.
         redactor: puts references back into texts that may hold secrets.
-        slots_dir: a folder of this incarnation, where workers take their slots.
+        slots_dir: a folder of this incarnation, where a sink's workers find the end file.
         exactly_once: whether records and offsets go into one transaction.
     """
 

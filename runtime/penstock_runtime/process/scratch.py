@@ -1,4 +1,4 @@
-"""Temporary folders that are removed with their owner: worker slots, Spark's files and sockets, `TMPDIR` of children.
+"""Temporary folders that are removed with their owner: a sink's end file, Spark's files and sockets, `TMPDIR` of children.
 
 A process that is killed cannot remove its folder, so the next one does. The owner holds a lock on the folder, which the
 kernel releases at the owner's end. An age or a process id would be no proof that it has ended.
@@ -17,7 +17,7 @@ from typing import Final, Self
 __all__ = ["SLOTS", "Scratch", "sweep"]
 
 SLOTS: Final = "slots"
-"""The subfolder in which workers hold locks of their own. The folder stays while a worker holds one."""
+"""The subfolder of the end file, by which a sink's workers are asked to end their parts."""
 _PREFIX: Final = "penstock-scratch-"
 _SOCKET_LIMIT: Final = 107 - len("/.") - 36 - len(".sock")
 """The longest folder in which the path of PySpark's sockets (`.<uuid>.sock`) is short enough for the kernel."""
@@ -34,7 +34,7 @@ class Scratch:
 
     @property
     def slots(self) -> Path:
-        """The folder of the worker slots."""
+        """The folder of the end file."""
         folder = self.path / SLOTS
         folder.mkdir(exist_ok=True)
         return folder
@@ -73,11 +73,11 @@ class Scratch:
 
 
 def sweep() -> None:
-    """Remove the folders of this user whose owners and workers have ended."""
+    """Remove the folders of this user whose owners have ended."""
     for within in {Path(tempfile.gettempdir()), _SHORT}:
         for folder in within.glob(f"{_PREFIX}*"):
             with suppress(OSError), _try_lock(folder) as is_orphan:
-                if is_orphan and not any(_is_locked(slot) for slot in folder.glob(f"{SLOTS}/*")):
+                if is_orphan:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -104,17 +104,6 @@ def _try_lock(folder: Path) -> Iterator[bool]:
         yield os.fstat(lock).st_uid == os.getuid() and _lock_now(lock)
     finally:
         os.close(lock)
-
-
-def _is_locked(file: Path) -> bool:
-    try:
-        descriptor = os.open(file, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        return not _lock_now(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _lock_now(descriptor: int) -> bool:

@@ -64,7 +64,7 @@ class SourceContext(TaskContext):
         """The fence of a task that writes in transactions; None at least once."""
         if not self.exactly_once:
             return None
-        incarnation = replace(self.incarnation, slots=self.cores + 1)
+        incarnation = replace(self.incarnation, slots=2 * self.cores)  # as many are offered as are held
         return TaskFence(self.settings, self.shared, self.status_topic, self.ids, incarnation, known=self.spec.status)
 
     @property

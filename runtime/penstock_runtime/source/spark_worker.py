@@ -1,15 +1,13 @@
 """What a source does in Spark's Python workers: the same process as in the driver's, kept from batch to batch."""
 
 import atexit
-import fcntl
-import os
+import uuid
 from collections.abc import Sequence
-from pathlib import Path
-from typing import IO, Any, Final
+from functools import cache
+from typing import Any, Final
 
 import msgspec
 
-from penstock.errors import RetriableError
 from penstock.offsets import OffsetUpdates, SourcePartition
 from penstock.source import InputPartition
 from penstock_runtime.fencing.incarnation import TaskFence
@@ -18,6 +16,7 @@ from penstock_runtime.pipeline import summary as summaries
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.process import SourceProcess, Work
+from penstock_runtime.source.worker_slots import Holder, Offer
 from penstock_runtime.spark.worker import Answer, context_of, failure, redact, wait_for, waited
 
 __all__ = ["deliver_on_worker", "payload"]
@@ -30,18 +29,20 @@ class _Payload(msgspec.Struct):
     spec: str
     slots: str
     incarnation: Incarnation | None
+    offer: Offer | None
     work: list[
         tuple[dict[str, Any], list[tuple[dict[str, Any], dict[str, Any] | None]], list[tuple[bytes, bytes | None]]]
     ]
 
 
-def payload(setup: SourceContext, incarnation: Incarnation | None, work: Sequence[Work]) -> bytes:
-    """What a worker needs to deliver these parts; without an incarnation it writes in no transaction."""
+def payload(setup: SourceContext, incarnation: Incarnation | None, work: Sequence[Work], offer: Offer | None) -> bytes:
+    """What a worker needs to deliver these parts; without an incarnation and an offer it writes in no transaction."""
     return msgspec.msgpack.encode(
         _Payload(
             spec=setup.spec_text,
             slots=str(setup.slots_dir),
             incarnation=incarnation,
+            offer=offer,
             work=[(dict(part.data), _plain(part.offsets), list(entries)) for part, entries in work],
         )
     )
@@ -56,7 +57,12 @@ def deliver_on_worker(data: bytes) -> bytes:
     try:
         task = msgspec.msgpack.decode(data, type=_Payload)
         process, setup = _process(task)
+        holder = None
         if task.incarnation is not None:
+            assert task.offer is not None  # else it would deliver at least once
+            holder = _holder(task.offer)
+            if holder[0] not in task.offer.held:
+                process.write_as(setup.ids.slot(holder[1]))
             fence = TaskFence(
                 setup.settings, setup.shared, setup.status_topic, setup.ids, task.incarnation, known=setup.spec.status
             )
@@ -71,13 +77,12 @@ def deliver_on_worker(data: bytes) -> bytes:
         wait_for(min(_SOURCE_WAITS, setup.batch_timeout / 2))
         summary = process.deliver_batch(work, where=f"source {setup.spec.connector}")
         summary.measures = setup.plugin_metrics.changes()
-        return msgspec.msgpack.encode(Answer(summary=summaries.encode(summary)))
+        return msgspec.msgpack.encode(Answer(summary=summaries.encode(summary), holder=holder))
     except BaseException as e:  # noqa: BLE001 (errors travel as data)
         return msgspec.msgpack.encode(failure(as_failure(e), redact))
 
 
 _processes: dict[str, tuple[SourceProcess, SourceContext]] = {}
-_slot: dict[str, IO[str]] = {}
 
 
 def _process(task: _Payload) -> tuple[SourceProcess, SourceContext]:
@@ -85,25 +90,19 @@ def _process(task: _Payload) -> tuple[SourceProcess, SourceContext]:
     found = _processes.get(task.spec)
     if found is None:
         setup = context_of(SourceContext, task.spec, task.slots)
-        transactional_id = None
-        if task.incarnation is not None:
-            transactional_id = setup.ids.slot(_take_slot(task.slots, task.incarnation.slots))
+        transactional_id = None if task.offer is None else setup.ids.slot(_holder(task.offer)[1])
         found = _processes[task.spec] = (setup.source_process(transactional_id, waited), setup)
         atexit.register(found[0].close)
     return found
 
 
-def _take_slot(folder: str, slots: int) -> int:
-    """A number from 1 to `slots` that no other living process of this task holds, until this process ends."""
-    for number in range(1, slots + 1):
-        file = (Path(folder) / f"slot-{number}").open("w")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            continue
-        file.write(str(os.getpid()))
-        file.flush()
-        _slot[folder] = file
-        return number
-    raise RetriableError(f"All {slots} slots for transactional producers are taken by living workers")
+def _holder(offer: Offer) -> Holder:
+    """This worker, and the slot that it holds or takes."""
+    name = _name()
+    return name, offer.held.get(name, offer.free)
+
+
+@cache
+def _name() -> str:
+    """Never asked for before the fork: each worker has its own."""
+    return uuid.uuid4().hex

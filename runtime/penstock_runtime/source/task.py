@@ -30,6 +30,7 @@ from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.offsets import OffsetStore
 from penstock_runtime.source.transaction_boundary import PollBatchBoundary
 from penstock_runtime.source.uncommitted import Uncommitted
+from penstock_runtime.source.worker_slots import WorkerSlots
 from penstock_runtime.spark.backlog import are_workers_ready, is_sources_backlog
 from penstock_runtime.spark.session import Spark, WorkerLost
 from penstock_runtime.spark.worker import part as answered
@@ -75,6 +76,7 @@ class SourceTask:
         self._transactional_fence = fence
         self._fence = fence or context.at_least_once_fence()
         self._next_fence_check = 0.0
+        self._slots = WorkerSlots()
         self._writer = writer
         self._reports = reports
         self._stopping = stopping
@@ -296,7 +298,9 @@ class SourceTask:
         incarnation = None if self._transactional_fence is None else self._transactional_fence.current
         # One transaction for each worker, not for each part: there may be thousands. At least once carries no offsets.
         work = [(p, () if incarnation is None else self._stored.entries(p.offsets)) for p in parts]
-        payloads = [spark_worker.payload(self._context, incarnation, g) for g in dealt_evenly(work, self._spark.cores)]
+        groups = dealt_evenly(work, self._spark.cores)
+        offers = [None] * len(groups) if incarnation is None else self._slots.offers(len(groups), incarnation.slots)
+        payloads = [spark_worker.payload(self._context, incarnation, g, o) for g, o in zip(groups, offers, strict=True)]
         total = Summary()
         done = [*map(answered, self._spark.run(spark_worker.deliver_on_worker, payloads, timeout=timeout))]
         for each in done:  # also of those beside one that failed
@@ -304,6 +308,8 @@ class SourceTask:
         for each in done:
             if each.error is not None:
                 raise each.error
+            if each.holder is not None:
+                self._slots.took(each.holder)
             total.add(each.summary)
         return total
 
@@ -311,6 +317,7 @@ class SourceTask:
         """Fence earlier producers, then read the offsets."""
         if self._transactional_fence is not None:
             self._process.drop_producer()
+            self._slots.clear()
             if first:
                 self._transactional_fence.begin(self._writer)
             else:

@@ -40,6 +40,7 @@ class Answer(msgspec.Struct):
     trace: str = ""
     retry_after: float | None = None
     size: PutSize | None = None
+    holder: tuple[str, int] | None = None
 
 
 _KINDS: Final[dict[str, type[ConnectError]]] = {
@@ -60,11 +61,13 @@ class Part(NamedTuple):
         summary: of what it has done.
         error: what ended that before its end.
         size: of puts, as it has learnt it; of a sink's workers.
+        holder: the worker's name and slot (`source.worker_slots`); of a source's workers that have delivered.
     """
 
     summary: Summary
     error: ConnectError | None
     size: PutSize | None
+    holder: tuple[str, int] | None = None
 
 
 def part(result: bytes) -> Part:
@@ -72,7 +75,7 @@ def part(result: bytes) -> Part:
     answer = msgspec.msgpack.decode(result, type=Answer)
     summary = Summary() if answer.summary is None else summaries.decode(answer.summary)
     if not answer.kind:
-        return Part(summary, None, answer.size)
+        return Part(summary, None, answer.size, answer.holder)
     error = _KINDS[answer.kind](answer.message)
     if isinstance(error, RetriableError):
         error.retry_after = answer.retry_after

@@ -21,6 +21,7 @@ from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.spark_worker import deliver_on_worker, payload
+from penstock_runtime.source.worker_slots import Offer
 from penstock_runtime.spark import session
 from penstock_runtime.spark.session import Spark, WorkerLost
 
@@ -52,7 +53,7 @@ with Scratch() as scratch:
     spark = Repeating(cores=2, conf={}, name="second-attempts", eager=True, scratch=scratch)
     work = [(InputPartition({"p": 0, "start": 0, "end": 10}, {}), [(b'["c",{"p":0}]', b'{"n":10}')])]
     try:
-        spark.run(deliver_and_be_lost, [payload(setup, fence.current, work)], timeout=120)
+        spark.run(deliver_and_be_lost, [payload(setup, fence.current, work, Offer({}, 1))], timeout=120)
         print("delivered")
     except WorkerLost as e:
         print("lost")

@@ -63,7 +63,7 @@ def test_a_spark_worker_in_which_a_plugin_calls_sys_exit_answers_with_the_failur
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(source_worker, "_process", lambda task: leave(0))
-    payload = msgspec.msgpack.encode({"spec": "", "slots": "", "incarnation": None, "work": []})
+    payload = msgspec.msgpack.encode({"spec": "", "slots": "", "incarnation": None, "offer": None, "work": []})
     error = part(source_worker.deliver_on_worker(payload)).error
     assert type(error) is ConnectError
     assert "raised SystemExit(0)" in str(error)

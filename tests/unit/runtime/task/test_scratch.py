@@ -1,6 +1,5 @@
 """Folders that end with their owners, however those end."""
 
-import fcntl
 import os
 import signal
 import socket
@@ -58,19 +57,6 @@ def test_a_folder_whose_owner_was_killed_is_removed_with_all_that_is_in_it() -> 
         process.wait()
     sweep()
     assert not folder.exists()
-
-
-def test_a_folder_stays_while_a_worker_of_its_dead_owner_holds_a_slot() -> None:
-    with owner() as (folder, process):
-        (folder / "slots").mkdir()
-        with (folder / "slots" / "slot-1").open("w") as worker:
-            fcntl.flock(worker, fcntl.LOCK_EX)
-            process.kill()
-            process.wait()
-            sweep()
-            assert folder.is_dir()
-        sweep()
-        assert not folder.exists()
 
 
 def test_nothing_is_left_at_a_graceful_end(temporary: Path) -> None:
