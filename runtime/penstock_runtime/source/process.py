@@ -71,10 +71,11 @@ class SourceProcess:
         self._refusals = Refusals(settings, delivery.stopping)
         self._incarnation: Incarnation | None = None
 
-    def write_as(self, transactional_id: str) -> None:
-        """Have another transactional id from the next `take_over` on, or the same with a new producer."""
-        self.drop_producer()
-        self._id = transactional_id
+    def write_as(self, transactional_id: str, *, kept: bool) -> None:
+        """Have this transactional id from the next `take_over` on; the producer stays if it was `kept` and has that id."""
+        if not kept or self._id != transactional_id:
+            self.drop_producer()
+            self._id = transactional_id
 
     def take_over(self, fence: TaskFence) -> None:
         """Make the producer of this incarnation and fence, unless it exists already (rule 3 of `incarnation`).

@@ -61,8 +61,8 @@ def deliver_on_worker(data: bytes) -> bytes:
         if task.incarnation is not None:
             assert task.offer is not None  # else it would deliver at least once
             holder = _holder(task.offer)
-            if holder[0] not in task.offer.held:
-                process.write_as(setup.ids.slot(holder[1]))
+            # One worker may get several parts of a batch, and the driver does not know which it delivered last.
+            process.write_as(setup.ids.slot(holder[1]), kept=holder[0] in task.offer.held)
             fence = TaskFence(
                 setup.settings, setup.shared, setup.status_topic, setup.ids, task.incarnation, known=setup.spec.status
             )
