@@ -9,6 +9,8 @@ from itertools import chain
 from numbers import Integral
 from typing import Any, Final, TypeVar, cast
 
+import msgspec
+
 from penstock._named_parameters import NamedParameters
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, Problem
@@ -21,8 +23,10 @@ from penstock.source import InputPartition, record_batches
 __all__ = [
     "ReturnedWrong",
     "batch",
+    "check_plain",
     "instance",
     "iterable",
+    "message",
     "name",
     "offsets",
     "parts",
@@ -252,6 +256,49 @@ def positions(found: Any, method: str) -> Mapping[TopicPartition, int]:
         if offset < 0:
             raise ReturnedWrong(f"{method} returned the offset {offset} of {at}, and not {expected}. {_TELL}")
     return cast("Mapping[TopicPartition, int]", found)
+
+
+def message(found: Any, method: str, where: Callable[[], str] = str) -> Any:
+    """What a writer returns for `Sink.commit`, which may be in another process.
+
+    Args:
+        found: the message.
+        method: that returned it.
+        where: the records that it is of, for the error.
+
+    Raises:
+        ReturnedWrong: it is of types that do not travel.
+    """
+    try:
+        check_plain(found)
+        msgspec.msgpack.encode(found)
+    except (TypeError, ValueError, OverflowError, RecursionError) as e:  # a type, half a surrogate pair, over 64 bits
+        raise ReturnedWrong(
+            f"{method} returned a message for `Sink.commit` that a worker cannot send{where()}: {e}. {_TELL}"
+        ) from e
+    return found
+
+
+def check_plain(data: Any) -> None:
+    """Check that data consists of the types that travel between processes.
+
+    Raises:
+        TypeError: something in it does not.
+    """
+    match data:
+        case None | bool() | int() | float() | str() | bytes():
+            pass
+        case list() | tuple():
+            for part in data:
+                check_plain(part)
+        case dict():
+            for key, part in data.items():
+                check_plain(key)
+                check_plain(part)
+        case _:
+            raise TypeError(
+                f"{type(data).__name__} cannot travel to another process; use texts, numbers, bytes, lists and dicts"
+            )
 
 
 def problems(found: Any, method: str) -> list[Problem]:

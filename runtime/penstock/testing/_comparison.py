@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from penstock import _returned as returned
 from penstock.batch import RecordBatch
 from penstock.record import Header, Record
 from penstock.schema import Schema, Type
@@ -91,22 +92,5 @@ def wire(message: Any) -> Any:
     Raises:
         TypeError: the message is no plain data.
     """
-    _check_plain(message)
+    returned.check_plain(message)
     return msgspec.msgpack.decode(msgspec.msgpack.encode(message), strict=True)
-
-
-def _check_plain(data: Any) -> None:
-    match data:
-        case None | bool() | int() | float() | str() | bytes():
-            pass
-        case list() | tuple():
-            for part in data:
-                _check_plain(part)
-        case dict():
-            for key, part in data.items():
-                _check_plain(key)
-                _check_plain(part)
-        case _:
-            raise TypeError(
-                f"{type(data).__name__} cannot travel to another process; use texts, numbers, bytes, lists and dicts"
-            )

@@ -92,14 +92,7 @@ def sent(message: Any, method: str) -> list[Any]:
     Raises:
         ReturnedWrong: it is of types that do not travel.
     """
-    if message is None:
-        return []
-    try:
-        return [wire(message)]
-    except (TypeError, ValueError, OverflowError) as e:  # a type, half a surrogate pair, more than 64 bits
-        raise returned.ReturnedWrong(
-            f"{method} returned a message for `Sink.commit` that a worker cannot send: {e}"
-        ) from e
+    return [] if message is None else [wire(returned.message(message, method))]
 
 
 def run_writer(

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from penstock import _returned as returned
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.record import Record
@@ -132,7 +133,9 @@ class SinkProcess:
 
         Raises: as `put`.
         """
-        message = None if self._writer is None else self._writer.staged()
+        if self._writer is None:
+            return []
+        message = returned.message(self._writer.staged(), returned.name(self._writer, "staged"))
         self._check_reports()
         return [] if message is None else [message]
 
@@ -216,6 +219,8 @@ class SinkProcess:
             summary.add(self.retrying(lambda: self._reports_handled(reported, consumed), summary))
         summary.written += sum(b.length for b in batches) - len(reported)
         if message is not None:
+            method = returned.name(self._writer, "stage" if stage else "write")
+            returned.message(message, method, lambda: f" ({_range(consumed)})")
             summary.messages = [*summary.messages, message]
 
     def _failures_handled(self, failures: Sequence[tuple[Consumed, Sequence[Failure]]]) -> Summary:

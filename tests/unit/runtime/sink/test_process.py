@@ -175,10 +175,14 @@ def sink(act: Act, policy: ErrorPolicy, **more: Any) -> tuple[SinkProcess, Scrip
         task=0,
         policy=policy,
         retries=PutRetries(),
-        writer=lambda: writer,
         stopping=lambda: False,
         sleep=lambda seconds: None,
-        **{"steps": (), "converters": Converters(text, text, headers, ("k", "v", "h")), **more},
+        **{
+            "writer": lambda: writer,
+            "steps": (),
+            "converters": Converters(text, text, headers, ("k", "v", "h")),
+            **more,
+        },
     )
     queue = Queue()
     made._dead_letters._producer = cast("Any", queue)
@@ -214,6 +218,47 @@ def test_an_error_of_the_writer_is_told_with_its_type_its_place_and_the_records(
     told = r"Writing t-3 offsets 7 to 12: KeyError: 'id', in .*<locals>\.act \(test_process\.py, line \d+\)$"
     with pytest.raises(ConnectError, match=told):
         process.put(three())
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ({"rows": {1, 2}}, "set cannot travel to another process; use texts, numbers, bytes, lists and dicts"),
+        (["\ud800"], "'utf-8' codec can't encode character"),
+        (1 << 64, ""),
+    ],
+)
+def test_a_message_that_cannot_be_sent_is_told_with_its_method_and_the_records_once_those_handed_back_are_kept(
+    message: Any, reason: str
+) -> None:
+    def act(records: list[Record], report: Reporter, attempt: int) -> Any:
+        report(records[1], DataError("refused"))
+        return message
+
+    process, _, queue = sink(act, ALL)
+    with pytest.raises(ConnectError) as e:
+        process.put(three())
+    assert str(e.value).startswith(
+        "Scripted.write returned a message for `Sink.commit` that a worker cannot send (Writing t-3 offsets 7 to 12): "
+        + reason
+    )
+    assert str(e.value).endswith("Tell the plugin's author")
+    assert queue.values == [b"b"]
+
+
+def test_a_message_of_a_staged_part_that_cannot_be_sent_is_told_with_its_method() -> None:
+    class Stages(Scripted):
+        def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
+            pass
+
+        def staged(self) -> Any:
+            return object()
+
+    process, _, _ = sink(lambda records, report, attempt: None, ALL, writer=lambda: Stages(lambda *of: None))
+    process.put(three(), stage=True)
+    told = "Stages.staged returned a message for `Sink.commit` that a worker cannot send: object cannot travel"
+    with pytest.raises(ConnectError, match=told):
+        process.staged()
 
 
 @pytest.mark.parametrize("after", ["goes on", "asks to wait", "fails", "stops asking"])
