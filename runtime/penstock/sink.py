@@ -14,7 +14,8 @@ offsets with its data, in `Sink.commit` or in `Writer.write`, and returns them f
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from penstock.batch import RecordBatch
@@ -34,18 +35,47 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
-class SinkTaskContext(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SinkTaskContext:
     """The task that a sink writes for. Use it in names of things outside that belong to this task alone.
+
+    The driver half alone has it (`Sink.initialize`): what writers find out reaches it by their messages to `Sink.commit`.
 
     Attributes:
         connector: the Connect name of the connector.
         task: the number of the task, from 0.
         life: names this start of the task, in letters, digits and `-`. A later start has a greater one, compared as text.
+        on_pause: is called by `pause`.
+        on_resume: is called by `resume`.
     """
 
     connector: str
     task: int
     life: str
+    on_pause: Callable[[Sequence[TopicPartition]], None] = field(default=lambda of: None, compare=False, repr=False)
+    on_resume: Callable[[Sequence[TopicPartition]], None] = field(default=lambda of: None, compare=False, repr=False)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Read no more of these partitions, and go on with the others, as the method of Kafka Connect does.
+
+        It holds from the next batch on, until `resume` or until `close` gets the partition. May be called in any thread.
+        Records that were written since, or that `Sink.commit` has not returned the offset of, are not lost: it is called
+        for them first, and what it does not let be committed then is read again after `resume`. While partitions are
+        paused, `Sink.commit` is called now and then though nothing new was written: after 1 s, 2 s, 4 s ... up to
+        `offset.flush.interval.ms`.
+
+        Raises:
+            ConnectError: a partition is not assigned to the task.
+        """
+        self.on_pause(partitions)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Read these partitions again, from where they stood. Nothing happens to one that is not paused.
+
+        Raises:
+            ConnectError: a partition is not assigned to the task.
+        """
+        self.on_resume(partitions)
 
 
 class Reporter(Protocol):

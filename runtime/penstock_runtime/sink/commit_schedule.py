@@ -38,14 +38,15 @@ class CommitSchedule:
         committed: Mapping[TopicPartition, int],
         *,
         messages: bool,
+        asking: bool = False,
     ) -> bool:
-        """Whether to ask now; `messages`: writers have returned some."""
+        """Whether to ask now; `messages`: writers have returned some; `asking`: ask now and then, whatever is new."""
         since = now - self._last
         if since < self._interval:
             return False
         if messages or self._new(positions, committed):
             return True
-        return since >= self._pause and self.open(positions, committed)
+        return since >= self._pause and (asking or self.open(positions, committed))
 
     def done(
         self,

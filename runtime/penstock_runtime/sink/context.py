@@ -13,6 +13,7 @@ from penstock_java.regex import compile_java
 from penstock_model.connect.connector_config import SinkConfig
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.sink.frames import FramePut
+from penstock_runtime.sink.paused_partitions import PausedPartitions
 from penstock_runtime.sink.process import PutRetries, SinkProcess
 from penstock_runtime.spark.session import Spark
 
@@ -116,14 +117,14 @@ class SinkContext(TaskContext):
         """Whether the sink's writers stage a backlog, in several processes at once."""
         return self.connector.staged
 
-    def sink(self) -> Sink:
-        """The driver half of the sink."""
+    def sink(self, pauses: PausedPartitions) -> Sink:
+        """The driver half of the sink, whose context pauses and resumes partitions."""
         spec = self.spec
         sink = returned.instance(
             self.connector.sink(self.plugin_config), (Sink,), returned.name(self.connector, "sink")
         )
         life = f"{self.life}-{uuid.uuid4().hex[:12]}"
-        sink.initialize(SinkTaskContext(spec.connector, spec.task, life))
+        sink.initialize(SinkTaskContext(spec.connector, spec.task, life, pauses.pause, pauses.resume))
         return sink
 
     def _writer(self) -> Writer:

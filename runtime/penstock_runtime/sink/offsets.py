@@ -9,6 +9,7 @@ from typing import Any, Final
 from penstock import _returned as returned
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.sink import Sink, TopicPartition
+from penstock_kafka.watermarks import names_of
 from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, wait
@@ -16,6 +17,7 @@ from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.sink.commit_schedule import CommitSchedule
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.foreign_commits import ForeignCommits
+from penstock_runtime.sink.paused_partitions import PausedPartitions
 
 __all__ = ["SinkOffsets"]
 
@@ -51,9 +53,14 @@ class SinkOffsets:
         stopping: threading.Event,
         interval: float,
         longest: float,
+        pauses: PausedPartitions | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sink = sink
+        self._pauses = pauses or PausedPartitions()
+        self.held: frozenset[TopicPartition] = frozenset()
+        """Partitions that are neither read nor planned, because the sink has paused them."""
+        self._held_more = False
         self._fence = fence
         self._consumer = consumer
         self._reports = reports
@@ -98,7 +105,9 @@ class SinkOffsets:
     def wrote(self, summary: Summary) -> None:
         """A batch was written up to its offsets."""
         for topic, partition, offset in summary.offsets:
-            self.positions[TopicPartition(topic, partition)] = offset
+            of = TopicPartition(topic, partition)
+            if of not in self.held:  # else it was paused while Spark's workers wrote, and was set back
+                self.positions[of] = offset
         self._messages.extend(summary.messages)
 
     def at_end(self, ends: Mapping[TopicPartition, int]) -> None:
@@ -115,9 +124,42 @@ class SinkOffsets:
     def places(self) -> dict[TopicPartition, int | None]:
         """Where reading goes on: the positions, and for a partition that no record has moved yet the end that was seen.
 
-        Without it a partition that began at its end (`auto.offset.reset=latest`) would begin at a later end each time.
+        Without that end a partition that began at its end (`auto.offset.reset=latest`) would begin at a later end each time.
         """
-        return {tp: self._ends.get(tp) if o is None else o for tp, o in self.positions.items()}
+        return {tp: self._ends.get(tp) if o is None else o for tp, o in self.positions.items() if tp not in self.held}
+
+    def hold(self) -> bool:
+        """Act on what the sink has paused and resumed since the last call.
+
+        Returns:
+            Whether other partitions are to be read than before.
+
+        Raises: as `commit`.
+        """
+        if self._pauses.wanted - self.held and self.pending:
+            self.commit()
+        self._hold_paused()
+        changed, self._held_more = self._held_more, False
+        resumed = self.held - self._pauses.wanted
+        if resumed:
+            log.info("The sink has resumed %s", names_of(sorted(resumed)))
+            self.held -= resumed
+        return changed or bool(resumed)
+
+    def _hold_paused(self) -> None:
+        """Set what is paused back to where the sink let it be committed last, so that what it holds comes again.
+
+        At once after `Sink.commit`: asked again, the sink is not to be given the offsets that it has refused.
+        """
+        paused = [tp for tp in sorted(self._pauses.wanted - self.held) if tp in self.positions]
+        if not paused:
+            return
+        log.info("The sink has paused %s", names_of(paused))
+        for tp in paused:
+            if self.positions[tp] is not None:
+                self.positions[tp] = self._rewinds.get(tp)
+        self.held |= set(paused)
+        self._held_more = True
 
     def assign(
         self,
@@ -168,6 +210,7 @@ class SinkOffsets:
         self.positions.update(starts)
 
     def _open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        self._pauses.opening(partitions)
         return returned.positions(self._sink.open(partitions), returned.name(self._sink, "open"))
 
     def _refuse_members(self) -> None:
@@ -193,7 +236,7 @@ class SinkOffsets:
             self.commit()
         if self._opened:
             self._opened = False  # where `open` asks to wait, what is closed is not closed again
-            self._sink.close(list(self.positions))
+            self._close(list(self.positions))
         stored = self._open(list(self.positions))
         for tp, position in self.positions.items():
             if position is not None and tp not in stored:
@@ -243,7 +286,7 @@ class SinkOffsets:
         """
         if self.pending:
             self.commit(without=partitions)
-        self._sink.close(list(partitions))
+        self._close(list(partitions))
         for tp in partitions:
             del self.positions[tp]
             for known in (self._committed, self._rewinds, self._begun, self._ends):
@@ -253,7 +296,11 @@ class SinkOffsets:
     def close(self) -> None:
         """The sink writes no more."""
         if self.positions and self._opened:
-            self._sink.close(list(self.positions))
+            self._close(list(self.positions))
+
+    def _close(self, partitions: list[TopicPartition]) -> None:
+        self._pauses.closed(partitions)
+        self._sink.close(partitions)
 
     @property
     def pending(self) -> bool:
@@ -262,7 +309,9 @@ class SinkOffsets:
 
     def commit_if_due(self) -> None:
         """Commit what is due, and what idle partitions stand at anew. Raises as `commit`."""
-        if self._schedule.due(self._clock(), self.positions, self._committed, messages=bool(self._messages)):
+        if self._schedule.due(
+            self._clock(), self.positions, self._committed, messages=bool(self._messages), asking=bool(self.held)
+        ):
             self.commit()
         self._commit_anew()
 
@@ -321,6 +370,7 @@ class SinkOffsets:
             for tp in good:
                 self._begun.pop(tp, None)
         self._schedule.done(self._clock(), reached, before, messages=messages, beyond=beyond)
+        self._hold_paused()
         self._failing = False
         self._reports.committed()
 

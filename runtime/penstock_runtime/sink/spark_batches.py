@@ -191,8 +191,9 @@ class SparkBatches:
     def _ranges(self) -> list[Range]:
         """What lies ahead, the partitions first that have waited longest; none when the consumer must find positions."""
         ranges = []
-        bounds = self._consumer.bounds(self._offsets.positions)
-        for of, position in self._offsets.positions.items():
+        positions = {of: o for of, o in self._offsets.positions.items() if of not in self._offsets.held}
+        bounds = self._consumer.bounds(positions)
+        for of, position in positions.items():
             low, high = bounds[of]
             if position is None and (low == high or self._consumer.from_beginning):
                 position = low

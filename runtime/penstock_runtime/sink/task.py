@@ -29,6 +29,7 @@ from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.offset_ranges import gathered
 from penstock_runtime.sink.offsets import SinkOffsets
+from penstock_runtime.sink.paused_partitions import PausedPartitions
 from penstock_runtime.sink.process import SinkProcess
 from penstock_runtime.sink.spark_batches import SparkBatches
 from penstock_runtime.sink.stall_detector import StallDetector
@@ -43,6 +44,8 @@ log = logging.getLogger(__name__)
 _START: Final = 3600.0
 """Seconds that a sink's start may take; Kafka Connect sets no limit to it."""
 _WAIT: Final = 0.2
+_UNFETCHED: Final = (-1, -1)
+"""The bounds of a partition that is held: the client keeps those of when it was read last."""
 _FRESH: Final = 1.0
 """How long ago, in seconds, a sink may have looked for a newer incarnation when it writes."""
 
@@ -68,7 +71,8 @@ class SinkTask:
         self._paused = paused
         self._spark = spark
         self._clock = clock
-        self._sink: Sink = context.sink()
+        pauses = PausedPartitions()
+        self._sink: Sink = context.sink(pauses)
         self._consumer = RecordConsumer(
             context.settings,
             group=context.group,
@@ -91,6 +95,7 @@ class SinkTask:
             stopping=stopping,
             interval=context.commit_seconds,
             longest=context.worker.offset_flush_interval_ms / 1000,
+            pauses=pauses,
             clock=clock,
         )
         self._size = PutSize(
@@ -157,6 +162,8 @@ class SinkTask:
                 self._refresh()
             if isinstance(self._state, Unknown):
                 self._offsets.reopen()
+                self._state = task_state.detached(self._state)
+            if self._offsets.hold():
                 self._state = task_state.detached(self._state)
             batches = self._spark_batches
             if batches is not None and self._may_begin(batches):
@@ -227,7 +234,9 @@ class SinkTask:
             self._state = task_state.detached(self._state)
 
     def _may_begin(self, batches: SparkBatches) -> bool:
-        return not batches.resting and is_sinks_backlog(self._lag()) and batches.are_workers_ready(self._reports)
+        return (
+            not batches.resting and is_sinks_backlog(self._lag(held=False)) and batches.are_workers_ready(self._reports)
+        )
 
     def _on_spark(self, batches: SparkBatches) -> None:
         """One batch of ranges, read and written by Spark's workers; what they stage is committed while they do the next."""
@@ -289,6 +298,9 @@ class SinkTask:
         if change.gone or change.added:
             self._assign()
             self._reports.partitions(len(self._offsets.positions))
+        if isinstance(self._state, Reading):  # of those that are held the ends have moved
+            for of in self._offsets.held:
+                self._state.bounds.pop(of, None)
         # Reported now: what follows may take long.
         self._reports.trouble(self._consumer.trouble or self._subscription.waiting_for)
 
@@ -351,14 +363,17 @@ class SinkTask:
     def _report_state(self) -> None:
         self._reports.state(State.PAUSED if self._paused.is_set() else State.RUNNING)
 
-    def _lag(self) -> int | None:
-        """Records that are not written yet; None where that is not known."""
-        positions = self._offsets.positions
+    def _lag(self, *, held: bool = True) -> int | None:
+        """Records that are not written yet, with or without those that the sink holds; None where that is not known."""
+        offsets = self._offsets
+        positions = offsets.positions if held else offsets.places
         if not positions:
             return None
         match self._state:
             case Reading(bounds=asked) | Writing(resumes=Reading(bounds=asked)):
-                watermarks = {of: self._consumer.watermarks(of) for of in positions}
+                watermarks = {
+                    of: _UNFETCHED if of in offsets.held else self._consumer.watermarks(of) for of in positions
+                }
                 # Nothing was fetched of these yet: while others fill the client's queue, that may be long.
                 unfetched = [of for of, (_, high) in watermarks.items() if high < 0]
                 bounds = self._bounds([of for of in unfetched if of not in asked])
@@ -371,7 +386,7 @@ class SinkTask:
                 if bounds is None:
                     return None
                 watermarks = bounds
-        return sum(self._offsets.lag(of, *watermarks[of]) for of in positions)
+        return sum(offsets.lag(of, *watermarks[of]) for of in positions)
 
     def _bounds(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[int, int]] | None:
         try:

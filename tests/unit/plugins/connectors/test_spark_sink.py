@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -176,7 +177,7 @@ def test_formats_that_commit_by_themselves_are_given_the_frame_as_it_is(spark: A
 
 def test_what_several_write_into_one_folder_at_once_is_all_there(spark: Any, tmp_path: Path) -> None:
     """Two tasks, and a job of Spark's own that knows nothing of them."""
-    sinks = [write({"path": str(tmp_path)}, CONTEXT._replace(task=task)) for task in range(2)]
+    sinks = [write({"path": str(tmp_path)}, replace(CONTEXT, task=task)) for task in range(2)]
     writers: list[Callable[[Any], None]] = [
         sinks[0].put_frame,
         sinks[1].put_frame,
@@ -205,8 +206,8 @@ def test_a_life_removes_what_earlier_lives_of_its_task_have_left_and_nothing_els
     task = folder_name(CONTEXT)
     others = {
         f"{task}/000000000007-000003-later/1/part-0",
-        f"{folder_name(CONTEXT._replace(task=1))}/0-0-a/1/part-0",
-        f"{folder_name(CONTEXT._replace(connector='x'))}/0-0-a/1/part-0",
+        f"{folder_name(replace(CONTEXT, task=1))}/0-0-a/1/part-0",
+        f"{folder_name(replace(CONTEXT, connector='x'))}/0-0-a/1/part-0",
         "_temporary/0/task/part-0",
         "part-0",
     }
@@ -225,7 +226,7 @@ def test_a_life_removes_what_earlier_lives_of_its_task_have_left_and_nothing_els
 def test_a_life_that_a_later_one_has_followed_moves_nothing_and_fails(spark: Any, tmp_path: Path) -> None:
     """Frozen between its job and the moves: what it lists may be half of what there was."""
     old = StagingFolder(spark, str(tmp_path), {}, CONTEXT)
-    later = write({"path": str(tmp_path)}, CONTEXT._replace(life="000000000007-000003-x"))
+    later = write({"path": str(tmp_path)}, replace(CONTEXT, life="000000000007-000003-x"))
 
     def save(folder: str) -> None:
         numbered(spark, (1, "old")).write.parquet(folder)

@@ -13,6 +13,7 @@ from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.offsets import SinkOffsets
+from penstock_runtime.sink.paused_partitions import PausedPartitions
 
 A, B = Partition("a", 0), Partition("b", 0)
 
@@ -114,6 +115,7 @@ class World:
         self.group = Group(**held)
         self.fence = Fence()
         self.stopping = threading.Event()
+        self.pauses = PausedPartitions()
         self.offsets = SinkOffsets(
             self.sink,
             cast("RecordConsumer", self.group),
@@ -122,6 +124,7 @@ class World:
             stopping=self.stopping,
             interval=1.0,
             longest=60.0,
+            pauses=self.pauses,
             clock=lambda: self.now,
         )
 
@@ -590,3 +593,88 @@ def test_what_a_topic_gets_while_it_is_read_begins_where_the_group_stands_else_a
     world.group.reset = reset
     world.offsets.assign([A, B], grown=[A, B])
     assert world.offsets.places == {A: begins, B: 7}
+
+
+# Partitions that the sink pauses
+
+
+class Holds(Told):
+    """Lets partition a be committed up to offset 5 only, once, and pauses it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses = PausedPartitions()
+        self.paused = False
+
+    def commit(self, messages: Sequence[Any], offsets: Mapping[Partition, int]) -> Mapping[Partition, int]:
+        allowed = super().commit(messages, offsets)
+        if self.paused:
+            return allowed
+        self.paused = True
+        self.pauses.pause([A])
+        return {**allowed, A: 5}
+
+
+def held() -> World:
+    sink = Holds()
+    world = World(sink, a=3, b=4)
+    sink.pauses = world.pauses
+    world.offsets.assign([A, B])
+    world.offsets.wrote(Summary(offsets=[("a", 0, 9), ("b", 0, 8)], messages=["m"]))
+    world.after(1)
+    return world
+
+
+def test_what_a_sink_holds_back_of_a_partition_that_it_pauses_is_not_offered_again_and_comes_after_resume() -> None:
+    world = held()
+    assert world.group.commits[-1] == {A: 5, B: 8}
+    assert world.offsets.hold()
+    assert world.offsets.places == {B: 8}
+    world.offsets.wrote(Summary(offsets=[("b", 0, 9)]))
+    world.after(1)
+    assert world.sink.asked[-1] == ([], {A: 5, B: 9})
+    world.pauses.resume([A])
+    assert world.offsets.hold()
+    assert world.offsets.places == {A: 5, B: 9}
+    assert not world.offsets.hold()
+
+
+def test_what_workers_wrote_of_a_partition_while_it_was_paused_does_not_move_it_past_what_is_held_back() -> None:
+    world = held()
+    world.offsets.wrote(Summary(offsets=[("a", 0, 12), ("b", 0, 12)]))
+    assert world.offsets.positions == {A: 5, B: 12}
+
+
+def test_what_was_written_of_a_partition_is_committed_before_it_is_held() -> None:
+    world = World(a=3, b=4)
+    world.offsets.assign([A, B])
+    world.offsets.wrote(wrote(9))
+    world.pauses.pause([A])
+    assert world.offsets.hold()
+    assert world.group.held == {A: 9, B: 4}
+    assert (world.offsets.positions[A], world.offsets.places) == (9, {B: 4})
+
+
+def test_a_sink_that_has_paused_all_is_asked_now_and_then_so_that_it_can_resume_them() -> None:
+    world = World(a=3)
+    world.offsets.assign([A])
+    world.pauses.pause([A])
+    world.offsets.hold()
+    for _ in range(200):
+        world.after(1)
+    assert 4 <= len(world.sink.asked) <= 9  # after 1, 2, 4 ... 60 s
+
+
+def test_a_partition_that_is_closed_after_a_failure_is_read_again_as_it_was_committed() -> None:
+    world = held()
+    world.offsets.hold()
+    world.offsets.reopen()
+    assert world.offsets.hold()
+    assert world.offsets.places == {A: 5, B: 8}
+
+
+def test_a_pause_ends_with_the_topic() -> None:
+    world = held()
+    world.offsets.drop([A])
+    world.offsets.hold()
+    assert (world.offsets.held, world.offsets.places) == (frozenset(), {B: 8})
