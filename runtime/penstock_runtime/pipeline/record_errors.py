@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.process.liveness import LOOP
+from penstock_runtime.process.plugin_place import raised_in
 
 __all__ = ["ErrorPolicy", "Failure", "RetryWithToleranceOperator", "Stage"]
 
@@ -150,7 +151,7 @@ def printable(text: str) -> str:
 
 def fatal(failure: Failure, *, where: str, task: str) -> ConnectError:
     """The error that ends a task whose record failed under tolerance `none`; its cause is the record's."""
-    reason = describe(failure.error).removesuffix(".")
+    reason = describe(failure.error).removesuffix(".") + raised_in(failure.error)
     error = ConnectError(
         f"Tolerance exceeded in error handler: {where} failed in task {task} at stage {failure.stage} "
         f"({failure.plugin}): {reason}. Correct the data or the configuration and restart, or set "

@@ -464,3 +464,17 @@ def test_of_many_failures_fifty_are_told_and_all_are_counted(messages: int) -> N
     times: list[int | None] = [None for _ in rows]
     summary = process.put([Consumed(TopicPartition("t", 3), rows, [b"x" for _ in rows], None, None, times)])
     assert (len(summary.log), summary.logged, summary.failures) == (min(50, messages), messages, messages)
+
+
+def test_where_nothing_is_tolerated_an_error_that_a_transform_did_not_mean_is_told_with_its_file_and_line() -> None:
+    class Looks(Transform):
+        def apply(self, record: Record) -> Record | None:
+            return record.replace(value=record.value["id"])
+
+    process, _, _ = sink(lambda *of: None, NONE, steps=(Step("looks", Looks(), "Looks"),))
+    told = (
+        r"record at t-3 offset 7 failed in task c-0 at stage TRANSFORMATION \(Looks\): TypeError: string indices must be "
+        r"integers, not 'str', in .*Looks\.apply \(test_process\.py, line \d+\)\. Correct the data"
+    )
+    with pytest.raises(ConnectError, match=told):
+        process.put(three())
