@@ -42,7 +42,7 @@ def plugin(options: argparse.Namespace) -> ExitCode:
 
 
 def _init(options: argparse.Namespace) -> ExitCode:
-    folder = new_project(options.name, options.kind)
+    folder = new_project(options.name, options.kind, form=options.form)
     say(f"{folder}: a {options.kind}, with its tests and connector.yaml; README.md says how to go on")
     return ExitCode.OK
 

@@ -37,6 +37,12 @@ def add_plugin(
         "name", metavar="NAME", help="of the distribution, such as acme-files; its folder has that name too"
     )
     init.add_argument("--kind", required=True, choices=KINDS, help="what the plugin is")
+    init.add_argument(
+        "--form",
+        choices=("function", "class"),
+        help="how it is written (default: function, of a source, sink or transform): a class for parallel reading, a "
+        "connection that stays open, an exactly-once sink, columns",
+    )
     init.set_defaults(command=run)
 
     check = verbs.add_parser(

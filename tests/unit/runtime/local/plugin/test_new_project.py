@@ -8,21 +8,24 @@ import pytest
 
 from penstock import ConfigError
 from penstock_runtime.cli import main
-from penstock_runtime.local.plugin.new_project import new_project
+from penstock_runtime.local.plugin.new_project import FUNCTIONS, new_project
 from penstock_runtime.local.plugin.options import KINDS
 
 ROOT = Path(__file__).parents[5]
 
 
+FORMS = [(kind, ()) for kind in ("source", "transform", "sink", "predicate", "converter")]
+CLASSES = [(kind, ("--form", "class")) for kind in FUNCTIONS]
+
+
 @pytest.mark.parametrize(
-    "kind",
-    ["source", "transform", *(pytest.param(k, marks=pytest.mark.slow) for k in ("sink", "predicate", "converter"))],
+    ("kind", "form"), [*FORMS[:2], *(pytest.param(*of, marks=pytest.mark.slow) for of in (*FORMS[2:], *CLASSES))]
 )
 def test_a_new_project_passes_its_tests_and_is_found_good(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    kind: str, form: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["plugin", "init", f"acme-{kind}", "--kind", kind]) == 0
+    assert main(["plugin", "init", f"acme-{kind}", "--kind", kind, *form]) == 0
     assert main(["plugin", "check", f"acme-{kind}"]) == 0
     printed = capfd.readouterr()
     assert printed.out == f"acme-{kind} 0.1.0: good\n"
@@ -34,6 +37,7 @@ def test_a_new_project_passes_its_tests_and_is_found_good(
 @pytest.mark.slow
 def test_new_projects_are_clean_in_the_eyes_of_ruff_and_mypy(tmp_path: Path) -> None:
     folders = [new_project(f"acme-{kind}", kind, tmp_path) for kind in KINDS]
+    folders += [new_project(f"acme-{kind}-class", kind, tmp_path, form="class") for kind in FUNCTIONS]
 
     def is_clean(*command: str, cwd: Path) -> None:
         done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False, cwd=cwd)
@@ -70,6 +74,12 @@ def test_a_name_that_would_make_trouble_later_is_refused_at_once(name: str, told
     assert not [*tmp_path.iterdir()]
 
 
+def test_a_kind_that_has_no_function_form_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="A predicate is a class: only source, sink, transform can be a function"):
+        new_project("acme", "predicate", tmp_path, form="function")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "acme").mkdir()
     (tmp_path / "acme" / "notes").write_text("mine")
@@ -85,7 +95,7 @@ def test_a_plugin_that_no_suite_tests_is_told_with_its_suite(tmp_path: Path, cap
     (folder / "tests" / "test_acme.py").write_text("def test_nothing() -> None: ...\n")
     assert main(["plugin", "check", str(folder)]) == 2
     assert (
-        "penstock: Acme: no suite tests it; write a class TestAcme(SinkSuite) with `plugin = Acme`"
+        "penstock: Acme: no suite tests it; write a class TestAcme(SinkSuite) with `plugin = acme`"
         in capfd.readouterr().err
     )
 

@@ -66,7 +66,7 @@ def test_what_is_wrong_is_told_where_it_stands(text: str, told: str, tmp_path: P
 
 
 def test_a_version_that_the_backend_finds_is_the_plugins(tmp_path: Path) -> None:
-    folder = new_project.new_project("shop", "transform", tmp_path)
+    folder = new_project.new_project("shop", "transform", tmp_path, form="class")
     file = folder / "pyproject.toml"
     text = file.read_text().replace('version = "0.1.0"', 'dynamic = ["version"] #', 1)
     file.write_text(text + '[tool.hatch.version]\npath = "src/shop/__init__.py"\n')
@@ -100,7 +100,7 @@ def test_a_version_that_the_backend_finds_is_the_plugins(tmp_path: Path) -> None
 def test_a_class_that_a_pod_would_refuse_is_refused(
     change: tuple[str, str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = new_project.new_project("shop", "transform", tmp_path)
+    folder = new_project.new_project("shop", "transform", tmp_path, form="class")
     file = folder / "pyproject.toml"
     file.write_text(file.read_text().replace(*change, 1))
     out = tmp_path / "out"
@@ -121,7 +121,7 @@ def test_a_class_that_a_pod_would_refuse_is_refused(
     ],
 )
 def test_a_module_that_ends_the_process_is_told_so(code: str, told: str, tmp_path: Path) -> None:
-    folder = new_project.new_project("shop", "transform", tmp_path)
+    folder = new_project.new_project("shop", "transform", tmp_path, form="class")
     with (folder / "src" / "shop" / "__init__.py").open("a") as module:
         module.write(f"{code}\n")
     with pytest.raises(ConfigError) as raised:
@@ -130,7 +130,7 @@ def test_a_module_that_ends_the_process_is_told_so(code: str, told: str, tmp_pat
 
 
 def test_what_a_module_leaves_running_holds_nothing_up_and_is_ended(tmp_path: Path) -> None:
-    folder, left = new_project.new_project("shop", "transform", tmp_path), tmp_path / "left"
+    folder, left = new_project.new_project("shop", "transform", tmp_path, form="class"), tmp_path / "left"
     with (folder / "src" / "shop" / "__init__.py").open("a") as module:
         module.write("import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()\n")
         module.write("import subprocess\nchild = subprocess.Popen(['sleep', '600'])\n")
