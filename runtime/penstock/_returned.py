@@ -33,10 +33,13 @@ __all__ = [
     "portions",
     "positions",
     "problems",
+    "read",
     "records",
     "records_and_offsets",
     "reported",
+    "schemas",
     "task_properties",
+    "written",
     "wrong",
 ]
 
@@ -299,6 +302,51 @@ def check_plain(data: Any) -> None:
             raise TypeError(
                 f"{type(data).__name__} cannot travel to another process; use texts, numbers, bytes, lists and dicts"
             )
+
+
+def written(found: Any, length: int, method: str) -> list[bytes | None]:
+    """What a converter makes of a column: bytes, or None for each value.
+
+    Raises:
+        ReturnedWrong: they are of another type or number.
+    """
+    expected = "bytes, or None, for each value"
+    made = found if isinstance(found, list) else list(iterable(found, method, expected))
+    for kind in set(map(type, made)):
+        if not issubclass(kind, (bytes, _NONE)):
+            raise wrong(method, kind, expected)
+    if len(made) != length:
+        raise ReturnedWrong(f"{method} returned {len(made)} messages of {length} values. {_TELL}")
+    return made
+
+
+def read(found: Sequence[Any], method: str) -> None:
+    """Check that these are what a converter reads of messages: pairs of a schema and a value.
+
+    Raises:
+        ReturnedWrong: one is of another form.
+    """
+    expected = "a pair of a Schema, or None, and a value"
+    for kind in set(map(type, found)):
+        if not issubclass(kind, tuple):
+            raise wrong(method, kind, expected)
+    for number in set(map(len, found)):
+        if number != 2:
+            raise ReturnedWrong(f"{method} returned {number} values, and not {expected}. {_TELL}")
+    schemas([pair[0] for pair in found], len(found), method)
+
+
+def schemas(found: Any, length: int, method: str) -> None:
+    """Check that this is a schema of all values, or one of each.
+
+    Raises:
+        ReturnedWrong: it is something else.
+    """
+    for kind in set(map(type, found)) if isinstance(found, list) else (type(found),):
+        if not issubclass(kind, (Schema, _NONE)):
+            raise wrong(method, kind, "a Schema, or None", " as a schema")
+    if isinstance(found, list) and len(found) != length:
+        raise ReturnedWrong(f"{method} returned {len(found)} schemas of {length} messages. {_TELL}")
 
 
 def problems(found: Any, method: str) -> list[Problem]:

@@ -1,6 +1,7 @@
 """Comparing and checking values and records, in the suites and in tests of plugins."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
@@ -49,7 +50,7 @@ def exactly(data: Any) -> Any:
 def misfit(schema: Schema | None, value: Any, where: str = "the value") -> str | None:
     """How a value breaks its schema, in words; None if it fits."""
     if schema is None:
-        return None
+        return _schemaless(value, where)
     if value is None:
         return None if schema.optional else f"{where} is null, and its schema is required"
     logical = _LOGICAL.get(schema.name or "")
@@ -94,3 +95,20 @@ def wire(message: Any) -> Any:
     """
     returned.check_plain(message)
     return msgspec.msgpack.decode(msgspec.msgpack.encode(message), strict=True)
+
+
+def _schemaless(value: Any, where: str) -> str | None:
+    """What keeps a value from having no schema."""
+    match value:
+        case None | bool() | int() | float() | str() | bytes() | Decimal():
+            return None
+        case datetime():
+            return f"{where} is {value!r}; a point in time is an Instant, which Instant.of makes of an aware datetime"
+        case list():
+            parts = [(v, f"{where}[{i}]") for i, v in enumerate(value)]
+        case dict():
+            parts = [(k, f"{where}'s key") for k in value]
+            parts += [(v, f"{where}[{k!r}]") for k, v in value.items()]
+        case _:
+            return f"{where} is {value!r}; a {type(value).__name__} is no value of Kafka Connect"
+    return next((fault for v, w in parts if (fault := _schemaless(v, w)) is not None), None)

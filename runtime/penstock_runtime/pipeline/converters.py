@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock import _returned as returned
 from penstock._common_schema import common_schema
 from penstock._unread_headers import RawHeader, UnreadHeaders
 from penstock.batch import RecordBatch, in_groups
@@ -94,9 +95,13 @@ def _column_out(
     column: Sequence[Any] = batch.fields if side == "value" and batch.fields is not None else batch.column(side)
     if batch.topic is not None and has_own(converter, Converter, "from_connect_batch") and _gains(schema):
         try:
-            return batch, _all_out(converter, batch.topic, schema, column)  # type: ignore[arg-type]
+            whole = _all_out(converter, batch.topic, schema, column)  # type: ignore[arg-type]
+        except returned.ReturnedWrong:
+            raise
         except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
             pass
+        else:
+            return batch, whole
     made: list[bytes | None] = []
     rows: list[int] = []
     for row, (position, topic, shape, value) in enumerate(
@@ -111,6 +116,7 @@ def _column_out(
         if done:
             made.append(data)
             rows.append(row)
+    returned.written(made, len(made), returned.name(converter, "from_connect"))
     return (batch if len(rows) == batch.length else batch.take(rows)), made
 
 
@@ -123,13 +129,20 @@ def _all_out(
 ) -> list[bytes | None]:
     """Every value's bytes, those of one schema at once."""
     if not isinstance(schema, list):
-        return converter.from_connect_batch(topic, schema, column)
+        return _written(converter, topic, schema, column)
     return in_groups(
         schema,
-        lambda shape, taken: converter.from_connect_batch(
-            taken(topic) if isinstance(topic, list) else topic, shape, taken(column)
+        lambda shape, taken: _written(
+            converter, taken(topic) if isinstance(topic, list) else topic, shape, taken(column)
         ),
     )
+
+
+def _written(
+    converter: Converter, topic: str | list[str], schema: Schema | None, column: Sequence[Any]
+) -> list[bytes | None]:
+    made = converter.from_connect_batch(topic, schema, column)
+    return returned.written(made, len(column), returned.name(converter, "from_connect_batch"))
 
 
 def _says_nothing(converter: Converter, topic: str) -> bool:
@@ -236,29 +249,49 @@ def _column_in(
 ) -> tuple[list[Any] | Fields | None, Any, Any]:
     if data is None:  # no record has a key: one answer for all
         try:
-            schema, value = converter.to_connect(topic, None)
+            pair = converter.to_connect(topic, None)
         except Exception:  # noqa: BLE001 (each record fails by itself below)
             data = [None] * (max(rows, default=-1) + 1)
         else:
+            returned.read([pair], returned.name(converter, "to_connect"))
+            schema, value = pair
             return ([value] * len(rows) if value is not None else None), schema, rows
     column = data if len(rows) == len(data) else [data[r] for r in rows]
     if has_own(converter, Converter, "to_connect_batch"):
         try:
-            schemas, values = converter.to_connect_batch(topic, column)
+            made = converter.to_connect_batch(topic, column)
         except Exception:  # noqa: BLE001, S110 (the records go one by one below, and their errors are kept)
             pass
         else:
-            return (values if isinstance(values, (list, Fields)) else list(values)), schemas, rows
+            return *_read(made, len(column), returned.name(converter, "to_connect_batch")), rows
     found: list[Any] = []
-    shapes: list[Schema | None] = []
     good: list[int] = []
     for row, one in zip(rows, column, strict=True):
-        done, pair = operator.attempt(row, stage, name, lambda d=one: converter.to_connect(topic, d))  # type: ignore[misc]
-        if done and pair is not None:
-            shapes.append(pair[0])
-            found.append(pair[1])
+        done, read = operator.attempt(row, stage, name, lambda d=one: converter.to_connect(topic, d))  # type: ignore[misc]
+        if done:
+            found.append(read)
             good.append(row)
-    return found, common_schema(shapes), (rows if len(good) == len(rows) else good)
+    returned.read(found, returned.name(converter, "to_connect"))
+    return (
+        [value for _, value in found],
+        common_schema([schema for schema, _ in found]),
+        (rows if len(good) == len(rows) else good),
+    )
+
+
+def _read(found: Any, length: int, method: str) -> tuple[list[Any] | Fields, Any]:
+    """What a converter reads of a column: the values, and their schema or schemas."""
+    if not (isinstance(found, tuple) and len(found) == 2):
+        raise returned.wrong(method, found, "a pair of a schema, or one of each message, and the values")
+    schemas, values = found
+    if not isinstance(values, (list, Fields)):
+        values = list(returned.iterable(values, method, "a list of values"))
+    returned.schemas(schemas, length, method)
+    if len(values) != length:
+        raise returned.ReturnedWrong(
+            f"{method} returned {len(values)} values of {length} messages. Tell the plugin's author"
+        )
+    return values, schemas
 
 
 def _headers_later(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -50,6 +51,7 @@ from penstock.testing import (
     run_writer,
     wire,
 )
+from penstock.values import Float32, Instant
 
 PART = SourcePartition({"a": 1})
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -278,6 +280,22 @@ def test_strict_comparison_knows_types_and_order() -> None:
     assert exactly({"a": 1, "b": 2}) != exactly({"b": 2, "a": 1})
     assert exactly(float("nan")) == exactly(float("nan"))
     assert exactly([{"a": (1,)}]) == exactly([{"a": (1,)}])
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (
+            {"a": [datetime(2024, 1, 2)]},  # noqa: DTZ001
+            "the value['a'][0] is datetime.datetime(2024, 1, 2, 0, 0); a point in time is an Instant",
+        ),
+        ({"a": {1}}, "the value['a'] is {1}; a set is no value of Kafka Connect"),
+        ({(1, 2): "a"}, "the value's key is (1, 2); a tuple is no value of Kafka Connect"),
+    ],
+)
+def test_what_cannot_be_without_a_schema_is_told_with_its_place(value: Any, told: str) -> None:
+    assert (misfit(None, value) or "").startswith(told)
+    assert misfit(None, {"a": [1, Instant(5), Decimal("1.5"), b"", None, {"b": Float32(1)}]}) is None
 
 
 def test_a_misfit_is_told_with_its_place() -> None:

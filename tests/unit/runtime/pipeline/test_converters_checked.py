@@ -1,0 +1,76 @@
+"""What a converter returns is checked once for a portion, whatever errors.tolerance says."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+
+from penstock import ConnectError, Converter, Record, RecordBatch, Schema, TopicPartition
+from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
+
+
+class Single(Converter):
+    """Returns what a test says."""
+
+    gives: Any = None
+
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        return cast("bytes | None", self.gives)
+
+    def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
+        return cast("tuple[Schema | None, Any]", self.gives)
+
+
+class Whole(Single):
+    def from_connect_batch(self, topic: Any, schema: Any, values: Sequence[Any]) -> list[bytes | None]:
+        return cast("list[bytes | None]", self.gives)
+
+    def to_connect_batch(self, topic: str, data: Sequence[bytes | None]) -> Any:
+        return self.gives
+
+
+def converters(kind: type[Single], gives: Any) -> Converters:
+    made = kind()
+    made.gives = gives
+    return Converters(made, made, cast("Any", None), ("k", "v", "h"))
+
+
+def operator() -> RetryWithToleranceOperator:
+    return RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "gives", "told"),
+    [
+        (Single, "text", "Single.from_connect returned a value of type str, and not bytes, or None, for each value"),
+        (Whole, ["text"], "Whole.from_connect_batch returned a value of type str, and not bytes"),
+        (Whole, None, "Whole.from_connect_batch returned None, and not bytes"),
+        (Whole, [b"a", b"b"], "Whole.from_connect_batch returned 2 messages of 1 values"),
+    ],
+)
+def test_what_a_converter_writes_is_bytes(kind: type[Single], gives: Any, told: str) -> None:
+    with pytest.raises(ConnectError, match=told):
+        convert_outgoing(converters(kind, gives), RecordBatch.of([Record(topic="t", value=1)]), operator())
+
+
+@pytest.mark.parametrize(
+    ("kind", "gives", "told"),
+    [
+        (Single, None, "Single.to_connect returned None, and not a pair of a Schema, or None, and a value"),
+        (
+            Single,
+            ("text", None),
+            "Single.to_connect returned a value of type str as a schema, and not a Schema, or None",
+        ),
+        (Single, (None, 1, 2), "Single.to_connect returned 3 values, and not a pair"),
+        (Whole, [1], "Whole.to_connect_batch returned a value of type list, and not a pair"),
+        (Whole, (None, [1, 2]), "Whole.to_connect_batch returned 2 values of 1 messages"),
+        (Whole, ("text", [1]), "Whole.to_connect_batch returned a value of type str as a schema"),
+    ],
+)
+def test_what_a_converter_reads_is_a_schema_and_a_value(kind: type[Single], gives: Any, told: str) -> None:
+    consumed = Consumed(TopicPartition("t", 0), [7], [b"a"], [b"k"], None, [5])
+    with pytest.raises(ConnectError, match=told):
+        convert_consumed(converters(kind, gives), consumed, operator())
