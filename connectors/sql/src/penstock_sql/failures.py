@@ -32,11 +32,15 @@ class Meaning(Enum):
     FINAL = auto()
 
 
+_NO_RIGHT: Final = "42501"
+_CHECKS_OF_ROWS: Final = "ExecWithCheckOptions"
+"""PostgreSQL has one SQLSTATE for a right on the table that is missing and for a row that a policy refuses."""
+
 _STATES: Final = (
     (Meaning.DATA, ("21", "22", "23", "428C9", "54", "P0", "44", "38", "39")),
     (Meaning.SCHEMA, ("42P01", "42703", "42P07", "42701", "3F000")),
     (Meaning.PASSING, ("08", "25006", "25P03", "25P04", "40", "53", "55", "57", "58")),
-    (Meaning.ACCESS, ("28", "3D000", "42501")),
+    (Meaning.ACCESS, ("28", "3D000", _NO_RIGHT)),
 )
 """By the beginnings of PostgreSQL's SQLSTATE. 25006: a server that was the primary one, or is full, takes no writes."""
 
@@ -61,6 +65,8 @@ def meaning(error: BaseException) -> Meaning:
 
 
 def _of_postgresql(error: psycopg.Error) -> Meaning:
+    if error.sqlstate == _NO_RIGHT and error.diag.source_function == _CHECKS_OF_ROWS:
+        return Meaning.DATA
     if error.sqlstate is not None:
         return next((m for m, states in _STATES if error.sqlstate.startswith(states)), Meaning.FINAL)
     if isinstance(error, (psycopg.DataError, psycopg.ProgrammingError)):  # the driver cannot write the value

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Select
 from penstock import DataError
 from penstock_sql.names import TableName
 
-__all__ = ["checked", "compiled", "driver", "form_of", "quoted", "run"]
+__all__ = ["checked", "compiled", "driver", "form_of", "has_policies", "quoted", "run"]
 
 
 def driver(connection: Connection) -> Any:
@@ -22,7 +22,9 @@ def run(connection: Connection, statement: str) -> int:
 
 
 def form_of(connection: Connection, table: TableName) -> str:
-    """The columns of a table with their types, in a word. They stay so until the transaction ends.
+    """The columns of a table with their types, and whether policies bind this user's rows, in a word.
+
+    They stay so until the transaction ends.
 
     Raises: what the driver raises, if there is no such table.
     """
@@ -30,14 +32,21 @@ def form_of(connection: Connection, table: TableName) -> str:
         return ""
     name = quoted(connection, table)
     run(connection, f"LOCK TABLE {name} IN ROW EXCLUSIVE MODE")
-    found = driver(connection).execute(_FORM, (name,)).fetchone()
+    found = driver(connection).execute(_FORM, {"table": name}).fetchone()
     return str(found[0])
 
 
+_POLICIES: Final = " with policies"
 _FORM: Final = (
-    "SELECT md5(string_agg(concat_ws(' ', attname, atttypid, atttypmod), ',' ORDER BY attnum)) FROM pg_attribute "
-    "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
+    "SELECT concat(md5(string_agg(concat_ws(' ', attname, atttypid, atttypmod), ',' ORDER BY attnum)), "
+    f"CASE WHEN row_security_active(%(table)s::regclass) THEN '{_POLICIES}' END) FROM pg_attribute "
+    "WHERE attrelid = %(table)s::regclass AND attnum > 0 AND NOT attisdropped"
 )
+
+
+def has_policies(form: str) -> bool:
+    """Whether row-level security binds this user's rows in a table of that form."""
+    return form.endswith(_POLICIES)
 
 
 def compiled(connection: Connection, statement: Select[Any]) -> tuple[str, Any]:
