@@ -19,6 +19,7 @@ from sqlalchemy.dialects import postgresql
 
 from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
+from penstock_sql import debezium_types
 
 __all__ = ["Kind", "Reading", "column_type", "kind_of", "reading"]
 
@@ -59,6 +60,7 @@ _NAMED: Final[Mapping[str, Any]] = {
     DATE_NAME: sql.Date(),
     TIME_NAME: sql.Time(),
     TIMESTAMP_NAME: sql.DateTime(timezone=True),
+    **debezium_types.COLUMNS,
 }
 
 
@@ -116,6 +118,10 @@ class _Zone:
             raise DataError(f"{int(value)} ms lie outside the years 1 to 9999") from None
 
 
+_AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.ARRAY, Kind.BYTES, Kind.NUMBER})
+"""Kinds of columns for which it does not count how Debezium calls the type."""
+
+
 def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo) -> Reading | None:
     """What values of this schema become in a column of this kind; None where they stay as they are.
 
@@ -123,6 +129,11 @@ def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo) -> Reading | None
     milliseconds of the day. Texts in columns of bytes are base64.
     """
     name = "" if schema is None else schema.name
+    of_debezium = debezium_types.READINGS.get(name or "")
+    if of_debezium is not None and (
+        kind not in _AS_THEY_ARE or (kind is Kind.NUMBER and name == debezium_types.DECIMAL)
+    ):
+        return of_debezium
     plain = schema is not None and name not in _NAMED
     match kind:
         case Kind.INSTANT:

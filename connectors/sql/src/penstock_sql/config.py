@@ -1,13 +1,14 @@
 """The properties of the sink, by the names of Confluent's JDBC sink."""
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Final, Self
+from typing import Annotated, ClassVar, Final, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import Rule, not_blank, words
+from penstock_sql.names import TableName, table_name
 
 __all__ = ["KAFKA_COLUMNS", "SqlSinkConfig", "refusals", "time_zone", "without_effect"]
 
@@ -27,7 +28,17 @@ time_zone: Final = Rule(_known_zone, "the name of a time zone")
 
 
 class SqlSinkConfig(Config):
-    """How records become rows."""
+    """How records become rows.
+
+    Attributes:
+        envelopes: whether Debezium's change events are opened.
+        skips_deletes: whether deletions that are not enabled are passed over, in place of being refused.
+        called: what users of the connector call these properties, where it is not by the names here.
+    """
+
+    envelopes: ClassVar[bool] = False
+    skips_deletes: ClassVar[bool] = False
+    called: ClassVar[Mapping[str, str]] = {}
 
     url: Annotated[str, not_blank] = prop(
         "connection.url",
@@ -101,6 +112,22 @@ class SqlSinkConfig(Config):
         "table.types",
         "trim.sensitive.log",
     )
+
+    def name_of(self, name: str) -> str:
+        """What users of the connector call a property."""
+        return self.called.get(name, name)
+
+    def table(self, topic: str) -> TableName:
+        """The table of a topic.
+
+        Raises:
+            DataError: no table can have that name.
+        """
+        return table_name(self.table_name_format, topic)
+
+    def takes(self, topic: str, field: str) -> bool:
+        """Whether a field that is not of the primary key becomes a column."""
+        return not self.fields_whitelist or field in self.fields_whitelist
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

@@ -21,8 +21,13 @@ class TableName(NamedTuple):
         return ".".join(f'"{part}"' if "." in part else part for part in self if part is not None)
 
 
-def table_name(form: str, topic: str) -> TableName:
+def table_name(form: str, topic: str, property_name: str = "table.name.format") -> TableName:
     """The table of a topic.
+
+    Args:
+        form: its format.
+        topic: the topic.
+        property_name: what users call the format.
 
     Raises:
         DataError: no table can have that name.
@@ -46,7 +51,7 @@ def table_name(form: str, topic: str) -> TableName:
         at += 1
     if len(parts) > 2 or not all(parts) or quoted:
         raise DataError(
-            f"table.name.format {form!r} makes {text!r} of topic {topic}, which is no table: one point parts a schema from "
+            f"{property_name} {form!r} makes {text!r} of topic {topic}, which is no table: one point parts a schema from "
             "a table. Put the part with points into quotation marks, or change the topic by the transform RegexRouter"
         )
     return TableName(parts[0], parts[1]) if len(parts) == 2 else TableName(None, parts[0])

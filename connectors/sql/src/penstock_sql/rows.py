@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from penstock import DataError, Fields, RecordBatch, Same, Schema, Type
 from penstock_sql.config import KAFKA_COLUMNS, SqlSinkConfig
-from penstock_sql.names import OFFSETS, TableName, table_name
+from penstock_sql.events import is_event, opened
+from penstock_sql.names import OFFSETS, TableName
 
 __all__ = ["Place", "Refused", "Rows", "rows_of"]
 
@@ -58,26 +59,34 @@ _Column = tuple[list[Any], Schema | None]
 
 def rows_of(number: int, batch: RecordBatch, config: SqlSinkConfig, refused: list[Refused]) -> Iterator[Rows]:
     """The rows of a batch, those of the same columns together; what becomes none is added to `refused`."""
-    for rows in _alike(batch, keyed=config.pk_mode == "record_key"):
+    for rows in _alike(batch, keyed=config.pk_mode == "record_key", events=config.envelopes):
         part = batch if len(rows) == batch.length else batch.take(rows)
         places = [Place(number, row) for row in rows]
         try:
-            yield _rows(part, places, config)
+            if (found := _rows(part, places, config)) is not None:
+                yield found
         except DataError as e:
             refused += (Refused(place, e) for place in places)
 
 
-def _alike(batch: RecordBatch, *, keyed: bool) -> Iterable[Sequence[int]]:
-    """The indexes of the records of each topic, schema and set of fields; those of keys count if they are read."""
+def _alike(batch: RecordBatch, *, keyed: bool, events: bool) -> Iterable[Sequence[int]]:
+    """The indexes of the records of each topic, schema and set of fields.
+
+    Args:
+        batch: the records.
+        keyed: the fields of their keys count too.
+        events: of Debezium's change events, the operation counts and the fields of the row.
+    """
     keys = (batch.key if keyed else None) or [None] * batch.length
     same = not any(isinstance(column, list) for column in (batch.topic, batch.key_schema, batch.value_schema))
-    if same and batch.fields is not None and len(kinds := set(map(type, keys))) == 1 and dict not in kinds:
+    whole = batch.fields is not None and not (events and is_event(batch.fields.columns))
+    if same and whole and len(kinds := set(map(type, keys))) == 1 and dict not in kinds:
         return [range(batch.length)]
     groups: dict[Any, list[int]] = {}
     columns = (batch.column(name) for name in ("topic", "key_schema", "value_schema"))
-    values = batch.value or [None] * batch.length
+    values = (batch.value if batch.fields is None or whole else batch.column("value")) or [None] * batch.length
     for row, (topic, key_schema, value_schema, key, value) in enumerate(zip(*columns, keys, values, strict=True)):
-        form = (topic, id(key_schema), id(value_schema), _form(key), _form(value))
+        form = (topic, id(key_schema), id(value_schema), _form(key), *_form_of_value(value, events=events))
         groups.setdefault(form, []).append(row)
     return groups.values()
 
@@ -86,23 +95,35 @@ def _form(value: Any) -> Any:
     return tuple(value) if type(value) is dict else type(value)
 
 
-def _rows(part: RecordBatch, places: Sequence[Place], config: SqlSinkConfig) -> Rows:
-    topic = part.topic[0] if isinstance(part.topic, list) else part.topic
-    table = table_name(config.table_name_format, topic or "")
+def _form_of_value(value: Any, *, events: bool) -> tuple[Any, ...]:
+    return (value["op"], _form(value["after"])) if events and is_event(value) else (_form(value),)
+
+
+def _rows(part: RecordBatch, places: Sequence[Place], config: SqlSinkConfig) -> Rows | None:
+    """Records of one form as rows; None where they are passed over."""
+    topic = (part.topic[0] if isinstance(part.topic, list) else part.topic) or ""
+    table = config.table(topic)
     if table.name == OFFSETS:
         raise DataError(
-            f"Table {OFFSETS} holds the connectors' offsets, and takes no records: change table.name.format"
+            f"Table {OFFSETS} holds the connectors' offsets, and takes no records: change "
+            f"{config.name_of('table.name.format')}"
         )
+    schema = _one(part.value_schema)
     values = None if part.fields is not None else part.column("value")
+    if config.envelopes and is_event(part.fields.columns if part.fields is not None else part.column("value")[0]):
+        values, schema = opened(part.column("value"), schema)
+        if not values:
+            return None
     delete = values is not None and values[0] is None
     if delete and not config.delete_enabled:
+        if config.skips_deletes:
+            return None
         raise DataError(
             "a record without a value is no row; delete.enabled: true (with pk.mode: record_key) deletes its row"
         )
-    fields = {} if delete else _fields(values or part.fields, _one(part.value_schema), "value")
+    fields = {} if delete else _fields(values or part.fields, schema, "value")
     keys = _keys(part, fields, config)
-    wanted = config.fields_whitelist
-    others = {name: column for name, column in fields.items() if name not in keys and (not wanted or name in wanted)}
+    others = {name: column for name, column in fields.items() if name not in keys and config.takes(topic, name)}
     if not keys and not others:
         raise DataError("a record without fields is no row")
     columns = {**keys, **({} if delete else others)}
@@ -132,27 +153,31 @@ def _keys(part: RecordBatch, fields: Mapping[str, _Column], config: SqlSinkConfi
                 )
             }
         case "record_value":
-            return _chosen(fields, names, "value")
+            return _chosen(fields, config, "value")
         case _:
-            return _record_key(part, names)
+            return _record_key(part, config)
 
 
-def _record_key(part: RecordBatch, names: Sequence[str]) -> dict[str, _Column]:
-    keys, schema = part.column("key"), _one(part.key_schema)
+def _record_key(part: RecordBatch, config: SqlSinkConfig) -> dict[str, _Column]:
+    keys, schema, names = part.column("key"), _one(part.key_schema), config.pk_fields
     if keys[0] is None:
-        raise DataError("the record has no key, and pk.mode is record_key")
+        raise DataError(f"the record has no key, and {config.name_of('pk.mode')} is record_key")
     if isinstance(keys[0], dict):
-        return _chosen(_fields(keys, schema, "key"), names, "key")
+        return _chosen(_fields(keys, schema, "key"), config, "key")
     if len(names) != 1:
-        raise DataError(f"the key is a single value: pk.fields must name the one column for it, not {list(names)}")
+        raise DataError(
+            f"the key is a single value: {config.name_of('pk.fields')} must name the one column for it, not {list(names)}"
+        )
     return {names[0]: (keys, schema)}
 
 
-def _chosen(fields: Mapping[str, _Column], names: Sequence[str], side: str) -> dict[str, _Column]:
+def _chosen(fields: Mapping[str, _Column], config: SqlSinkConfig, side: str) -> dict[str, _Column]:
+    names = config.pk_fields
     missing = [name for name in names if name not in fields]
     if missing:
         raise DataError(
-            f"the record's {side} has no field {', '.join(missing)}, which pk.fields names; it has {', '.join(fields)}"
+            f"the record's {side} has no field {', '.join(missing)}, which {config.name_of('pk.fields')} names; it has "
+            f"{', '.join(fields)}"
         )
     return {name: fields[name] for name in names or fields}
 

@@ -84,8 +84,10 @@ class Tables:
 
     def _create(self, connection: Connection, rows: Rows) -> None:
         if not self._config.auto_create:
+            named = self._config.name_of
             raise ConnectError(
-                f"Table {rows.table} does not exist. Create it, change table.name.format, or set auto.create: true"
+                f"Table {rows.table} does not exist. Create it, change {named('table.name.format')}, or set "
+                f"{named('auto.create: true')}"
             )
         for part in rows.table:
             checked(connection, part or "")
@@ -95,10 +97,10 @@ class Tables:
 
     def _widen(self, connection: Connection, rows: Rows, missing: Sequence[str], kinds: Mapping[str, Kind]) -> None:
         if not self._config.auto_evolve:
-            near = nearest(missing[0], kinds)
+            near, named = nearest(missing[0], kinds), self._config.name_of
             raise DataError(
                 f"Table {rows.table} has no column {', '.join(missing)}{f', but {near}' if near else ''}. "
-                "Add it, set auto.evolve: true, or leave the field out by fields.whitelist"
+                f"Add it, set {named('auto.evolve: true')}, or leave the field out by {named('fields.whitelist')}"
             )
         dialect = connection.dialect
         again = "IF NOT EXISTS " if dialect.name == "postgresql" else ""

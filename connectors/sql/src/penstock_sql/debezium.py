@@ -1,0 +1,33 @@
+"""DebeziumSqlSink: SqlSink by the property names of Debezium's JDBC sink, with its change events as input."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from penstock import Config, Offset, Problem, Sink, SourcePartition, Writer
+from penstock_sql.config import without_effect
+from penstock_sql.debezium_config import AS_ALWAYS, REFUSED, DebeziumSinkConfig
+from penstock_sql.sink import SqlSink
+
+__all__ = ["DebeziumSqlSink"]
+
+
+class DebeziumSqlSink(SqlSink):
+    """Writes rows and Debezium's change events to tables of PostgreSQL or SQLite, exactly once."""
+
+    Config: ClassVar[type[Config]] = DebeziumSinkConfig
+    java_names: ClassVar[tuple[str, ...]] = ("io.debezium.connector.jdbc.JdbcSinkConnector",)
+
+    def validate(self, config: Any) -> Iterable[Problem]:
+        """Refuses what has no meaning here, and what will not pass by itself."""
+        yield from without_effect(config, REFUSED, AS_ALWAYS)
+        yield from super().validate(config.as_sql())
+
+    def sink(self, config: Any) -> Sink:
+        return super().sink(config.as_sql())
+
+    def writer(self, config: Any) -> Writer:
+        return super().writer(config.as_sql())
+
+    def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
+        """As SqlSink does."""
+        return super().alter_offsets(config.as_sql(), offsets)

@@ -1,0 +1,214 @@
+"""The properties of the sink by the names of Debezium's JDBC sink, and what SqlSink calls them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar, Final, Self
+
+from pydantic import model_validator
+
+from penstock import Config, ConfigError, Importance, Password, Problem, prop
+from penstock.rules import not_blank, words
+from penstock_sql.config import SqlSinkConfig, time_zone
+from penstock_sql.names import TableName, table_name
+
+__all__ = ["AS_ALWAYS", "REFUSED", "DebeziumSinkConfig"]
+
+_TOPIC: Final = "${topic}"
+
+
+class _AsSql(SqlSinkConfig):
+    """What SqlSink is told. Topics and fields are chosen as Debezium chooses them."""
+
+    envelopes: ClassVar[bool] = True
+    skips_deletes: ClassVar[bool] = True
+    called: ClassVar[Mapping[str, str]] = {
+        "pk.mode": "primary.key.mode",
+        "pk.fields": "primary.key.fields",
+        "table.name.format": "collection.name.format",
+        "auto.create: true": "schema.evolution: basic",
+        "auto.evolve: true": "schema.evolution: basic",
+        "fields.whitelist": "field.exclude.list",
+    }
+
+    include: frozenset[str]
+    exclude: frozenset[str]
+
+    def table(self, topic: str) -> TableName:
+        return table_name(self.table_name_format, topic.replace(".", "_"), self.name_of("table.name.format"))
+
+    def takes(self, topic: str, field: str) -> bool:
+        entry = f"{topic}:{field}"
+        return entry not in self.exclude and (not self.include or entry in self.include)
+
+
+class DebeziumSinkConfig(Config):
+    """How records become rows, in Debezium's words."""
+
+    url: Annotated[str, not_blank] = prop(
+        "connection.url",
+        doc="The database: `jdbc:postgresql://HOST:PORT/DATABASE` or `jdbc:sqlite:FILE`, as for SqlSink.",
+        importance=Importance.HIGH,
+    )
+    user: str | None = prop("connection.username", None, doc="The user of the database.", importance=Importance.HIGH)
+    password: Password | None = prop(
+        "connection.password", None, doc="The user's password.", importance=Importance.HIGH
+    )
+    insert_mode: Annotated[str, words("insert", "upsert", "update", any_case=True)] = prop(
+        "insert.mode",
+        "insert",
+        doc="`insert` adds a row for each record, `upsert` adds or replaces the row of its primary key, `update` changes "
+        "it where there is one.",
+        importance=Importance.HIGH,
+    )
+    pk_mode: Annotated[str, words("none", "kafka", "record_key", "record_value", any_case=True)] = prop(
+        "primary.key.mode",
+        "none",
+        doc="Where the primary key comes from: nowhere, the place of the record in Kafka, its key, or fields of its value "
+        "(of an event, of `after`).",
+        importance=Importance.HIGH,
+    )
+    pk_fields: list[str] = prop(
+        "primary.key.fields",
+        [],
+        doc="The columns of the primary key: fields of the key or value; all where none is named.",
+    )
+    delete_enabled: bool = prop(
+        "delete.enabled",
+        False,
+        doc="A tombstone or an event of a deletion deletes the row of its key. Needs `primary.key.mode: record_key`. "
+        "Without it these are passed over.",
+    )
+    truncate_enabled: bool = prop(
+        "truncate.enabled", False, doc="Only `false`: tables are not emptied, and events of that are passed over."
+    )
+    schema_evolution: Annotated[str, words("none", "basic", any_case=True)] = prop(
+        "schema.evolution", "none", doc="`basic` creates tables that are missing, and adds columns that they lack."
+    )
+    collection_name_format: Annotated[str, not_blank] = prop(
+        "collection.name.format",
+        _TOPIC,
+        doc="The table of a record; `${topic}` stands for its topic, with `_` in place of points.",
+    )
+    table_name_format: str | None = prop("table.name.format", None, doc="The older name of `collection.name.format`.")
+    use_time_zone: Annotated[str, time_zone] = prop(
+        "use.time.zone", "UTC", doc="The time zone of columns that have none of their own (`timestamp`): an IANA name."
+    )
+    database_time_zone: Annotated[str | None, time_zone] = prop(
+        "database.time_zone", None, doc="The older name of `use.time.zone`."
+    )
+    include: list[str] = prop(
+        "field.include.list", [], doc="The fields that become columns, besides the primary key, each as `TOPIC:FIELD`."
+    )
+    exclude: list[str] = prop("field.exclude.list", [], doc="Fields that do not, likewise. One of the two lists.")
+
+    open_prefixes = (
+        "batch.size",
+        "cloud.events.schema.name.pattern",
+        "collection.naming.strategy",
+        "collection.table.format",
+        "column.naming.strategy",
+        "connection.pool.acquire_increment",
+        "connection.pool.max_size",
+        "connection.pool.min_size",
+        "connection.pool.timeout",
+        "connection.provider",
+        "connection.restart.on.errors",
+        "dialect.postgres.postgis.schema",
+        "dialect.postgres.unnest.insert.enabled",
+        "dialect.sqlserver.identity.insert",
+        "flush.max.retries",
+        "flush.retry.delay.ms",
+        "quote.identifiers",
+        "table.naming.strategy",
+        "use.reduction.buffer",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        problems = list(self._wrong())
+        if problems:
+            raise ConfigError(problems)
+        return self
+
+    def _wrong(self) -> Iterable[Problem]:
+        if self.insert_mode != "insert" and self.pk_mode == "none":
+            yield Problem(
+                "primary.key.mode",
+                f"insert.mode: {self.insert_mode} needs a primary key: set it to record_key, record_value or kafka",
+            )
+        if self.delete_enabled and self.pk_mode != "record_key":
+            yield Problem("delete.enabled", "deletes rows by the record's key: set primary.key.mode: record_key")
+        if self.truncate_enabled:
+            yield Problem(
+                "truncate.enabled",
+                "cannot be true: a table is never emptied here. Take it out, and empty the table yourself where the "
+                "source's was",
+            )
+        if self.include and self.exclude:
+            yield Problem("field.exclude.list", "field.include.list names all fields to take: set one of the two")
+        for name, listed in (("field.include.list", self.include), ("field.exclude.list", self.exclude)):
+            if wrong := [entry for entry in listed if ":" not in entry]:
+                yield Problem(name, f"has entries without a topic: {', '.join(wrong)}. Write TOPIC:FIELD")
+        if "${source." in self._format or "${table}" in self._format:
+            yield Problem(
+                "collection.name.format",
+                f"{self._format} asks for a field of the event: only {_TOPIC} is known. Let the source name its topics so, "
+                "or change them by RegexRouter",
+            )
+
+    @property
+    def _format(self) -> str:
+        return self.table_name_format or self.collection_name_format
+
+    def as_sql(self) -> SqlSinkConfig:
+        """The same in the words of SqlSink."""
+        basic = self.schema_evolution == "basic"
+        return _AsSql(
+            url=self.url,
+            user=self.user,
+            password=self.password,
+            table_name_format=self._format,
+            insert_mode=self.insert_mode,
+            pk_mode=self.pk_mode,
+            pk_fields=[] if self.pk_mode == "kafka" else self.pk_fields,
+            delete_enabled=self.delete_enabled,
+            auto_create=basic,
+            auto_evolve=basic,
+            db_timezone=self.database_time_zone or self.use_time_zone,
+            include=frozenset(self.include),
+            exclude=frozenset(self.exclude),
+        )
+
+
+_POOL: Final = "each task has two connections"
+_PACE: Final = (
+    "a failure that may pass is tried again with growing pauses for as long as sink.retry.timeout.ms allows, and the status "
+    "tells why"
+)
+REFUSED: Final[Mapping[str, str]] = {
+    "batch.size": "a batch is written as a whole, in one transaction; max.poll.records bounds it",
+    "cloud.events.schema.name.pattern": "CloudEvents are not opened",
+    "collection.table.format": "the table's name comes from the topic; see collection.name.format",
+    "connection.pool.acquire_increment": _POOL,
+    "connection.pool.max_size": _POOL,
+    "connection.pool.min_size": _POOL,
+    "connection.pool.timeout": _POOL,
+    "connection.provider": _POOL,
+    "connection.restart.on.errors": _PACE,
+    "dialect.postgres.postgis.schema": "geometries are not converted",
+    "dialect.postgres.unnest.insert.enabled": "rows are written by COPY",
+    "dialect.sqlserver.identity.insert": "SQL Server is not supported",
+    "flush.max.retries": _PACE,
+    "flush.retry.delay.ms": _PACE,
+}
+_NAMES: Final = "classes of Java cannot run here; change topics and fields by transforms (RegexRouter, ReplaceField)"
+AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
+    "collection.naming.strategy": ("io.debezium.sink.naming.defaultcollectionnamingstrategy", _NAMES),
+    "column.naming.strategy": ("io.debezium.connector.jdbc.naming.defaultcolumnnamingstrategy", _NAMES),
+    "quote.identifiers": (
+        "true",
+        "names are always quoted, since topics and fields could hold SQL; a table whose name is in lower case is found by a "
+        "topic in lower case",
+    ),
+    "table.naming.strategy": ("io.debezium.connector.jdbc.naming.defaulttablenamingstrategy", _NAMES),
+    "use.reduction.buffer": ("true", "of the rows of one key in a batch, the last one is written"),
+}

@@ -1,0 +1,74 @@
+"""The types that Debezium's sources name beside Kafka Connect's own: columns for them, and what their values become. Pure.
+
+Their moments without a zone are written as if they were of UTC. As a text with that zone, a `timestamp` takes them as they
+stand, and a `timestamptz` as of UTC.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from sqlalchemy import types as sql
+from sqlalchemy.dialects import postgresql
+
+from penstock import DataError
+
+__all__ = ["COLUMNS", "DECIMAL", "READINGS"]
+
+_DAY_0: Final = date(1970, 1, 1)
+_MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TIME: Final = "io.debezium.time."
+_DATA: Final = "io.debezium.data."
+
+DECIMAL: Final = f"{_DATA}VariableScaleDecimal"
+"""Of NUMERIC without a precision: a struct of the scale and the digits."""
+COLUMNS: Final[Mapping[str, Any]] = {
+    f"{_TIME}Date": sql.Date(),
+    **{f"{_TIME}{unit}Time": sql.Time() for unit in ("", "Micro", "Nano")},
+    **{f"{_TIME}{unit}Timestamp": sql.DateTime() for unit in ("", "Micro", "Nano")},
+    f"{_TIME}ZonedTimestamp": sql.DateTime(timezone=True),
+    f"{_DATA}Json": sql.JSON().with_variant(postgresql.JSONB(), "postgresql"),
+    f"{_DATA}Uuid": sql.Uuid(),
+    DECIMAL: sql.Numeric(),
+}
+
+
+def _moment(in_microseconds: Callable[[int], int]) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        try:
+            return _MOMENT_0 + timedelta(microseconds=in_microseconds(value))
+        except OverflowError:
+            raise DataError("a moment lies outside the years 1 to 9999") from None
+
+    return read
+
+
+def _time(in_microseconds: Callable[[int], int]) -> Callable[[Any], Any]:
+    return lambda value: (_MOMENT_0 + timedelta(microseconds=in_microseconds(value) % 86_400_000_000)).time()
+
+
+def _date(value: Any) -> Any:
+    try:
+        return _DAY_0 + timedelta(days=value)
+    except OverflowError:
+        raise DataError("a day lies outside the years 1 to 9999") from None
+
+
+def _decimal(value: Any) -> Any:
+    unscaled = int.from_bytes(value["value"], signed=True)
+    return Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -value["scale"]))
+
+
+_MICROSECONDS: Final[Mapping[str, Callable[[int], int]]] = {
+    "": lambda value: value * 1000,
+    "Micro": lambda value: value,
+    "Nano": lambda value: value // 1000,
+}
+READINGS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    f"{_TIME}Date": _date,
+    **{f"{_TIME}{unit}Time": _time(of) for unit, of in _MICROSECONDS.items()},
+    **{f"{_TIME}{unit}Timestamp": _moment(of) for unit, of in _MICROSECONDS.items()},
+    DECIMAL: _decimal,
+}
+"""What a value, never None, becomes. Types that are not here are texts which the database reads."""
