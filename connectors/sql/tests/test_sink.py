@@ -270,6 +270,12 @@ def test_a_thousand_rows_of_one_key_may_be_refused(database: Any) -> None:
     assert len(write(database, [row({"n": n}, key=1) for n in range(1200)], **KEYED)) == 1200
 
 
+def test_every_other_row_of_a_thousand_upserts_may_be_refused_and_the_tasks_connection_holds(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY CHECK (id % 2 = 0), n INT)")
+    assert len(write(database, [row({"n": n}, key=n) for n in range(1000)], **KEYED)) == 500
+    assert database.rows("SELECT count(*), sum(n) FROM orders") == [(500, sum(range(0, 1000, 2)))]
+
+
 def test_a_topic_that_is_too_long_for_a_table_is_handed_back(database: Any) -> None:
     record = Record(topic="t" * 70, value={"id": 1}, value_schema=struct({"id": INT32}))
     (error,) = write(database, [record], auto_create="true")

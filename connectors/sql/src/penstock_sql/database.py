@@ -33,6 +33,9 @@ class _Dialect(Protocol):
     def end_others(self, connection: Connection, name: str) -> None:
         """End the transactions of other connections of this name and user: they are what is left of an earlier start."""
 
+    def prepare(self, connection: Connection, write: Write, mode: str, form: str) -> None:
+        """Make what `put` needs, outside of its savepoints."""
+
     def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
         """Insert, upsert, update or delete rows."""
 

@@ -8,10 +8,13 @@ from sqlalchemy import Connection
 from penstock_sql.order import Write
 from penstock_sql.statements import driver, has_policies, quoted, run
 
-__all__ = ["begin", "begin_definition", "end_others", "put"]
+__all__ = ["begin", "begin_definition", "end_others", "prepare", "put"]
 
 _BOUNDS: Final = "SET LOCAL lock_timeout = '60s'; SET LOCAL idle_in_transaction_session_timeout = '60s'"
 """A writer that was frozen in the middle of a transaction must not hold its locks for ever."""
+_LEFT: Final = 500
+"""So many rows may be left in a temporary table as dead ones. Each TRUNCATE changes the catalog, and slows down the next one
+of the same transaction; dead rows are passed over again and again. A batch that is split down to the row has thousands."""
 _END: Final = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s AND pid <> pg_backend_pid() "
     "AND usename = current_user AND datname = current_database() AND xact_start IS NOT NULL"
@@ -33,6 +36,12 @@ def end_others(connection: Connection, name: str) -> None:
     driver(connection).execute(_END, (name,))
 
 
+def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
+    """Make the temporary table that `put` needs, before a savepoint, which would take it away again at each refusal."""
+    if _staged(write, mode, form):
+        _stage(connection, write, form)
+
+
 def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
     """Insert, upsert, update or delete rows.
 
@@ -40,24 +49,40 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
         psycopg.Error: the server refuses them.
         DataError: a name that no table can have.
     """
+    table, columns = quoted(connection, write.table), _listed(connection, write)
+    if not _staged(write, mode, form):
+        _copy(connection, table, columns, rows)
+        return
+    stage = _stage_name(connection, write, form)
+    left = connection.info.get(stage, 0) + len(rows)
+    connection.info[stage] = left
+    _copy(connection, stage, columns, rows)
+    _put_on(connection, write, mode, stage)
+    if left > _LEFT:
+        run(connection, f"TRUNCATE {stage}")
+        connection.info[stage] = 0
+    else:
+        run(connection, f"DELETE FROM {stage}")
+
+
+def _staged(write: Write, mode: str, form: str) -> bool:
+    """Whether rows go by way of a temporary table. COPY does not look at policies, and is refused where there are some."""
+    return write.delete or mode != "insert" or has_policies(form)
+
+
+def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> None:
+    """Put rows from the temporary table into their table."""
     table = quoted(connection, write.table)
     names = [quoted(connection, name) for name in write.columns]
     columns = ", ".join(names)
-    inserted = mode == "insert" and not write.delete
-    if inserted and not has_policies(form):  # COPY does not look at policies, and is refused where there are some
-        _copy(connection, table, columns, rows)
-        return
-    stage = _stage(connection, table, columns, form)
-    _copy(connection, stage, columns, rows)
-    if inserted:
-        chosen = f"SELECT {columns} FROM {stage} ORDER BY ctid"
-        run(connection, f"INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE {chosen}")
-        return
     keys, others = names[: len(write.keys)], names[len(write.keys) :]
     match = " AND ".join(f"t.{key} = s.{key}" for key in keys)
     order = ", ".join(keys)  # all tasks lock rows in this order, so that they do not wait for each other in a circle
     if write.delete:
         run(connection, f"DELETE FROM {table} t USING {stage} s WHERE {match}")
+    elif mode == "insert":
+        chosen = f"SELECT {columns} FROM {stage} ORDER BY ctid"
+        run(connection, f"INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE {chosen}")
     elif mode == "upsert":
         changes = ", ".join(f"{name} = EXCLUDED.{name}" for name in others)
         run(
@@ -75,15 +100,25 @@ def _last(columns: str, keys: str, stage: str) -> str:
     return f"SELECT DISTINCT ON ({keys}) {columns} FROM {stage} ORDER BY {keys}, ctid DESC"
 
 
-def _stage(connection: Connection, table: str, columns: str, form: str) -> str:
-    """An empty temporary table with these columns of the target, which stays for the session and is emptied by commits."""
-    name = "penstock_" + hashlib.sha256(f"{table} {columns} {form}".encode()).hexdigest()[:32]
+def _stage(connection: Connection, write: Write, form: str) -> None:
+    """A temporary table with these columns of the target, which stays for the session and is emptied by commits."""
+    table, stage = quoted(connection, write.table), _stage_name(connection, write, form)
+    columns = _listed(connection, write)
     run(
         connection,
-        f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ON COMMIT DELETE ROWS AS SELECT {columns} FROM {table} WITH NO DATA",
+        f"CREATE TEMPORARY TABLE IF NOT EXISTS {stage.removeprefix('pg_temp.')} ON COMMIT DELETE ROWS AS "
+        f"SELECT {columns} FROM {table} WITH NO DATA",
     )
-    run(connection, f"TRUNCATE pg_temp.{name}")
-    return f"pg_temp.{name}"
+
+
+def _stage_name(connection: Connection, write: Write, form: str) -> str:
+    """By what its columns are."""
+    made_of = f"{quoted(connection, write.table)} {_listed(connection, write)} {form}"
+    return "pg_temp.penstock_" + hashlib.sha256(made_of.encode()).hexdigest()[:32]
+
+
+def _listed(connection: Connection, write: Write) -> str:
+    return ", ".join(quoted(connection, name) for name in write.columns)
 
 
 def _copy(connection: Connection, table: str, columns: str, rows: list[tuple[Any, ...]]) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from penstock_sql.order import Write
 from penstock_sql.statements import driver, quoted
 
-__all__ = ["begin", "begin_definition", "end_others", "put"]
+__all__ = ["begin", "begin_definition", "end_others", "prepare", "put"]
 
 
 def begin(connection: Connection, zone: str, *, whole: bool) -> None:
@@ -22,6 +22,10 @@ def begin_definition(connection: Connection) -> None:
 
 def end_others(connection: Connection, name: str) -> None:
     """Nothing, likewise."""
+
+
+def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
+    """Nothing is needed."""
 
 
 def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:

@@ -95,6 +95,8 @@ class SqlWriter(Writer):
                 raise _TableChanged
             put = 0
             for write in self._writes(parts, refused):
+                dialect, form = self._database.dialect, self._tables.form(write.table)
+                dialect.prepare(connection, write, self._config.insert_mode, form)
                 put += self._put(connection, write, write.rows, refused, whole=whole)
             for place, error in sorted(refused, key=lambda each: each.place):
                 report(batches[place.batch].record(place.row), error)
