@@ -11,8 +11,10 @@ import pytest
 from penstock import ConnectError, InputPartition, Limits, Offsets, SourcePartition
 from penstock.offsets import updated
 from penstock.testing._making import make, parsed
-from penstock_sql.ranges import first_round, removed, round_of
+from penstock_sql.names import TableName
+from penstock_sql.ranges import Standing, standings
 from penstock_sql.source import SqlSource
+from penstock_sql.streams import partition_of
 
 TABLE = SourcePartition({"protocol": "1", "table": "public.orders"})
 BY_ID = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "shop.", "poll.interval.ms": "0"}
@@ -20,52 +22,80 @@ BY_TIME = {"mode": "timestamp", "timestamp.column.name": "at", "topic.prefix": "
 MANY = Limits(8_000, 1 << 30)
 
 
+BY = "order"
+
+
 def places(*numbers: int) -> list[Any]:
     return [{"incrementing": number} for number in numbers]
 
 
+def standing(offsets: Offsets, by: str = BY) -> Standing:
+    return standings([TABLE], offsets, by)[TABLE]
+
+
+def read_of(at: Standing, *ends: int) -> Any:
+    """What is committed when all ranges that end there are read."""
+    return at.divided(places(*ends), BY)
+
+
+def some(planned: Any, *numbers: int) -> Any:
+    return {p: o for p, o in planned.items() if p["range"] in numbers}
+
+
+def left(at: Standing) -> Mapping[int, Any]:
+    assert at.round is not None
+    return at.round.left
+
+
 def test_a_range_that_was_committed_tells_which_others_are_left() -> None:
     offsets = {TABLE: {"incrementing": 0}}
-    planned = first_round({"incrementing": 0}, places(5, 9, 12)).read(TABLE, range(3))
+    planned = read_of(standing(offsets), 5, 9, 12)
     assert len(planned) == 3
     for count in (1, 2, 3):
-        for done in itertools.combinations(planned, count):
-            found = round_of(TABLE, {**offsets, **{p: planned[p] for p in done}})
-            assert found is not None
-            assert set(found.read(TABLE, [*found.left])) == set(planned) - set(done)
-            assert found.end == {"incrementing": 12}
+        for done in itertools.combinations(range(3), count):
+            at = standing({**offsets, **some(planned, *done)})
+            assert set(left(at)) == {0, 1, 2} - set(done)
+            assert at.position == {"incrementing": 12}
 
 
 def test_the_last_round_says_where_the_table_stands() -> None:
-    first = first_round(None, places(5, 9, 12))
-    second = first.next(places(20, 30))
-    found = round_of(TABLE, {**first.read(TABLE, range(3)), **second.read(TABLE, [0])})
-    assert found is not None
-    assert (found.number, found.end) == (2, {"incrementing": 30})
-    assert found.left == {1: tuple(places(20, 30))}
+    first = read_of(standing({}), 5, 9, 12)
+    second = read_of(standing(first), 20, 30)
+    at = standing({**first, **some(second, 0)})
+    assert at.position == {"incrementing": 30}
+    assert left(at) == {1: tuple(places(20, 30))}
 
 
 def test_what_is_left_of_a_round_is_cut_where_a_batch_may_have_less() -> None:
-    first = first_round(None, places(5, 9, 12))
-    found = round_of(TABLE, first.read(TABLE, [1]))
-    assert found is not None
-    cut = found.cut(places(2)[0])
+    first = some(read_of(standing({}), 5, 9, 12), 1)
+    of = standing(first).round
+    assert of is not None
+    cut = of.cut(places(2)[0])
     assert cut.ranges == ((None, *places(2)), tuple(places(2, 5)), tuple(places(9, 12)))
-    found = round_of(TABLE, {**first.read(TABLE, [1]), **cut.read(TABLE, [0])})
-    assert found is not None
-    assert found.left == {1: tuple(places(2, 5)), 2: tuple(places(9, 12))}
-    assert found.end == {"incrementing": 12}
+    at = standing({**first, **cut.read(TABLE, [0])})
+    assert left(at) == {1: tuple(places(2, 5)), 2: tuple(places(9, 12))}
+    assert at.position == {"incrementing": 12}
 
 
-def test_ranges_count_no_more_once_the_offset_of_their_table_was_altered() -> None:
-    ranges = first_round(None, places(5, 9)).read(TABLE, [0, 1])
-    assert round_of(TABLE, {**ranges, TABLE: {"incrementing": 2}}) is None
-    assert removed(TABLE, {**ranges, TABLE: {"incrementing": 2}}) == dict.fromkeys(ranges)
+def test_ranges_count_no_more_once_the_offset_of_their_table_or_its_order_was_altered() -> None:
+    ranges = read_of(standing({}), 5, 9)
+    for at in (standing({**ranges, TABLE: {"incrementing": 2}}), standing(ranges, "another order")):
+        assert at.round is None
+        assert at.whole(None) == dict.fromkeys(ranges)
 
 
 def test_tables_have_their_own_ranges() -> None:
     other = SourcePartition({"protocol": "1", "table": "public.others"})
-    assert round_of(other, first_round(None, places(5, 9)).read(TABLE, [0, 1])) is None
+    assert standings([other], read_of(standing({}), 5, 9), BY)[other].round is None
+
+
+def test_plans_of_two_processes_that_write_at_the_same_time_are_not_taken_for_one() -> None:
+    first, second = read_of(standing({}), 5_000, 9_000, 12_000), read_of(standing({}), 10, 20, 30)
+    at = standing({**some(first, 0), **some(second, 1)})
+    assert left(at) in (
+        {0: (None, *places(10)), 2: tuple(places(20, 30))},
+        {1: tuple(places(5_000, 9_000)), 2: tuple(places(9_000, 12_000))},
+    )
 
 
 @contextmanager
@@ -148,10 +178,76 @@ def test_ranges_of_the_same_moment_are_one(database: Any) -> None:
         assert len(rows(properties, part)) == 9_000
 
 
+def deliver(properties: Mapping[str, str], offsets: Offsets) -> list[int]:
+    """Everything, from offsets on."""
+    found: list[int] = []
+    with life(properties, offsets) as source:
+        while parts := plan(source, offsets):
+            for part in parts:
+                found += rows(properties, part)
+                offsets = updated(offsets, part.offsets)
+    assert list(offsets) == [TABLE], "ranges are removed in the end"
+    return found
+
+
+@pytest.mark.parametrize("mode", ["timestamp+incrementing", "incrementing", "bulk"])
+def test_another_mode_in_the_middle_of_a_round_loses_no_row(database: Any, mode: str) -> None:
+    database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY, at TIMESTAMPTZ NOT NULL)")
+    database.run(
+        "INSERT INTO orders (at) SELECT timestamptz '2026-01-01' + n / 1000 * interval '1 s' FROM generate_series(0, 7999) n"
+    )
+    before = {**database.properties, **BY_TIME, "backlog.ranges": "4"}
+    with life(before, {}) as source:
+        part = plan(source, {})[1]
+    now = {**before, "mode": mode, "incrementing.column.name": "id", "poll.interval.ms": "60000"}
+    if mode == "bulk":
+        del now["backlog.ranges"]
+    assert {*rows(before, part), *deliver(now, updated({}, part.offsets))} == set(range(1, 8_001))
+
+
+def test_ranges_of_a_table_of_confluents_name_are_no_tables() -> None:
+    theirs = SourcePartition({"protocol": "1", "table": "shop.public.orders"})
+    ranges = {SourcePartition({**theirs, "range": 0}): {"round": 1}}
+    assert partition_of(TableName("public", "orders"), {**ranges, theirs: {"incrementing": 5}}) == theirs
+
+
+def test_rows_without_a_number_are_passed_over_and_no_other_comes_twice(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT, at TIMESTAMPTZ NOT NULL DEFAULT '2026-01-01')")
+    database.run("INSERT INTO orders SELECT n FROM generate_series(1, 5000) n")
+    database.run("INSERT INTO orders SELECT NULL FROM generate_series(1, 3000)")
+    properties = {
+        **database.properties, **BY_TIME, "mode": "timestamp+incrementing", "incrementing.column.name": "id",
+        "validate.non.null": "false", "backlog.ranges": "4",
+    }  # fmt: skip
+    assert sorted(deliver(properties, {TABLE: {"timestamp": 0, "incrementing": 0}})) == list(range(1, 5_001))
+
+
+def test_a_table_whose_offset_was_altered_back_and_forth_begins_there(database: Any) -> None:
+    database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY)")
+    database.run("INSERT INTO orders SELECT FROM generate_series(1, 9000)")
+    properties = {**database.properties, **BY_ID, "backlog.ranges": "4"}
+    offsets: Offsets = {TABLE: {"incrementing": 5}}
+    with life(properties, offsets) as source:
+        offsets = updated(offsets, plan(source, offsets)[0].offsets)
+    offsets = updated(offsets, {TABLE: {"incrementing": 1_000_000}})
+    with life(properties, offsets) as source:
+        (part,) = plan(source, offsets)
+        assert rows(properties, part) == []
+        offsets = updated(offsets, part.offsets)
+    assert len(deliver(properties, updated(offsets, {TABLE: {"incrementing": 5}}))) == 8_995
+
+
+def test_no_range_has_few_rows(database: Any) -> None:
+    database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY)")
+    database.run("INSERT INTO orders SELECT FROM generate_series(1, 9000)")
+    with life({**database.properties, **BY_ID, "backlog.ranges": "64"}, {}) as source:
+        assert len(plan(source, {}, Limits(100_000, 1 << 30))) == 4
+
+
 def test_the_offset_of_a_range_is_removed_but_never_set(database: Any) -> None:
     connector = make(SqlSource)
     config = parsed(SqlSource, {**database.properties, **BY_ID})
-    (partition, offset), *_ = first_round(None, places(5, 9)).read(TABLE, [0, 1]).items()
+    (partition, offset), *_ = read_of(standing({}), 5, 9).items()
     assert connector.alter_offsets(config, {partition: None, TABLE: {"incrementing": 7}})
     with pytest.raises(ConnectError, match="Only the connector sets the offset of a range"):
         connector.alter_offsets(config, {partition: offset})
@@ -159,5 +255,7 @@ def test_the_offset_of_a_range_is_removed_but_never_set(database: Any) -> None:
 
 def test_a_broken_offset_of_a_range_is_told() -> None:
     partition = SourcePartition({**TABLE, "range": 0})
-    with pytest.raises(ConnectError, match="is no offset of a range, which only the connector sets: remove it"):
-        round_of(TABLE, {partition: {"incrementing": 5}})
+    with pytest.raises(
+        ConnectError, match="is no offset of a range, which only the connector sets: remove those of all"
+    ):
+        standing({partition: {"incrementing": 5}})

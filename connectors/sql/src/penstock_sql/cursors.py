@@ -136,9 +136,8 @@ class Rows:
         return rows.order_by(*self.keys).limit(count)
 
     def _behind(self, rows: Select[Any], start: Place) -> Select[Any]:
-        if start.is_set:
-            return rows.where(_key(self.keys) > self._values(start))
-        return rows.where(*(key.is_not(None) for key in self.keys))
+        rows = rows.where(*(key.is_not(None) for key in self.keys))
+        return rows.where(_key(self.keys) > self._values(start)) if start.is_set else rows
 
     def _values(self, place: Place) -> Any:
         values: list[Any] = []

@@ -7,13 +7,13 @@ offset stays where it was until a batch is read in one piece again; that batch r
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from penstock import ConnectError, Offset, Offsets, OffsetUpdates, SourcePartition
 
-__all__ = ["RANGE", "Range", "Round", "first_round", "range_of", "removed", "round_of", "table_of"]
+__all__ = ["RANGE", "Range", "Round", "Standing", "range_of", "standings", "table_of"]
 
 RANGE: Final = "range"
 """The field that a range has more than the source partition of its table."""
@@ -29,6 +29,7 @@ class Round:
     Attributes:
         number: later rounds have greater ones.
         of: the offset of the table while its ranges are read; they count for no other one.
+        by: what rows are ordered by; they count for no other order.
         end: where the table stands once they are read.
         ranges: where each begins and ends.
         done: those that were read.
@@ -36,6 +37,7 @@ class Round:
 
     number: int
     of: Offset | None
+    by: str
     end: Offset
     ranges: tuple[Range, ...]
     done: frozenset[int] = frozenset()
@@ -45,56 +47,83 @@ class Round:
         """The ranges that are still to be read."""
         return {number: each for number, each in enumerate(self.ranges) if number not in self.done}
 
-    def offset(self) -> Offset:
-        """That of each range, once it is read."""
-        return {
+    def read(self, table: SourcePartition, numbers: Iterable[int]) -> Offsets:
+        """What changes when these ranges are read."""
+        offset: Offset = {
             "round": self.number,
             "of": json.dumps(self.of, default=dict),
+            "by": self.by,
             "end": json.dumps(self.end, default=dict),
             "ranges": json.dumps(self.ranges, default=dict),
         }
-
-    def read(self, table: SourcePartition, numbers: Sequence[int]) -> Offsets:
-        """What changes when these ranges are read."""
-        return {SourcePartition({**table, RANGE: number}): self.offset() for number in numbers}
-
-    def next(self, ends: Sequence[Offset]) -> "Round":
-        """The round behind this one, whose ranges end there."""
-        return Round(self.number + 1, self.of, ends[-1], _between(self.end, ends))
+        return {SourcePartition({**table, RANGE: number}): offset for number in numbers}
 
     def cut(self, at: Offset) -> "Round":
         """What is left of this round, the first range of it in two."""
         (begin, end), *others = self.left.values()
-        return Round(self.number + 1, self.of, self.end, ((begin, at), (at, end), *others))
+        ranges = ((begin, at), (at, end), *others)
+        return replace(self, number=self.number + 1, ranges=ranges, done=frozenset())
 
 
-def first_round(of: Offset | None, ends: Sequence[Offset]) -> Round:
-    """The first round from the offset of a table on, whose ranges end there."""
-    return Round(1, of, ends[-1], _between(of, ends))
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a table stands.
+
+    Attributes:
+        table: its source partition.
+        offset: of the table itself.
+        ranges: its ranges with their offsets, also those that count no more.
+        round: the round that counts.
+    """
+
+    table: SourcePartition
+    offset: Offset | None
+    ranges: Offsets
+    round: Round | None
+
+    @property
+    def position(self) -> Offset | None:
+        """Up to where all was read, or will be when the round is done."""
+        return self.offset if self.round is None else self.round.end
+
+    def divided(self, ends: Sequence[Offset], by: str) -> OffsetUpdates:
+        """What changes when the next rows are read in ranges that end there."""
+        ranges = tuple(zip([self.position, *ends], ends, strict=False))
+        number = 1 if self.round is None else self.round.number + 1
+        return Round(number, self.offset, by, ends[-1], ranges).read(self.table, range(len(ends)))
+
+    def whole(self, end: Offset | None) -> OffsetUpdates:
+        """What changes when the next rows are read in one piece, or when there are none."""
+        kept = {} if end is None else {self.table: end}
+        return {**kept, **dict.fromkeys(self.ranges)}
 
 
-def _between(begin: Offset | None, ends: Sequence[Offset]) -> tuple[Range, ...]:
-    return tuple(zip([begin, *ends], ends, strict=False))
+def standings(tables: Iterable[SourcePartition], offsets: Offsets, by: str) -> Mapping[SourcePartition, Standing]:
+    """Where tables stand.
 
-
-def round_of(table: SourcePartition, offsets: Offsets) -> Round | None:
-    """The round in which a table is; None where its own offset says all, also because it was altered since.
+    Args:
+        tables: their source partitions.
+        offsets: of all source partitions.
+        by: what rows are ordered by.
 
     Raises:
         ConnectError: an offset of a range is none.
     """
-    of = offsets.get(table)
-    found: dict[int, Round] = {}
-    for number, offset in _ranges(table, offsets).items():
-        each = _read(offset)
-        if each.of == of:
-            done = found.get(each.number, each).done | {number}
-            found[each.number] = Round(each.number, each.of, each.end, each.ranges, done)
-    return found[max(found)] if found else None
+    ranges: dict[SourcePartition, dict[SourcePartition, Offset]] = {}
+    for partition, offset in offsets.items():
+        if RANGE in partition:
+            ranges.setdefault(table_of(partition), {})[partition] = offset
+    found = {}
+    for table in tables:
+        of, its = offsets.get(table), ranges.get(table, {})
+        found[table] = Standing(table, of, its, _round(of, by, its) if its else None)
+    return found
 
 
 def table_of(partition: SourcePartition) -> SourcePartition:
     """The source partition of the table, of a range or of itself."""
+    if RANGE not in partition:
+        return partition
     return SourcePartition({name: value for name, value in partition.items() if name != RANGE})
 
 
@@ -103,21 +132,28 @@ def range_of(partition: SourcePartition, offset: Offset) -> Range:
     return _read(offset).ranges[int(str(partition[RANGE]))]
 
 
-def removed(table: SourcePartition, offsets: Offsets) -> OffsetUpdates:
-    """The end of all ranges of a table."""
-    return {SourcePartition({**table, RANGE: number}): None for number in _ranges(table, offsets)}
-
-
-def _ranges(table: SourcePartition, offsets: Offsets) -> Mapping[Any, Offset]:
-    return {p[RANGE]: offset for p, offset in offsets.items() if RANGE in p and table_of(p) == table}
+def _round(of: Offset | None, by: str, ranges: Offsets) -> Round | None:
+    """The last round. Plans of two processes that write at the same time, at least once, are never taken for one."""
+    found: list[Round] = []
+    for partition, offset in ranges.items():
+        each, number = _read(offset), int(str(partition[RANGE]))
+        if (each.of, each.by) != (of, by):
+            continue
+        like = next((r for r in found if replace(r, done=frozenset()) == each), None)
+        if like is not None:
+            found.remove(like)
+        done = like.done if like else frozenset()
+        found.append(replace(each, done=done | {number}))
+    return max(found, key=lambda r: r.number, default=None)
 
 
 def _read(offset: Offset) -> Round:
     try:
         of, end, ranges = (json.loads(str(offset[name])) for name in ("of", "end", "ranges"))
-        return Round(int(str(offset["round"])), of, end, tuple((first, last) for first, last in ranges))
+        each = tuple((first, last) for first, last in ranges)
+        return Round(int(str(offset["round"])), of, str(offset["by"]), end, each)
     except (KeyError, TypeError, ValueError):
         raise ConnectError(
-            f"{dict(offset)} is no offset of a range, which only the connector sets: remove it, and the table is read from "
-            "its own offset on"
+            f"{dict(offset)} is no offset of a range, which only the connector sets: remove those of all ranges of the "
+            "table, and it is read from its own offset on"
         ) from None

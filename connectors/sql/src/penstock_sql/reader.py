@@ -41,6 +41,8 @@ class SqlReader(PartitionReader):
             ConnectError: the table is gone, or has a value that no record can have.
         """
         data = partition.data
+        if not data:
+            return
         of = data["query"] if "query" in data else TableName(*data["table"])
         rows = Rows(of, self._config, zoned=data.get("zoned", True))
         statement = rows.all() if "end" not in data else rows.between(Place(*data["start"]), Place(*data["end"]))

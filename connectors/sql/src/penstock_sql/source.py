@@ -30,7 +30,7 @@ from penstock_sql.cursors import place_of
 from penstock_sql.database import Database
 from penstock_sql.failures import as_connect_errors
 from penstock_sql.names import TableName
-from penstock_sql.ranges import RANGE, Round, first_round, range_of, removed, round_of, table_of
+from penstock_sql.ranges import RANGE, Round, Standing, range_of, standings, table_of
 from penstock_sql.reader import SqlReader
 from penstock_sql.source_config import SqlSourceConfig, source_refusals
 from penstock_sql.streams import Stream, partition_of
@@ -161,13 +161,14 @@ class _SqlSource(Source):
         self._look_for_tables()
         found: dict[SourcePartition, Offset | None] = {}
         left, shares = limits.records, len(self._streams)
-        for partition, stream in self._streams.items():
+        for partition, standing in self._standings(start).items():
+            stream = self._streams[partition]
             share = Limits(max(1, left // shares), limits.bytes // shares)
             shares -= 1
-            if left <= 0 or not stream.is_due(start.get(partition)):
+            if left <= 0 or not stream.is_due(standing.offset):
                 continue
             try:
-                updates, count = self._next(partition, stream, start, share)
+                updates, count = self._next(standing, stream, share)
             except MissingTable as e:
                 stream.rest()
                 if stream.name not in self._missing:
@@ -178,23 +179,21 @@ class _SqlSource(Source):
             left -= count
         return found
 
-    def _next(
-        self, table: SourcePartition, stream: Stream, start: Offsets, limits: Limits
-    ) -> tuple[OffsetUpdates, int]:
+    def _standings(self, offsets: Offsets) -> Mapping[SourcePartition, Standing]:
+        return standings(self._streams, offsets, self._config.order)
+
+    def _next(self, standing: Standing, stream: Stream, limits: Limits) -> tuple[OffsetUpdates, int]:
         """What the next batch of a table changes, and about how many rows it has."""
-        of = round_of(table, start)
         with self._errors(f"Looking for new rows of {stream.name}"):
             connection = self._database.connection()
-            if of is not None and of.left:
-                return self._rest(table, stream, of, limits)
-            position = start.get(table) if of is None else of.end
-            ends, count = stream.ends(connection, position, limits)
+            if standing.round is not None and standing.round.left:
+                return self._rest(standing.table, stream, standing.round, limits)
+            ends, count = stream.ends(connection, standing.position, limits)
         if len(ends) > 1:
-            planned = first_round(position, ends) if of is None else of.next(ends)
-            return planned.read(table, range(len(ends))), count
-        if not ends and of is None:
-            return {}, count
-        return {table: ends[0] if ends else position, **removed(table, start)}, count
+            return standing.divided(ends, self._config.order), count
+        if ends:
+            return standing.whole(ends[0]), count
+        return standing.whole(None if standing.round is None else standing.round.end), 0
 
     def _rest(self, table: SourcePartition, stream: Stream, of: Round, limits: Limits) -> tuple[OffsetUpdates, int]:
         """What others have left of a round that was committed in part: as much as a batch may have by now."""
@@ -212,18 +211,20 @@ class _SqlSource(Source):
 
     def partitions(self, start: Offsets, end: OffsetUpdates) -> Sequence[InputPartition]:
         """One for each table with something new, or for each range of it."""
+        changed: dict[SourcePartition, dict[SourcePartition, Offset | None]] = {}
+        for partition, offset in end.items():
+            if offset != start.get(partition):
+                changed.setdefault(table_of(partition), {})[partition] = offset
         parts = []
-        for table, stream in self._streams.items():
-            changed = {p: o for p, o in end.items() if o != start.get(p) and table_of(p) == table}
-            offset = changed.get(table)
-            if offset is not None:
-                of = round_of(table, start)
-                position = start.get(table) if of is None else of.end
-                parts.append(InputPartition(stream.data(position, offset), changed))
-                continue
-            for each, told in changed.items():
-                if told is not None:
-                    parts.append(InputPartition(stream.data(*range_of(each, told)), {each: told}))
+        standing = self._standings(start)
+        for table, updates in changed.items():
+            stream = self._streams[table]
+            ranges = {p: o for p, o in updates.items() if p != table and o is not None}
+            for each, told in ranges.items():
+                parts.append(InputPartition(stream.data(*range_of(each, told)), {each: told}))
+            if not ranges:
+                position = standing[table].position
+                parts.append(InputPartition(stream.data(position, updates.get(table, position)), updates))
         return parts
 
     def stop(self) -> None:

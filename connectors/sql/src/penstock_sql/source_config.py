@@ -1,5 +1,6 @@
 """The properties of the source, by the names of Confluent's JDBC source."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Self
@@ -170,6 +171,11 @@ class SqlSourceConfig(Config):
     def by_timestamp(self) -> bool:
         """Whether a timestamp says what is new."""
         return "timestamp" in self.mode
+
+    @property
+    def order(self) -> str:
+        """What rows are ordered by, in a word."""
+        return json.dumps([self.mode, self.incrementing_column, *self.timestamp_columns])
 
     @property
     def by_number(self) -> bool:

@@ -15,6 +15,7 @@ from penstock_sql.catalog import columns_of, topics_of
 from penstock_sql.cursors import Place, Rows, offset_of, place_of
 from penstock_sql.horizon import Horizon
 from penstock_sql.names import TableName
+from penstock_sql.ranges import RANGE
 from penstock_sql.source_config import SqlSourceConfig
 
 __all__ = ["Stream", "partition_of"]
@@ -29,7 +30,8 @@ def partition_of(of: TableName | str, offsets: Offsets) -> SourcePartition:
     if isinstance(of, str):
         return _QUERY
     own = SourcePartition({"protocol": "1", "table": str(of)})
-    theirs = (p for p in offsets if str(p.get("table")).count(".") == 2 and str(p["table"]).endswith(f".{of}"))
+    tables = (p for p in offsets if RANGE not in p)
+    theirs = (p for p in tables if str(p.get("table")).count(".") == 2 and str(p["table"]).endswith(f".{of}"))
     return own if own in offsets else next(theirs, own)  # Confluent's connector may put the database first
 
 
@@ -117,8 +119,10 @@ class Stream:
         self._waiting = None
         self._checked = False
 
-    def data(self, start: Offset | None, end: Offset) -> Mapping[str, Any]:
+    def data(self, start: Offset | None, end: Offset | None) -> Mapping[str, Any]:
         """What a reader needs to read from one offset to another."""
+        if start == end:
+            return {}
         of = self._rows.of
         place = {"query": of} if isinstance(of, str) else {"table": list(of)}
         topic = self._config.topic_prefix if isinstance(of, str) else topics_of([of], self._config)[of]
@@ -167,7 +171,8 @@ class Stream:
         if most <= sample:
             return _Some(few[-1:], sample, are_all=False)
         rows = connection.execute(_bounds(next_rows(most), ranges)).all()
-        return _Some([row[1:] for row in rows], rows[-1][0], are_all=rows[-1][0] < most)
+        number = rows[-1][0] if rows else 0  # they may have been deleted since
+        return _Some([row[1:] for row in rows], number, are_all=number < most)
 
     def _sampled(self, connection: Connection, rows: Select[Any]) -> int:
         """About how many bytes a row has."""
@@ -274,6 +279,6 @@ def _bounds(rows: Select[Any], ranges: int) -> Select[Any]:
     number, total = sqlalchemy.func.row_number().over(order_by=keys), sqlalchemy.func.count().over()
     counted = sqlalchemy.select(number.label(_NUMBER), *keys, total.label(_TOTAL)).subquery()
     nr, of = counted.c[_NUMBER], counted.c[_TOTAL]
-    ends_a_range = nr * ranges // of > (nr - 1) * ranges // of
-    bounds = (nr == of) | ((of >= ranges * _WORTH_A_RANGE) & ends_a_range)
+    worth = sqlalchemy.case((of >= ranges * _WORTH_A_RANGE, ranges), else_=of // _WORTH_A_RANGE)
+    bounds = (nr == of) | (nr * worth // of > (nr - 1) * worth // of)
     return sqlalchemy.select(nr, *(counted.c[key.name] for key in keys)).where(bounds).order_by(nr)
