@@ -45,6 +45,8 @@ class AdaptiveBatchSize:
     most: Limits
     seconds: float
     scale: int = 0
+    is_trickle: bool = False
+    """Whether the last batch had much room left, and not because single records are looked for."""
 
     _SMALLEST: ClassVar = Limits(2_000, 256 << 10)
     _LEAST: ClassVar = -5
@@ -63,6 +65,7 @@ class AdaptiveBatchSize:
         """Learn from a batch that was delivered."""
         limits = self.limits
         share = max(records / limits.records, size / limits.bytes)
+        self.is_trickle = self.scale == 0 and share < 0.5
         if self.scale < 0:  # so small for the sake of single records, and not of time
             self.scale += share >= 0.5
         elif seconds > self.seconds:

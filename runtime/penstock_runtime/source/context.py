@@ -84,6 +84,11 @@ class SourceContext(TaskContext):
         elsewhere = self.exactly_once and self.settings.bootstrap != self.shared.bootstrap
         return elsewhere and cluster_id(self.settings) != cluster_id(self.shared)
 
+    @property
+    def linger_seconds(self) -> float:
+        """How long records that trickle in are gathered; not where a transaction gathers batches for an interval anyway."""
+        return self.framework.batch_linger_ms / 1000 if self.boundary is None else 0.0
+
     @cached_property
     def boundary(self) -> TransactionBoundary | None:
         """`transaction.boundary=interval`: when a transaction ends; None where each batch is one, or there are none.

@@ -93,6 +93,7 @@ class SourceTask:
         self._outcome_unknown = False
         """A commit, or a batch on Spark, was begun, and its result is not known: fence and read the offsets first."""
         self._retry_at = 0.0
+        self._gathers_until = 0.0
         self._batch_size = AdaptiveBatchSize(context.limits, context.batch_seconds)
         self._failures = 0
         self._worker_losses = 0
@@ -138,13 +139,14 @@ class SourceTask:
         boundary, now = self._context.boundary, time.monotonic()
         if boundary is not None and boundary.is_reached(self._uncommitted, now + self._answer_seconds):
             self._attempt(lambda: self._commit(source))
-        elif now < self._retry_at:
-            self._stopping.wait(min(0.2, self._retry_at - now))
+        elif (rest := max(self._retry_at, self._gathers_until) - now) > 0:
+            self._stopping.wait(min(0.2, rest))
         else:
             self._attempt(lambda: self._deliver_next(source))
 
     def _deliver_next(self, source: Source | PollingSource) -> None:
         """Deliver the next batch, if there is one."""
+        begun = time.monotonic()
         delivered = self._deliver_poll(source) if isinstance(source, PollingSource) else self._deliver_batch(source)
         self._failures = self._expiries = 0
         self._reports.trouble(None)
@@ -152,6 +154,8 @@ class SourceTask:
             self._spark.attend()
         if delivered:
             self._idle_backoff.reset()
+            if self._batch_size.is_trickle:
+                self._gathers_until = begun + self._context.linger_seconds
         else:
             self._stopping.wait(self._idle_backoff.wait())
 
