@@ -13,7 +13,7 @@ class IdleBackoff:
     """How long a source is not asked while it has nothing: a moment at first, then longer and longer. Times in seconds."""
 
     SHORTEST: Final = 0.002
-    LONGEST: Final = 0.05
+    LONGEST: Final = 0.1
     FACTOR: Final = 1.3
 
     def __init__(self) -> None:
