@@ -10,7 +10,7 @@ from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import Rule, not_blank, words
 from penstock_sql.names import TableName, table_name
 
-__all__ = ["KAFKA_COLUMNS", "SqlSinkConfig", "refusals", "time_zone", "without_effect"]
+__all__ = ["KAFKA_COLUMNS", "PACE", "SqlSinkConfig", "refusals", "time_zone", "without_effect"]
 
 KAFKA_COLUMNS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
 """The columns of `pk.mode: kafka`, unless `pk.fields` names others."""
@@ -152,18 +152,19 @@ class SqlSinkConfig(Config):
             yield Problem("pk.fields", "names a column twice")
 
 
-_PACE: Final = (
+PACE: Final = (
     "a failure that may pass is tried again with growing pauses for as long as sink.retry.timeout.ms allows, and the status "
     "tells why"
 )
+"""Why properties of tries and pauses have no effect."""
 _REFUSED: Final[Mapping[str, str]] = {
     "batch.size": "a batch is written as a whole, in one transaction; max.poll.records bounds it",
-    "connection.attempts": _PACE,
-    "connection.backoff.ms": _PACE,
+    "connection.attempts": PACE,
+    "connection.backoff.ms": PACE,
     "dialect.name": "connection.url says which database it is",
-    "max.retries": _PACE,
+    "max.retries": PACE,
     "mssql.use.merge.holdlock": "SQL Server is not supported",
-    "retry.backoff.ms": _PACE,
+    "retry.backoff.ms": PACE,
     "table.types": "a table, a partitioned table or a view that can be written to is taken as it is",
 }
 _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {

@@ -7,7 +7,7 @@ from pydantic import model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import not_blank, words
-from penstock_sql.config import SqlSinkConfig, time_zone
+from penstock_sql.config import PACE, SqlSinkConfig, time_zone
 from penstock_sql.names import TableName, table_name
 
 __all__ = ["AS_ALWAYS", "REFUSED", "DebeziumSinkConfig"]
@@ -180,10 +180,6 @@ class DebeziumSinkConfig(Config):
 
 
 _POOL: Final = "each task has two connections"
-_PACE: Final = (
-    "a failure that may pass is tried again with growing pauses for as long as sink.retry.timeout.ms allows, and the status "
-    "tells why"
-)
 REFUSED: Final[Mapping[str, str]] = {
     "batch.size": "a batch is written as a whole, in one transaction; max.poll.records bounds it",
     "cloud.events.schema.name.pattern": "CloudEvents are not opened",
@@ -193,12 +189,12 @@ REFUSED: Final[Mapping[str, str]] = {
     "connection.pool.min_size": _POOL,
     "connection.pool.timeout": _POOL,
     "connection.provider": _POOL,
-    "connection.restart.on.errors": _PACE,
+    "connection.restart.on.errors": PACE,
     "dialect.postgres.postgis.schema": "geometries are not converted",
     "dialect.postgres.unnest.insert.enabled": "rows are written by COPY",
     "dialect.sqlserver.identity.insert": "SQL Server is not supported",
-    "flush.max.retries": _PACE,
-    "flush.retry.delay.ms": _PACE,
+    "flush.max.retries": PACE,
+    "flush.retry.delay.ms": PACE,
 }
 _NAMES: Final = "classes of Java cannot run here; change topics and fields by transforms (RegexRouter, ReplaceField)"
 AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
