@@ -409,3 +409,115 @@ def test_times_without_a_zone_are_those_of_the_configuration(database: Any) -> N
 def test_a_query_may_end_with_a_comment(database: Any) -> None:
     database.run("CREATE TABLE orders (id INT); INSERT INTO orders VALUES (1)")
     assert len(read(database, query="SELECT id FROM orders -- all of them")) == 1
+
+
+_INFINITE = (Instant(9_223_372_036_825_200_000), Instant(-9_223_372_036_832_400_000))
+
+
+def test_infinity_is_what_the_driver_for_java_has_and_of_days_the_last_and_first_of_a_date(database: Any) -> None:
+    database.run(
+        "CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMPTZ, local TIMESTAMP, day DATE, ats TIMESTAMPTZ[], "
+        "locals TIMESTAMP[], days DATE[])"
+    )
+    for number, word in enumerate(("infinity", "-infinity")):
+        list_of = f"'{{NULL,{word}}}'"
+        database.run(
+            f"INSERT INTO orders VALUES ({number}, '{word}', '{word}', '{word}', {list_of}, {list_of}, {list_of})"
+        )
+    days = (Instant((2**31 - 1) * 86_400_000), Instant(-(2**31) * 86_400_000))
+    for zone in ("UTC", "Asia/Tokyo"):
+        assert [r.value for r in read(database, **{"db.timezone": zone})] == [
+            {
+                "id": n, "at": moment, "local": moment, "day": days[n],
+                "ats": [None, moment], "locals": [None, moment], "days": [None, days[n]],
+            }
+            for n, moment in enumerate(_INFINITE)
+        ]  # fmt: skip
+
+
+_FAR = (
+    "4714-11-24 00:00:00Z BC", "0045-12-31 23:30:00.999999Z BC", "0005-02-29 12:00:00.5Z BC", "0001-12-31 23:59:59.9999Z BC",
+    "0001-01-01 00:00:00Z", "1582-10-15 00:00:00Z", "1969-12-31 23:59:59.9999Z", "9999-12-31 23:59:59.999999Z",
+    "10000-01-01 00:00:00Z", "12000-02-29 01:02:03.004005Z", "100000-07-01 00:00:00Z", "294276-12-30 00:00:00Z",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+def test_moments_and_days_of_any_year_are_exact(database: Any, zone: str) -> None:
+    database.run(f"ALTER DATABASE {database.name} SET TimeZone = '{zone}'")
+    database.run(f"ALTER DATABASE {database.name} SET DateStyle = 'SQL, DMY'")
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMPTZ, utc TIMESTAMP, day DATE, days DATE[])")
+    for number, text in enumerate(_FAR):
+        database.run(
+            f"SET DateStyle = ISO; INSERT INTO orders SELECT {number}, at, at AT TIME ZONE 'UTC', day, ARRAY[day] FROM "
+            f"(SELECT timestamptz '{text}' AS at, (timestamptz '{text}' AT TIME ZONE 'UTC')::date AS day) t"
+        )
+    database.run("INSERT INTO orders (id, day) VALUES (100, '5874897-12-31'), (101, '1000-01-01')")
+    wanted = database.rows(
+        "SELECT floor(extract(epoch FROM at) * 1000)::bigint, (day - date '1970-01-01') * 86400000::bigint FROM orders "
+        "ORDER BY id"
+    )
+    found = [r.value for r in read(database)]
+    assert [(row["at"], row["day"]) for row in found] == wanted
+    assert [row["utc"] for row in found] == [moment for moment, _ in wanted]
+    assert [row["days"] for row in found[: len(_FAR)]] == [[day] for _, day in wanted[: len(_FAR)]]
+
+
+def test_local_times_of_any_year_are_those_of_the_configuration(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, local TIMESTAMP, locals TIMESTAMP[])")
+    days = ("2024-07-01", "9999-12-31", "10000-07-01", "10000-01-01")
+    for number, day in enumerate(days):
+        database.run(f"INSERT INTO orders SELECT {number}, '{day} 12:00', ARRAY[timestamp '{day} 12:00']")
+    zone = "America/New_York"
+    wanted = database.rows(
+        f"SELECT extract(epoch FROM local AT TIME ZONE '{zone}')::bigint * 1000 FROM orders ORDER BY id"
+    )
+    found = [r.value for r in read(database, **{"db.timezone": zone})]
+    assert [(row["local"],) for row in found] == wanted
+    assert [(row["locals"][0],) for row in found] == wanted
+
+
+@pytest.mark.parametrize("type_of", ["TIMESTAMPTZ", "TIMESTAMP"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
+@pytest.mark.parametrize("mode", ["timestamp", "timestamp+incrementing"])
+def test_rows_whose_timestamp_is_before_the_year_1_come_first_and_those_of_infinity_hold_up_no_other(
+    database: Any, type_of: str, zone: str, mode: str
+) -> None:
+    from penstock.source import Limits
+    from penstock.testing._source_run import SourceRun
+
+    database.run(f"ALTER DATABASE {database.name} SET TimeZone = '{zone}'")
+    database.run(f"CREATE TABLE orders (id INT PRIMARY KEY, at {type_of} NOT NULL)")
+    database.run("INSERT INTO orders SELECT n, '-infinity' FROM generate_series(101, 150) n")
+    database.run(
+        "INSERT INTO orders VALUES (9, '0044-03-15 BC'), (3, '0001-01-01'), (4, '0001-01-03'), (1, '0001-01-04'), "
+        "(2, '2026-01-01'), (5, 'infinity'), (6, '20000-01-01')"
+    )
+    properties = {**database.properties, **BY_TIME, "mode": mode}
+    if mode == "timestamp":
+        del properties["incrementing.column.name"]
+    with SourceRun(SqlSource, properties, {}) as run:
+        found = ids(run.all(Limits(30, 10_000_000), 20))
+        assert sorted(found) == [1, 2, 3, 4, 9, *range(101, 151)]
+        assert found[-5:] == [9, 3, 4, 1, 2]
+        database.run("INSERT INTO orders VALUES (7, now() - interval '1 day')")
+        found = ids(run.all(Limits(30, 10_000_000), 20))
+        assert found[-1] == 7
+        assert len(found) in (1, 56)
+
+
+def test_an_offset_whose_moment_no_place_has_is_refused(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMPTZ NOT NULL)")
+    partition = SourcePartition({"protocol": "1", "table": "public.orders"})
+    with pytest.raises(ConnectError, match=r"outside the years 1 to 9999.*alter the offset"):
+        run_source(
+            SqlSource,
+            {**database.properties, **BY_TIME},
+            offsets={partition: {"timestamp": _INFINITE[0], "incrementing": 1}},
+        )
+
+
+def test_a_query_whose_timestamp_is_none_is_told(database: Any) -> None:
+    given = {**database.properties, **BY_TIME, "query": "SELECT 1 AS id, 2 AS at"}
+    with pytest.raises(ConnectError, match="at of the query is no timestamp"):
+        run_source(SqlSource, given)

@@ -17,6 +17,8 @@ from penstock_sql.source_config import SqlSourceConfig
 __all__ = ["Place", "Rows", "offset_of", "place_of"]
 
 _MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST: Final = "'0001-01-03'"
+"""In the year 1 whatever the zone. A constant of no type is one of the column's."""
 
 
 class Place(NamedTuple):
@@ -49,12 +51,22 @@ def place_of(offset: Mapping[str, Any] | None) -> Place:
             raise ValueError(unknown)
         millis, nanos, number = (offset.get(name) for name in ("timestamp", "timestamp_nanos", "incrementing"))
         moment = None if millis is None else int(millis) // 1000 * 1_000_000 + _micros(int(millis), nanos)
+        _moment(moment or 0)
         return Place(moment, None if number is None else int(number))
+    except OverflowError:
+        raise ConnectError(
+            f"The timestamp of {dict(offset)} lies outside the years 1 to 9999, where no row is gone on from: alter the "
+            "offset to a moment within them, or reset it"
+        ) from None
     except (TypeError, ValueError):
         raise ConnectError(
             f"{dict(offset)} is no offset of this connector: it has whole numbers as incrementing, timestamp (milliseconds) "
             "and timestamp_nanos"
         ) from None
+
+
+def _moment(micros: int) -> datetime:
+    return _MOMENT_0 + timedelta(microseconds=micros)
 
 
 def _micros(millis: int, nanos: Any) -> int:
@@ -105,6 +117,22 @@ class Rows:
         number = [_column(self.config.incrementing_column or "")] if self.config.by_number else []
         return [*([self.moment] if self.config.by_timestamp else []), *number]
 
+    @property
+    def _told(self) -> list[ColumnElement[Any]]:
+        """The keys as places have them.
+
+        A place has no `-infinity` and no year before 1. For rows with these it has a moment that lies behind them all, up to
+        which they are read together.
+        """
+        if not self.config.by_timestamp:
+            return self.keys
+        moment, *number = self.keys
+        return [func.greatest(moment, sqlalchemy.literal_column(_FIRST)).label("penstock_moment"), *number]
+
+    def described(self) -> Select[Any]:
+        """No row, for the types of the keys."""
+        return sqlalchemy.select(*self.keys).select_from(self.source).limit(0)
+
     def all(self) -> Select[Any]:
         """Each row whole."""
         return sqlalchemy.select(sqlalchemy.literal_column("*")).select_from(self.source)
@@ -125,7 +153,7 @@ class Rows:
             before: rows of this moment and later ones do not count yet.
             last: nor do those behind this place.
         """
-        rows = self._behind(sqlalchemy.select(*self.keys).select_from(self.source), start)
+        rows = self._behind(sqlalchemy.select(*self._told).select_from(self.source), start)
         if before is not None:
             rows = rows.where(
                 self.moment
@@ -142,7 +170,7 @@ class Rows:
     def _values(self, place: Place) -> Any:
         values: list[Any] = []
         if self.config.by_timestamp:
-            moment = _MOMENT_0 + timedelta(microseconds=place.moment or 0)
+            moment = _moment(place.moment or 0)
             values.append(moment if self.zoned else moment.replace(tzinfo=None))
         if self.config.by_number:
             values.append(-(2**63) if place.number is None else place.number)

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from itertools import compress
 from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from penstock import ConnectError, DataError, Fields, InputPartition, PartitionReader, RecordBatch, Schema
+from penstock import ConnectError, DataError, Fields, InputPartition, PartitionReader, RecordBatch, Schema, Type
 from penstock_sql.address import Address
 from penstock_sql.catalog import Columns, columns_of
 from penstock_sql.cursors import Place, Rows
@@ -19,6 +20,7 @@ from penstock_sql.statements import compiled, driver, run
 
 __all__ = ["SqlReader"]
 
+_LONG: Final = frozenset({Type.STRING, Type.BYTES})
 _FIRST: Final = 100
 _PORTION: Final = 2_000
 _PORTION_BYTES: Final = 16_000_000
@@ -52,9 +54,11 @@ class SqlReader(PartitionReader):
                 with connection.begin(), closing(_cursor(connection)) as cursor:
                     cursor.execute(*compiled(connection, statement))
                     schema, readers = self._described(connection, of, cursor)
+                    long = [field.schema.type in _LONG for field in schema.fields]
                     while portion := cursor.fetchmany(self._portion(of)):
                         columns = list(zip(*portion, strict=True))
-                        self._largest[of] = max(self._largest.get(of, 1), sum(map(_largest, columns)))
+                        largest = sum(map(_largest, compress(columns, long)))
+                        self._largest[of] = max(self._largest.get(of, 1), largest)
                         yield _batch(columns, len(portion), data["topic"], schema, readers)
             except BaseException:
                 self._database.let_go()
@@ -107,7 +111,7 @@ def _cursor(connection: Connection) -> Any:
     """A cursor that does not hold all rows at once."""
     if connection.dialect.name == "sqlite":
         return driver(connection).cursor()
-    run(connection, "SET TRANSACTION READ ONLY")
+    run(connection, "SET TRANSACTION READ ONLY; SET LOCAL DateStyle = ISO")
     cursor = driver(connection).cursor(name="penstock_rows")
     texts_of(cursor)
     return cursor

@@ -207,9 +207,11 @@ class Stream:
             )
         if isinstance(of, str):
             if config.by_timestamp:
-                none = connection.execute(self._rows.next(place_of(None), 0))
+                none = connection.execute(self._rows.described())
                 assert none.cursor is not None
                 moment = none.cursor.description[0]
+                if moment[1] not in (_TIMESTAMP, _TIMESTAMPTZ):
+                    raise ConnectError(f"{', '.join(config.timestamp_columns)} of the query is no timestamp")
                 self._rows = replace(self._rows, zoned=moment[1] == _TIMESTAMPTZ)
                 self._tick = _tick([moment[4]])
             return
@@ -252,6 +254,7 @@ _NUMBER: Final = "penstock_number"
 _TOTAL: Final = "penstock_total"
 _USUAL_BYTES: Final = 200
 _WORTH_A_RANGE: Final = 2_000
+_TIMESTAMP: Final = 1114
 _TIMESTAMPTZ: Final = 1184
 
 

@@ -335,6 +335,17 @@ def test_structs_of_one_schema_are_read_as_columns() -> None:
     assert values.columns["at"] == [Instant(0), Instant(1), Instant(2)]
 
 
+def test_infinity_as_databases_have_it_is_written_and_read_as_any_moment_and_day() -> None:
+    schema = struct({"at": TIMESTAMP, "day": DATE, "ats": array_of(TIMESTAMP)})
+    ends = ((9_223_372_036_825_200_000, 2**31 - 1), (-9_223_372_036_832_400_000, -(2**31)))
+    rows = [{"at": Instant(moment), "day": Instant(day * 86_400_000), "ats": [Instant(moment)]} for moment, day in ends]
+    written = ENVELOPED.from_connect_batch("t", schema, rows)
+    assert written == [ENVELOPED.from_connect("t", schema, row) for row in rows]
+    read, values = ENVELOPED.to_connect_batch("t", written)
+    assert (read, list(values)) == (schema, rows)
+    assert [ENVELOPED.to_connect("t", data) for data in written] == [(schema, row) for row in rows]
+
+
 def test_columns_of_decimals_and_dates_are_written_as_their_rows_are() -> None:
     schema = struct({"a": INT64, "price": decimal(2), "day": DATE, "x": FLOAT32})
     rows = [{"a": i, "price": Decimal(i).scaleb(-2), "day": Instant(i * 86_400_000), "x": i * 0.1} for i in range(3)]

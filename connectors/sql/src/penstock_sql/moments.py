@@ -1,0 +1,136 @@
+"""Moments and days as PostgreSQL writes them in the style ISO, those too that Python's `datetime` does not have. Pure.
+
+`datetime` has no infinity, and ends at the years 1 and 9999. The calendar repeats itself every 400 years, so a year outside
+is reckoned as the one like it between 2400 and 2799.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Final
+
+from penstock import DataError, Instant
+
+__all__ = ["day", "day_text", "local_moment", "moment", "moment_text"]
+
+_INFINITE: Final = {"infinity": Instant(9_223_372_036_825_200_000), "-infinity": Instant(-9_223_372_036_832_400_000)}
+"""As PostgreSQL's driver for Java has them."""
+_DAY_MS: Final = 86_400_000
+_INFINITE_DAYS: Final = {
+    "infinity": Instant((2**31 - 1) * _DAY_MS),
+    "-infinity": Instant(-(2**31) * _DAY_MS),
+}
+"""The last and the first one of a Date, which is 32 bits of whole days. PostgreSQL's own days end before them."""
+_INFINITE_TEXTS: Final[Mapping[int, str]] = {
+    millis: text for of in (_INFINITE, _INFINITE_DAYS) for text, millis in of.items()
+}
+
+_MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LOCAL_0: Final = datetime(1970, 1, 1)  # noqa: DTZ001 (of moments without a zone)
+_DAY_0: Final = date(1970, 1, 1).toordinal()
+_MILLI: Final = timedelta(milliseconds=1)
+_read_moment = datetime.fromisoformat
+_read_day = date.fromisoformat
+_CYCLE: Final = 400
+_CYCLE_MS: Final = 146_097 * _DAY_MS
+_LIKE: Final = 2400
+_LIKE_0: Final = datetime(_LIKE, 1, 1, tzinfo=UTC)
+_FORM: Final = re.compile(
+    r"(?P<year>\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)"
+    r"(?: (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:\.(?P<fraction>\d{1,6}))?"
+    r"(?:(?P<sign>[+-])(?P<hours>\d\d)(?::(?P<minutes>\d\d))?(?::(?P<seconds>\d\d))?)?)?"
+    r"(?P<bc> BC)?",
+    re.ASCII,
+)
+
+
+def moment(text: str) -> Instant:
+    """Of a `timestamptz`.
+
+    Raises:
+        DataError: PostgreSQL writes no moment so.
+    """
+    try:
+        return Instant((_read_moment(text) - _MOMENT_0) // _MILLI)
+    except ValueError:
+        return _INFINITE.get(text) or _outside(text, UTC)
+
+
+def local_moment(zone: tzinfo) -> Callable[[str], Instant]:
+    """Of a `timestamp`, by the clocks of a zone. It raises as `moment`."""
+
+    def read_utc(text: str) -> Instant:
+        try:
+            return Instant((_read_moment(text) - _LOCAL_0) // _MILLI)
+        except ValueError:
+            return _INFINITE.get(text) or _outside(text, UTC)
+
+    def read(text: str) -> Instant:
+        try:
+            return Instant((_read_moment(text).replace(tzinfo=zone) - _MOMENT_0) // _MILLI)
+        except ValueError:
+            return _INFINITE.get(text) or _outside(text, zone)
+
+    return read_utc if str(zone) == "UTC" else read
+
+
+def day(text: str) -> Instant:
+    """Of a `date`. Raises as `moment`."""
+    try:
+        return Instant((_read_day(text).toordinal() - _DAY_0) * _DAY_MS)
+    except ValueError:
+        return _INFINITE_DAYS.get(text) or _outside(text, UTC)
+
+
+def _outside(text: str, zone: tzinfo) -> Instant:
+    found = _FORM.fullmatch(text)
+    if found is None:
+        raise DataError("a moment or day is not written as PostgreSQL writes it; read the column as a text by a query")
+    month, day_, hour, minute, second = (int(found[n] or 0) for n in ("month", "day", "hour", "minute", "second"))
+    year = 1 - int(found["year"]) if found["bc"] else int(found["year"])
+    like = _LIKE + year % _CYCLE
+    at = datetime(like, month, day_, hour, minute, second, int((found["fraction"] or "").ljust(6, "0")))  # noqa: DTZ001
+    offset = _written_offset(found) if found["sign"] else _offset(at, year, zone)
+    return Instant((at - _LOCAL_0 - offset) // _MILLI + (year - like) // _CYCLE * _CYCLE_MS)
+
+
+def _written_offset(found: re.Match[str]) -> timedelta:
+    offset = timedelta(**{name: int(found[name] or 0) for name in ("hours", "minutes", "seconds")})
+    return -offset if found["sign"] == "-" else offset
+
+
+def _offset(like: datetime, year: int, zone: tzinfo) -> timedelta:
+    """Before there were zones, that of the first year."""
+    at = datetime(1, 1, 2) if year <= 1 else like  # noqa: DTZ001
+    return at.replace(tzinfo=zone).utcoffset() or timedelta(0)
+
+
+def moment_text(millis: int, zone: tzinfo | None = None) -> str:
+    """An instant as PostgreSQL reads it, whatever the year.
+
+    Args:
+        millis: since 1970.
+        zone: whose clocks show it, for a text without a zone.
+    """
+    if millis in _INFINITE_TEXTS:
+        return _INFINITE_TEXTS[millis]
+    cycles, rest = divmod(millis - (_LIKE_0 - _MOMENT_0) // _MILLI, _CYCLE_MS)
+    at = _LIKE_0 + timedelta(milliseconds=rest)
+    if zone is not None:
+        year = at.year + cycles * _CYCLE
+        at = at + _offset(at, year, zone) if year <= 1 else at.astimezone(zone)
+    clock = at.time().isoformat("milliseconds") + ("+00" if zone is None else "")
+    return _dated(at, cycles, f" {clock}")
+
+
+def day_text(millis: int) -> str:
+    """The day of an instant, likewise."""
+    if millis in _INFINITE_TEXTS:
+        return _INFINITE_TEXTS[millis]
+    cycles, rest = divmod(millis - (_LIKE_0 - _MOMENT_0) // _MILLI, _CYCLE_MS)
+    return _dated(_LIKE_0 + timedelta(milliseconds=rest), cycles, "")
+
+
+def _dated(like: datetime, cycles: int, clock: str) -> str:
+    year = like.year + cycles * _CYCLE
+    return f"{year if year > 0 else 1 - year:04}-{like:%m-%d}{clock}{'' if year > 0 else ' BC'}"
