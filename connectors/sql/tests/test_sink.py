@@ -1,9 +1,12 @@
 """What becomes of records in PostgreSQL."""
 
 import datetime
+import sqlite3
 import uuid
 from collections.abc import Mapping
+from contextlib import closing
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -328,3 +331,62 @@ def test_a_tombstone_deletes_also_where_its_batch_made_the_table(database: Any) 
     rows = {n: with_schema({"name": "a"}, n, name=STRING) for n in (2, 3)}
     assert write(database, [tombs[1], rows[2], rows[3], tombs[2]], auto_create="true", **KEYED) == []
     assert database.rows("SELECT id FROM orders") == [(3,)]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_infinity_and_years_beyond_those_of_python_come_back_as_they_were_read(database: Any, zone: str) -> None:
+    from penstock.testing import run_source
+    from penstock_sql.source import SqlSource
+
+    columns = "at TIMESTAMPTZ, local TIMESTAMP, day DATE, ats TIMESTAMPTZ[], days DATE[]"
+    database.run(f"CREATE SCHEMA other; CREATE TABLE orders (id INT PRIMARY KEY, {columns})")
+    database.run(f"CREATE TABLE other.orders (id INT PRIMARY KEY, {columns})")
+    texts = (
+        "infinity", "-infinity", "4714-11-25 00:00:00 BC", "0044-03-15 12:00:00.123 BC", "0001-12-31 23:59:59 BC",
+        "0001-01-01 00:00:00", "2026-07-01 00:00:00.001", "9999-12-31 23:59:59.999", "10000-01-01 00:00:00",
+        "12000-02-29 12:00:00", "294276-12-30 00:00:00",
+    )  # fmt: skip
+    for number, text in enumerate(texts):
+        many = f"ARRAY['{text}'::"
+        database.run(
+            f"INSERT INTO orders VALUES ({number}, '{text}', '{text}', '{text}', {many}timestamptz], {many}date])"
+        )
+    given = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "t.", "db.timezone": zone}
+    records = run_source(SqlSource, {**database.properties, **given, "table.whitelist": "public.orders"})
+    assert write(database, records, db_timezone=zone, table_name_format="other.orders") == []
+    assert database.rows("SELECT count(*) FROM other.orders") == [(len(texts),)]
+    assert database.rows("SELECT o.id FROM orders o JOIN other.orders t ON o.id = t.id WHERE o::text <> t::text") == []
+
+
+def test_infinity_without_a_schema_is_taken(database: Any) -> None:
+    database.run("CREATE TABLE orders (at TIMESTAMPTZ, local TIMESTAMP, day DATE)")
+    ends = [
+        {"at": 9_223_372_036_825_200_000, "local": 9_223_372_036_825_200_000, "day": 2**31 - 1},
+        {"at": -9_223_372_036_832_400_000, "local": -9_223_372_036_832_400_000, "day": -(2**31)},
+    ]
+    assert write(database, [row(end) for end in ends]) == []
+    assert database.rows("SELECT at::text, local::text, day::text FROM orders ORDER BY at DESC") == [
+        ("infinity",) * 3,
+        ("-infinity",) * 3,
+    ]
+
+
+def test_a_moment_that_postgresql_does_not_have_is_handed_back(database: Any) -> None:
+    database.run("CREATE TABLE orders (at TIMESTAMPTZ)")
+    refused = write(
+        database, [row({"at": 9_300_000_000_000_000}), row({"at": 9_223_372_036_825_199_999}), row({"at": 0})]
+    )
+    assert len(refused) == 2
+    assert all("out of range" in error and "9" not in error for error in refused)
+    assert database.rows("SELECT count(*) FROM orders") == [(1,)]
+
+
+def test_a_moment_outside_of_the_years_1_to_9999_is_handed_back_by_sqlite(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as shop:
+        shop.execute("CREATE TABLE orders (at DATETIME, day DATE)")
+    batch = [row({"at": 9_223_372_036_825_200_000}), row({"at": 0}), row({"day": 2**31 - 1})]
+    refused = run_writer(SqlSink, {"connection.url": f"jdbc:sqlite:{tmp_path}/shop.db"}, [batch])
+    assert [str(error).split(",")[0] for _, error in refused] == [
+        "Column at: it lies outside the years 1 to 9999",
+        "Column day: it lies outside the years 1 to 9999",
+    ]

@@ -20,6 +20,7 @@ from sqlalchemy.dialects import postgresql
 from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_sql import debezium_types
+from penstock_sql.moments import day_text, moment_text
 
 __all__ = ["Kind", "Reading", "column_type", "kind_of", "reading"]
 
@@ -101,32 +102,59 @@ def kind_of(column: Any) -> Kind:
 _MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def _at(value: int) -> datetime:
+    return _MOMENT_0 + timedelta(milliseconds=value)
+
+
 @dataclass(frozen=True, slots=True)
-class _Zone:
-    """Moments without a zone of their own are read and written in this one."""
+class _Times:
+    """What numbers become in columns of time.
+
+    Attributes:
+        zone: moments without a zone of their own are read and written in this one.
+        unbounded: the database has infinity, and years before 1 and after 9999, and reads them as texts.
+    """
 
     zone: ZoneInfo
+    unbounded: bool
 
-    def moment(self, value: Any) -> datetime:
-        return self.instant(value).astimezone(self.zone).replace(tzinfo=None)
-
-    @staticmethod
-    def instant(value: Any) -> datetime:
+    def moment(self, value: int) -> Any:
         try:
-            return _MOMENT_0 + timedelta(milliseconds=value)
+            return _at(value).astimezone(self.zone).replace(tzinfo=None)
         except OverflowError:
-            raise DataError(f"{int(value)} ms lie outside the years 1 to 9999") from None
+            return self._outside(moment_text(value, self.zone))
+
+    def instant(self, value: int) -> Any:
+        try:
+            return _at(value)
+        except OverflowError:
+            return self._outside(moment_text(value))
+
+    def date(self, value: int) -> Any:
+        try:
+            return _at(value).date() if isinstance(value, Instant) else _EPOCH + timedelta(days=value)
+        except OverflowError:
+            return self._outside(day_text(value if isinstance(value, Instant) else value * _DAY_MS))
+
+    def _outside(self, text: str) -> str:
+        if not self.unbounded:
+            raise DataError(_OUTSIDE)
+        return text
 
 
+_OUTSIDE: Final = (
+    "it lies outside the years 1 to 9999, which only columns of time of PostgreSQL have; let a transform change it"
+)
 _AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.ARRAY, Kind.BYTES, Kind.NUMBER})
 """Kinds of columns for which it does not count how Debezium calls the type."""
 
 
-def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo) -> Reading | None:
+def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo, *, unbounded: bool) -> Reading | None:
     """What values of this schema become in a column of this kind; None where they stay as they are.
 
     Without a schema, numbers in columns of time are what JsonConverter writes there without schemas: milliseconds, days,
-    milliseconds of the day. Texts in columns of bytes are base64.
+    milliseconds of the day. Texts in columns of bytes are base64. `unbounded` says whether the database has moments outside
+    of the years 1 to 9999.
     """
     name = "" if schema is None else schema.name
     of_debezium = debezium_types.READINGS.get(name or "")
@@ -135,13 +163,14 @@ def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo) -> Reading | None
     ):
         return of_debezium
     plain = schema is not None and name not in _NAMED
+    times = _Times(zone, unbounded)
     match kind:
         case Kind.INSTANT:
-            return _numbers(_Zone.instant)
+            return _numbers(times.instant)
         case Kind.LOCAL_TIMESTAMP:
-            return _local(_Zone(zone))
+            return _local(times)
         case Kind.DATE:
-            return _numbers(_date)
+            return _numbers(times.date)
         case Kind.TIME:
             return _numbers(_time)
         case Kind.BYTES:
@@ -165,8 +194,8 @@ def _numbers(of: Reading) -> Reading:
     return read
 
 
-def _local(zone: _Zone) -> Reading:
-    numbers = _numbers(zone.moment)
+def _local(times: _Times) -> Reading:
+    numbers = _numbers(times.moment)
 
     def read(value: Any) -> Any:
         if not isinstance(value, str):
@@ -175,7 +204,7 @@ def _local(zone: _Zone) -> Reading:
             moment = datetime.fromisoformat(value)
         except ValueError:
             return value  # the database may know what it is
-        return value if moment.tzinfo is None else moment.astimezone(zone.zone).replace(tzinfo=None)
+        return value if moment.tzinfo is None else moment.astimezone(times.zone).replace(tzinfo=None)
 
     return read
 
@@ -184,17 +213,10 @@ _EPOCH: Final = date(1970, 1, 1)
 _DAY_MS: Final = 86_400_000
 
 
-def _date(value: int) -> date:
-    try:
-        return _Zone.instant(value).date() if isinstance(value, Instant) else _EPOCH + timedelta(days=value)
-    except OverflowError:
-        raise DataError(f"{value} days lie outside the years 1 to 9999") from None
-
-
 def _time(value: int) -> time:
     if not 0 <= value < _DAY_MS:
         raise DataError(f"{int(value)} ms are no time of a day")
-    return _Zone.instant(int(value)).time()
+    return _at(int(value)).time()
 
 
 def _bytes(value: Any) -> Any:
@@ -241,7 +263,7 @@ def _text(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Instant):
-        return _Zone.instant(value).isoformat()
+        return _iso(value)
     if isinstance(value, (dict, list)):
         return _json(value)
     if isinstance(value, bytes):
@@ -249,10 +271,20 @@ def _text(value: Any) -> Any:
     return str(value)
 
 
+def _iso(value: Instant) -> str:
+    try:
+        return _at(value).isoformat()
+    except OverflowError:
+        return moment_text(value)
+
+
 def _other(value: Any) -> Any:
     """For types of which only the database knows how they read."""
     if isinstance(value, Instant):
-        return _Zone.instant(value)
+        try:
+            return _at(value)
+        except OverflowError:
+            raise DataError(_OUTSIDE) from None
     return _json(value) if isinstance(value, (dict, list)) else value
 
 

@@ -24,6 +24,10 @@ _BUSY_SECONDS: Final = 60
 
 
 class _Dialect(Protocol):
+    @property
+    def UNBOUNDED(self) -> bool:  # noqa: N802 (a constant of the module)
+        """Whether columns have infinity, and years before 1 and after 9999."""
+
     def begin(self, connection: Connection, zone: str, *, whole: bool) -> None:
         """Say what bounds this transaction, and if it is not written as a whole, that each row is to be checked at once."""
 

@@ -8,8 +8,10 @@ from sqlalchemy import Connection
 from penstock_sql.order import Write
 from penstock_sql.statements import driver, has_policies, quoted, run
 
-__all__ = ["begin", "begin_definition", "end_others", "prepare", "put"]
+__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put"]
 
+UNBOUNDED: Final = True
+"""Whether columns have infinity, and years before 1 and after 9999."""
 _BOUNDS: Final = "SET LOCAL lock_timeout = '60s'; SET LOCAL idle_in_transaction_session_timeout = '60s'"
 """A writer that was frozen in the middle of a transaction must not hold its locks for ever."""
 _LEFT: Final = 500

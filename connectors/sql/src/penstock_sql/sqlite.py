@@ -2,14 +2,17 @@
 
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from penstock_sql.order import Write
 from penstock_sql.statements import driver, quoted
 
-__all__ = ["begin", "begin_definition", "end_others", "prepare", "put"]
+__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put"]
+
+UNBOUNDED: Final = False
+"""Whether columns have infinity, and years before 1 and after 9999."""
 
 
 def begin(connection: Connection, zone: str, *, whole: bool) -> None:

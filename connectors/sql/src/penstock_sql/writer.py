@@ -143,7 +143,7 @@ class SqlWriter(Writer):
         bad: dict[int, DataError] = {}
         columns = {}
         for name, column in part.columns.items():
-            change = reading(kinds[name], part.schemas[name], self._zone)
+            change = reading(kinds[name], part.schemas[name], self._zone, unbounded=self._database.dialect.UNBOUNDED)
             columns[name] = column if change is None else _changed(name, column, change, bad)
             if name in part.keys and any(isinstance(value, (dict, list)) for value in columns[name]):
                 for row, value in enumerate(columns[name]):
