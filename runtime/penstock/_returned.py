@@ -155,8 +155,28 @@ def parts(found: Any, method: str) -> list[InputPartition]:
     for part in made:
         if not isinstance(part, InputPartition):
             raise wrong(method, part, "an InputPartition", " in its list")
+        _sendable(part.data, method)
         offsets(part.offsets, f"{method} (InputPartition.offsets)")
     return made
+
+
+def _sendable(data: Any, method: str) -> None:
+    """Check what a reader gets, which may be in another process.
+
+    Raises:
+        ReturnedWrong: it is no mapping, or of types that do not travel.
+    """
+    expected = "a mapping of texts to plain data"
+    if not isinstance(data, Mapping):
+        raise wrong(method, data, expected, " as InputPartition.data")
+    for field, value in data.items():
+        if not isinstance(field, str):
+            raise wrong(method, field, expected, " as the name of a field of InputPartition.data")
+        if (fault := _fault_of((field, value))) is not None:
+            raise ReturnedWrong(
+                f"{method} returned an InputPartition that a worker cannot be sent, for the field {field!r} of its "
+                f"data: {fault}. {_TELL}"
+            ) from fault
 
 
 def portions(found: Any, method: str, where: Callable[[], str]) -> Iterator[RecordBatch]:
@@ -272,14 +292,21 @@ def message(found: Any, method: str, where: Callable[[], str] = str) -> Any:
     Raises:
         ReturnedWrong: it is of types that do not travel.
     """
-    try:
-        check_plain(found)
-        msgspec.msgpack.encode(found)
-    except (TypeError, ValueError, OverflowError, RecursionError) as e:  # a type, half a surrogate pair, over 64 bits
+    if (fault := _fault_of(found)) is not None:
         raise ReturnedWrong(
-            f"{method} returned a message for `Sink.commit` that a worker cannot send{where()}: {e}. {_TELL}"
-        ) from e
+            f"{method} returned a message for `Sink.commit` that a worker cannot send{where()}: {fault}. {_TELL}"
+        ) from fault
     return found
+
+
+def _fault_of(data: Any) -> Exception | None:
+    """What keeps data from going to another process; None: nothing."""
+    try:
+        check_plain(data)
+        msgspec.msgpack.encode(data)
+    except (TypeError, ValueError, OverflowError, RecursionError) as e:  # a type, half a surrogate pair, over 64 bits
+        return e
+    return None
 
 
 def check_plain(data: Any) -> None:

@@ -156,7 +156,8 @@ class SourceReadsSuite(ConnectorSuite):
                 assert len(covered) == len(changed), f"{covered} are to cover {changed}"
                 assert dict(covered) == changed
                 for part in parts:
-                    assert exactly(wire(part.data)) == exactly(_plain(part.data)), f"not plain data: {part.data}"
+                    data = dict(part.data)
+                    assert exactly(wire(data)) == exactly(_plain(data)), f"not plain data: {data}"
                 run.step(self.limits)
 
 

@@ -153,7 +153,7 @@ class SourceRun:
     def batches(self, part: InputPartition) -> Iterator[RecordBatch]:
         """As `read`, as the reader gives them."""
         assert self.reader is not None
-        found = self.reader.read(part if part.local else InputPartition(wire(part.data), part.offsets))
+        found = self.reader.read(part if part.local else InputPartition(wire(dict(part.data)), part.offsets))
         return returned.portions(found, returned.name(self.reader, "read"), str)
 
     def all(self, limits: Limits = PLENTY, max_batches: int = 100) -> "SourceRun":

@@ -1,6 +1,7 @@
 """A source of each form and a sink that return what they may not, where a property says."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from penstock import (
@@ -50,7 +51,8 @@ class Planned(Source):
         return None if self._config.wrong == "latest_offsets" else {PARTITION: {"n": 1}}
 
     def partitions(self, start: Offsets, end: Offsets) -> Any:
-        return None if self._config.wrong == "partitions" else [InputPartition({}, dict(end))]
+        data = {"since": datetime.now(UTC)} if self._config.wrong == "data" else {}
+        return None if self._config.wrong == "partitions" else [InputPartition(data, dict(end))]
 
 
 class Reader(PartitionReader):

@@ -14,6 +14,10 @@ from ..running import manifest, new_name
         ("source", "WrongSource.source returned None, and not a Source or a PollingSource"),
         ("latest_offsets", "Planned.latest_offsets returned None, and not a mapping of SourcePartition to an offset"),
         ("partitions", "Planned.partitions returned None, and not a list of InputPartition"),
+        (
+            "data",
+            "Planned.partitions returned an InputPartition that a worker cannot be sent, for the field 'since' of",
+        ),
         ("read", "Reader.read returned a value of type dict as a record in the part of {'p': 'a'} up to {'n': 1}"),
         ("poll", "Polled.read returned a value of type list, and not a pair of records and the source offsets after"),
         (

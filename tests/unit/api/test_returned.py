@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -52,6 +54,8 @@ def portions(*found: Any) -> list[RecordBatch]:
         (returned.offsets, {A: {"at": datetime.now(UTC)}}, "type datetime in the field 'at' of the offset of"),
         (returned.parts, None, "returned None, and not a list of InputPartition"),
         (returned.parts, [{"from": 1}], "returned a value of type dict in its list, and not an InputPartition"),
+        (returned.parts, [InputPartition(None)], "returned None as InputPartition.data, and not a mapping of texts to"),  # type: ignore[arg-type]
+        (returned.parts, [InputPartition({1: 2})], "type int as the name of a field of InputPartition.data, and not a"),  # type: ignore[dict-item]
         (returned.records_and_offsets, [record()], "returned a value of type list, and not a pair of records and"),
         (returned.records_and_offsets, ([record()], None), f"returned None, and not {OFFSETS}"),
         (returned.positions, None, "returned None, and not a mapping of TopicPartition"),
@@ -71,6 +75,34 @@ def test_a_wrong_answer_is_told(check: Callable[[Any, str], object], found: Any,
         check(found, "Rows.method")
     assert str(raised.value).startswith("Rows.method returned ")
     assert str(raised.value).endswith("Tell the plugin's author")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (datetime.now(UTC), "datetime cannot travel to another process; use texts, numbers, bytes, lists and dicts"),
+        ([{"seen": {1, 2}}], "set cannot travel to another process"),
+        (Decimal("1.5"), "Decimal cannot travel to another process"),
+        (object(), "object cannot travel to another process"),
+        (1 << 70, "can't serialize ints"),
+        ("\ud800", "surrogates not allowed"),
+    ],
+)
+def test_what_a_part_cannot_take_to_a_worker_is_told_with_its_field_although_the_driver_reads_it(
+    value: Any, message: str
+) -> None:
+    told = "Rows.partitions returned an InputPartition that a worker cannot be sent, for the field 'from' of its data: "
+    with pytest.raises(ReturnedWrong) as raised:
+        returned.parts([InputPartition({"to": 7}), InputPartition({"to": 7, "from": value})], "Rows.partitions")
+    assert str(raised.value).startswith(told)
+    assert message in str(raised.value)
+    assert str(raised.value).endswith("Tell the plugin's author")
+
+
+def test_plain_data_of_a_part_passes_in_any_mapping() -> None:
+    data = {"a": None, "b": [1, 1.5, (True, b"x")], "c": {"d": {"e": "f"}}}
+    parts = [InputPartition(MappingProxyType(data)), InputPartition({})]
+    assert returned.parts(parts, "Rows.partitions") == parts
 
 
 @pytest.mark.parametrize(

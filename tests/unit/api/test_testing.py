@@ -131,7 +131,7 @@ def test_a_source_with_a_fault_fails(fault: str, test: str) -> None:
     class Suite(SourceSuite):
         plugin = Faulty
 
-    with pytest.raises((AssertionError, TypeError)):
+    with pytest.raises((AssertionError, ConnectError)):
         getattr(Suite(), test)(None)
 
 
@@ -444,6 +444,15 @@ def test_run_source_checks_what_comes_back_as_the_runtime_does(what: Any, messag
     Given.what = what
     with pytest.raises(ConnectError, match=f"^{re.escape(message)}"):
         run_source(GivesInASource, {})
+
+
+def test_run_source_tells_a_part_that_a_worker_cannot_be_sent_as_the_runtime_does() -> None:
+    class Faulty(Counting):
+        fault = "objects in the plan"
+
+    told = "CountingSource.partitions returned an InputPartition that a worker cannot be sent, for the field 'span'"
+    with pytest.raises(ConnectError, match=f"^{re.escape(told)}"):
+        run_source(Faulty, {})
 
 
 class GivesInASink(SinkConnector):
