@@ -22,7 +22,7 @@ from penstock.functions import sink, source, transform
 from penstock.metrics import Counter, Gauge, PluginMetrics
 from penstock.offsets import Cursor, Offset, Offsets, OffsetUpdates, Primitive, SourcePartition
 from penstock.plugin import API_VERSION, Converter, HeaderConverter, Plugin, Predicate, Transform
-from penstock.python_data import schema_of, value_of
+from penstock.python_data import schema_of, schema_of_cursor, value_of
 from penstock.record import Header, Original, Record
 from penstock.schema import Field, Schema, Type
 from penstock.sink import FrameSink, Reporter, Sink, SinkConnector, SinkTaskContext, TopicPartition, Writer
@@ -88,6 +88,7 @@ __all__ = [
     "Writer",
     "prop",
     "schema_of",
+    "schema_of_cursor",
     "sink",
     "source",
     "transform",

@@ -1,4 +1,4 @@
-r"""From Python's own data to Connect's: a schema from a dataclass or another type, and values that fit a schema.
+r"""From Python's own data to Connect's: a schema from a dataclass, another type or a DB-API cursor, and values that fit it.
 
 | annotation | schema |
 |---|---|
@@ -17,7 +17,8 @@ differ after a restart.
 import dataclasses
 import math
 import types
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Context, Decimal, InvalidOperation
@@ -51,7 +52,7 @@ from penstock.schema import (
 )
 from penstock.values import Float32, Instant, Int8, Int16, Int32, Int64
 
-__all__ = ["schema_of", "value_of"]
+__all__ = ["schema_of", "schema_of_cursor", "value_of"]
 
 _SIMPLE: Final[Mapping[Any, Schema]] = {
     bool: BOOLEAN,
@@ -131,6 +132,55 @@ def _struct_of(cls: type, outer: tuple[type, ...]) -> Schema:
         except SchemaBuilderError as e:
             raise SchemaBuilderError(f"{cls.__name__}.{field.name}: {e}") from None
     return struct(fields, name=cls.__name__)
+
+
+def schema_of_cursor(
+    description: Sequence[Sequence[Any]] | None,
+    types: Mapping[Any, Schema],
+    *,
+    columns: Mapping[str, Schema] | None = None,
+    name: str | None = None,
+) -> Schema:
+    """The schema of a query's rows: a struct with a field for each column of a DB-API cursor, in their order.
+
+    What a type code stands for, only the driver knows; some tell none (sqlite3), and few tell whether a column may be null.
+    Nothing is guessed: a field is optional unless the driver says that its column is never null.
+
+    Args:
+        description: `cursor.description` of a statement that was executed (PEP 249).
+        types: the schemas by the driver's type codes, which are compared by `==`.
+        columns: the schemas of single columns by their names, taken as they are, whatever the driver says.
+        name: of the schema.
+
+    Raises:
+        SchemaBuilderError: there is no result, or a column has no schema, no name or that of another, or `columns` names one
+            that is not there. The message names all of them.
+    """
+    if description is None:
+        raise SchemaBuilderError("The cursor has no description: first execute a statement that returns rows")
+    given, names = columns or {}, Counter(column[0] for column in description)
+    faults = [
+        f"the name {of!r} stands {times} times: give each column its own (SELECT ... AS ...)"
+        for of, times in names.items()
+        if times > 1
+    ]
+    fields = {}
+    for of, code, *_, null_ok in description:
+        schema = given.get(of) or next((schema for known, schema in types.items() if known == code), None)
+        if schema is not None:
+            is_required = of in given or (null_ok is not None and not null_ok)
+            fields[of] = schema if is_required else schema.as_optional()
+        elif code is None:
+            faults.append(f"the driver tells no type of {of!r}: give the column a schema in columns")
+        else:
+            faults.append(f"{of!r} has the type code {code!r}: give it a schema in types, or the column one in columns")
+    if strangers := [n for n in given if n not in names]:
+        faults.append(
+            f"columns has {', '.join(map(repr, strangers))}, and the result only {', '.join(map(repr, names))}"
+        )
+    if faults:
+        raise SchemaBuilderError(f"The columns of the cursor make no schema: {'; '.join(faults)}")
+    return struct(fields, name=name)
 
 
 def value_of(data: Any, schema: Schema) -> Any:

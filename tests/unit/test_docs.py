@@ -2,9 +2,11 @@
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,19 @@ def test_the_plugins_of_the_guide_pass_the_suites_of_the_guide(tmp_path: Path) -
     assert done.returncode == 0, done.stdout
     for suite in ("TestAddOrigin", "TestTables", "TestWithoutId", "TestNumbers", "TestRows"):
         assert re.search(rf"{suite}::test_\w+ PASSED", done.stdout)
+
+
+def test_the_rows_of_a_query_in_the_guide_become_records_with_its_schema() -> None:
+    names: dict[str, Any] = {}
+    exec(next(block for block in blocks() if "schema_of_cursor" in block), names)
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE customers (name TEXT, id INTEGER PRIMARY KEY)")
+        database.execute("INSERT INTO customers VALUES (NULL, 2), ('Ada', 1)")
+        records = list(names["customers"](database))
+    assert [record.value for record in records] == [{"id": 1, "name": "Ada"}, {"id": 2, "name": None}]
+    assert {repr(record.value_schema) for record in records} == {
+        "struct({'id': INT64, 'name': OPTIONAL_STRING}, name='Customer')"
+    }
 
 
 def test_the_distribution_of_the_guide_installs_the_module_alone() -> None:
