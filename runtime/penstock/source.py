@@ -160,6 +160,14 @@ class SourceConnector(Connector):
         """
         return True
 
+    def reads_anywhere(self, config: Any) -> bool:
+        """Whether a reader finds everything from any machine: it needs no file, socket or process of the driver's.
+
+        Called with a `Config` that parsed. Where it is True, `penstock run --master` has a backlog read by the executors of
+        a Spark cluster. The default, False, keeps all readers on the driver's machine.
+        """
+        return False
+
     def standard_input(self, config: Any) -> str | None:
         """The property whose absence makes the source read standard input; None if it does not read it.
 

@@ -108,6 +108,22 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="port of the first task's metrics, the next tasks have the next ports; 0, the default: any free ports",
     )
+    run.add_argument(
+        "--master",
+        metavar="spark://HOST:PORT",
+        help="a standalone Spark cluster: backlogs of sources that can be read anywhere are delivered by its executors",
+    )
+    run.add_argument(
+        "--master-secret", type=Path, metavar="FILE", help="the file with the cluster's spark.authenticate.secret"
+    )
+    run.add_argument(
+        "--spark-conf",
+        action="append",
+        default=[],
+        metavar="spark.NAME=VALUE",
+        help="with --master, a setting of the sessions there, such as spark.cores.max=8 (the default), "
+        "spark.executor.memory or spark.pyspark.python; may be repeated",
+    )
     run.set_defaults(command=_run)
 
     validate = commands.add_parser(
@@ -283,6 +299,7 @@ def _check_secrets(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace) -> ExitCode:
     from penstock_runtime.local.run import RunOptions, run
+    from penstock_runtime.local.spark_cluster import cluster_options
 
     _check_secrets(options)
     return run(
@@ -294,6 +311,7 @@ def _run(options: argparse.Namespace) -> ExitCode:
             secrets=options.secrets,
             log_level=options.log_level,
             metrics_port=options.metrics_port,
+            spark=cluster_options(options.master, options.master_secret, options.spark_conf),
         )
     )
 

@@ -76,6 +76,7 @@ def resolve(
     properties: Mapping[str, str],
     secrets_dir: Path | str | None,
     environment: Mapping[str, str] | None = None,
+    known: Iterable[Secret] = (),
 ) -> Resolved:
     """Resolve every variable in `properties`.
 
@@ -83,13 +84,14 @@ def resolve(
         properties: by full name, which the problems show.
         secrets_dir: the folder in which secrets are mounted; None if there are none.
         environment: variables for `${env:..}`; None: those of the process.
+        known: variables that were resolved elsewhere, and are not looked up here.
     """
     look_up = _LookUp(
         None if secrets_dir is None else Path(secrets_dir), os.environ if environment is None else environment
     )
     values: dict[str, str] = {}
     problems: list[Problem] = []
-    secrets: dict[str, Secret] = {}
+    secrets = {secret.reference: secret for secret in known}
     for name, text in properties.items():
         values[name] = _replaced(name, text, look_up, secrets, problems)
     return Resolved(values, tuple(problems), tuple(secrets.values()))

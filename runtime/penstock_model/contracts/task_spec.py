@@ -16,7 +16,16 @@ from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.topic_policy import TopicPolicy
 
-__all__ = ["API_VERSION", "WITH_MOUNTS", "PluginReference", "SparkSpec", "SparkStart", "TaskSpec", "TaskState"]
+__all__ = [
+    "API_VERSION",
+    "WITH_MOUNTS",
+    "PluginReference",
+    "SparkCluster",
+    "SparkSpec",
+    "SparkStart",
+    "TaskSpec",
+    "TaskState",
+]
 
 API_VERSION: Final = "penstock.dev/task/v1"
 WITH_MOUNTS: Final = "penstock.dev/task/v2"
@@ -53,6 +62,20 @@ class PluginReference(Part):
     variant: str | None = None
 
 
+class SparkCluster(Part):
+    """A standalone cluster of Spark's, on whose executors the backlog of a task is delivered.
+
+    Attributes:
+        master: `spark://host:port`.
+        secret_file: the file with the secret that the cluster's processes share, on the machine of the task.
+        cores: the most that a task takes of it.
+    """
+
+    master: str
+    secret_file: str
+    cores: int = Field(ge=1)
+
+
 class SparkSpec(Part):
     """The Spark session of a task.
 
@@ -60,11 +83,13 @@ class SparkSpec(Part):
         executors: the number of executors on Kubernetes; 0 is `local[n]` in the process of the task.
         conf: Spark properties, which override Penstock's.
         start: when the session starts.
+        cluster: where its workers are; None: beside the task.
     """
 
     executors: int = Field(0, ge=0)
     conf: dict[str, str] = Field(default_factory=dict)
     start: SparkStart = SparkStart.EAGER
+    cluster: SparkCluster | None = Field(default=None, exclude_if=lambda v: v is None)
 
 
 class TaskSpec(Document):

@@ -8,7 +8,7 @@ from typing import Final
 
 from penstock.errors import Problem
 
-__all__ = ["REFUSED", "reason_against", "refused_settings"]
+__all__ = ["REFUSED", "reason_against", "refused_on_cluster", "refused_settings"]
 
 _ONE_PROCESS: Final = "Spark runs in the task's own process, with one worker for each core of its pod; remove it"
 _REPEATS: Final = (
@@ -70,9 +70,34 @@ REFUSED: Final[Mapping[str, str]] = {
 """Why, and what to do, by the name of a setting; a name that ends with a dot stands for all settings that begin with it."""
 
 
-def reason_against(name: str) -> str | None:
-    """Why this setting is refused, and what to do; None: it is not."""
+_EXECUTORS: Final = frozenset(
+    {
+        "spark.executor.cores",
+        "spark.executor.memory",
+        "spark.pyspark.python",
+        "spark.driver.host",
+        "spark.driver.bindAddress",
+    }
+)
+"""Settings of executors, and of the address at which they reach the driver."""
+_SEALED: Final = (
+    "what goes to executors holds the connector's passwords, and Penstock has it authenticated and encrypted; remove it"
+)
+_SEALS: Final = ("spark.authenticate", "spark.network.crypto.", "spark.io.encryption.")
+
+
+def reason_against(name: str, *, on_cluster: bool = False) -> str | None:
+    """Why this setting is refused, and what to do; None: it is not.
+
+    Args:
+        name: of the setting.
+        on_cluster: the workers are executors of a cluster (`penstock run --master`).
+    """
     name = name.strip()
+    if on_cluster and name in _EXECUTORS:
+        return None
+    if on_cluster and name.startswith(_SEALS):
+        return _SEALED
     prefix = next((p for p in REFUSED if p.endswith(".") and name.startswith(p)), name)
     return REFUSED.get(prefix)
 
@@ -86,3 +111,14 @@ def refused_settings(conf: Mapping[str, str]) -> Iterator[Problem]:
     for name in conf:
         if (reason := reason_against(name)) is not None:
             yield Problem(f"spec.spark.conf.{name}", f"cannot be set: {reason}")
+
+
+def refused_on_cluster(conf: Mapping[str, str]) -> Iterator[Problem]:
+    """As `refused_settings`, for the settings of a run on a cluster's executors.
+
+    Args:
+        conf: `--spark-conf`.
+    """
+    for name in conf:
+        if (reason := reason_against(name, on_cluster=True)) is not None:
+            yield Problem(f"--spark-conf {name}", f"cannot be set: {reason}")

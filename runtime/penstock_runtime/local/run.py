@@ -22,6 +22,7 @@ from penstock_runtime.job.prepare import announce, prepare
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.local.broker import kafka_for, revive, until_kafka_answers
 from penstock_runtime.local.signals import Signals
+from penstock_runtime.local.spark_cluster import ClusterOptions, on_cluster
 from penstock_runtime.local.standard_input import check_standard_input
 from penstock_runtime.local.supervisor import Supervisor, Task
 from penstock_runtime.local.view import Lines, Table, View, current_problem
@@ -51,6 +52,7 @@ class RunOptions:
     secrets: Path | None
     log_level: str
     metrics_port: int = 0
+    spark: ClusterOptions | None = None
 
 
 def plans(
@@ -98,6 +100,18 @@ def _check_policies(planned: Sequence[tuple[Plan, reader.Manifest]]) -> None:
         raise ConfigError(problems)
 
 
+def _check_reach(worker: WorkerConfig, options: RunOptions) -> None:
+    """Raise ConfigError if a cluster's executors had to reach the embedded Kafka, which listens to this machine alone."""
+    if options.spark is not None and worker.bootstrap_servers is None:
+        raise ConfigError(
+            Problem(
+                "--master",
+                "needs a Kafka that executors reach, and the embedded one listens to this machine alone; name the brokers "
+                "by --bootstrap-servers or in the worker configuration",
+            )
+        )
+
+
 def worker_config(options: RunOptions) -> WorkerConfig:
     """The worker configuration of the command line, with the servers it names.
 
@@ -124,6 +138,7 @@ def run(options: RunOptions) -> ExitCode:
         planned, warnings = plans(options.files, worker, options.secrets)
         check_standard_input(planned, options.files)
         _check_policies(planned)
+        _check_reach(worker, options)
         for warning in warnings:
             log.warning("%s", warning)
         if options.metrics_port:
@@ -140,7 +155,7 @@ def run(options: RunOptions) -> ExitCode:
         is_elsewhere = False
         for connector_plan, manifest in planned:
             try:
-                tasks += _prepare_tasks(connector_plan, manifest, worker, folder, announced, signals, kafka)
+                tasks += _prepare_tasks(connector_plan, manifest, worker, folder, announced, signals, kafka, options)
             except Superseded as e:  # the others go on here: they may have been taken over from another run
                 say(f"{e}", level=logging.WARNING)
                 is_elsewhere = True
@@ -167,6 +182,7 @@ def _prepare_tasks(
     announced: list[tuple[TaskContext, State, Sequence[TaskSpec]]],
     signals: Signals,
     kafka: EmbeddedKafka | None,
+    options: RunOptions,
 ) -> list[Task]:
     """Create a connector's topics, fence its earlier incarnations, and return its tasks, ready to start."""
     desired = manifest.connector.spec.state
@@ -175,6 +191,7 @@ def _prepare_tasks(
         return []
     specs = [s.model_copy(update={"worker": dict(worker.raw)}) for s in connector_plan.tasks]
     context = task_context(specs[0], slots_dir=folder)
+    specs = on_cluster(specs, context, options.spark)
     standing = until_kafka_answers(lambda: prepare(context), worker, signals, kafka)
     paused = desired is DesiredState.PAUSED
     live = [

@@ -6,7 +6,7 @@ has is in `source/context.py` and `sink/context.py`; `task/context.py` makes the
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -61,6 +61,7 @@ class TaskContext(ABC):
         settings: how to connect.
         followed: client properties that Penstock does in librdkafka's place.
         shared: how to reach the worker's own cluster, where states and the worker's offsets are.
+        secrets: the variables that were resolved.
         redactor: puts references back into texts that may hold secrets.
         slots_dir: a folder of this incarnation, where a sink's workers find the end file.
         exactly_once: whether records and offsets go into one transaction.
@@ -73,21 +74,35 @@ class TaskContext(ABC):
     settings: ClientSettings
     followed: Mapping[str, int]
     shared: ClientSettings
+    secrets: tuple[Secret, ...]
     redactor: Redactor
     slots_dir: Path
     exactly_once: bool
 
     @classmethod
-    def of(cls, spec: TaskSpec, *, slots_dir: Path, on_error: Callable[[str], None] = lambda text: None) -> Self:
+    def of(
+        cls,
+        spec: TaskSpec,
+        *,
+        slots_dir: Path,
+        on_error: Callable[[str], None] = lambda text: None,
+        known: Sequence[Secret] = (),
+    ) -> Self:
         """The context of a spec of this kind.
+
+        Args:
+            spec: of the task.
+            slots_dir: as the attribute.
+            on_error: told of what hinders Kafka's clients.
+            known: variables that the driver has resolved for a process on another machine.
 
         Raises:
             ConfigError: a variable cannot be resolved, a property is wrong: every problem at once.
         """
         append_folders(m.folder for m in spec.mounts)
         secrets = None if spec.secrets_dir is None else Path(spec.secrets_dir)
-        own = variables.resolve(spec.config, secrets)
-        shared = variables.resolve(spec.worker, secrets)
+        own = variables.resolve(spec.config, secrets, known=known)
+        shared = variables.resolve(spec.worker, secrets, known=known)
         if own.problems or shared.problems:
             raise ConfigError([*own.problems, *shared.problems])
         worker = WorkerConfig.parse(shared.values)
@@ -101,7 +116,8 @@ class TaskContext(ABC):
             *client_secrets(config),
             *client_secrets(shared.values),
         ]
-        redactor = Redactor([*own.secrets, *shared.secrets, *literal])
+        resolved = tuple({secret.reference: secret for secret in (*own.secrets, *shared.secrets)}.values())
+        redactor = Redactor([*resolved, *literal])
         return cls(
             spec,
             config,
@@ -110,6 +126,7 @@ class TaskContext(ABC):
             replace(settings, on_error=on_error),
             followed,
             worker_settings,
+            resolved,
             redactor,
             slots_dir,
             exactly_once,
@@ -220,8 +237,9 @@ class TaskContext(ABC):
 
     @property
     def cores(self) -> int:
-        """N of `local[n]`: the CPU limit, rounded up; two where there is none."""
-        return _cores()
+        """N of `local[n]`: the CPU limit, rounded up; two where there is none. Of a cluster, the most that it may be."""
+        cluster = self.spec.spark.cluster
+        return _cores() if cluster is None else cluster.cores
 
     @property
     def status_topic(self) -> str:

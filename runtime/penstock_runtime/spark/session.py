@@ -2,24 +2,33 @@
 
 No other module starts a session. Spark never repeats a stage that delivers records (`session_conf`), and a worker refuses to
 (`first_attempt`); the task plans a batch that failed again, from the offsets in Kafka.
+
+Workers run beside the task, or on the executors of a cluster. A cluster may be away, or lose all executors: then the session
+is not `ready`, the driver delivers alone, and Spark is asked again later.
 """
 
 import errno
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.errors import ConnectError, RetriableError
+from penstock.errors import ConfigError, ConnectError, RetriableError
+from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.process.children import kill_children
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.scratch import Scratch
+from penstock_runtime.spark import agreement
+from penstock_runtime.spark.cluster import SECRET, Cluster, Executors
 from penstock_runtime.spark.first_attempt import in_first_attempt
 from penstock_runtime.spark.session_conf import USER, has_named_user, session_conf
 from penstock_runtime.spark.stopped_processes import StoppedProcesses
@@ -31,6 +40,7 @@ __all__ = ["Spark", "SparkLost", "WorkerLost"]
 
 log = logging.getLogger(__name__)
 
+_RAISED: Final = re.compile(r"(?:: )?((?:[\w$]+\.)*\w+(?:Error|Exception): .*)")
 Entry = Callable[[bytes], bytes]
 """Runs in a worker: a function of a module; the worker imports it by its name."""
 
@@ -44,6 +54,10 @@ _KILLED: Final = 10.0
 """Seconds within which a start ends whose JVM was killed."""
 _WATCH: Final = 0.2
 """Seconds between two looks at a running job."""
+_AGAIN: Final = 30.0
+"""Seconds after which a cluster is tried again that could not be used."""
+_GREETING: Final = 60.0
+"""Seconds that the first job may take on a cluster."""
 
 
 class WorkerLost(RetriableError):
@@ -63,7 +77,7 @@ class SparkLost(ConnectError):
 
 
 class Spark:
-    """A local Spark session for one task.
+    """The Spark session of one task.
 
     Args:
         cores: n of `local[n]`.
@@ -71,10 +85,26 @@ class Spark:
         name: of the application.
         eager: start beside the first batches (`spec.spark.start`), not only for a backlog.
         scratch: the folder of Spark's files and sockets.
+        cluster: on whose executors the workers are; None: beside the task.
+        plugins: by place; executors must have them.
     """
 
-    def __init__(self, *, cores: int, conf: Mapping[str, str], name: str, eager: bool, scratch: Scratch) -> None:
-        self.cores = cores
+    def __init__(
+        self,
+        *,
+        cores: int,
+        conf: Mapping[str, str],
+        name: str,
+        eager: bool,
+        scratch: Scratch,
+        cluster: Cluster | None = None,
+        plugins: Mapping[str, PluginReference] = MappingProxyType({}),
+    ) -> None:
+        self._cores = cores
+        self._cluster = cluster
+        self._agreement = None if cluster is None else agreement.agreement(plugins)
+        self._executors: Executors | None = None
+        self._start_at = 0.0
         self._conf = conf
         self._name = name
         self._eager = eager
@@ -89,25 +119,35 @@ class Spark:
         self._jobs = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spark-job")
         self._serial = 0
 
+    @property
+    def cores(self) -> int:
+        """How many parts of a batch are delivered at the same time."""
+        return self._cores if self._executors is None else max(1, self._executors.cores())
+
     def start(self) -> None:
-        """Start in the background, if that was not done."""
-        if self._starter is None:
+        """Start in the background, if that was not done; on a cluster also again, some time after it could not be used."""
+        if self._starter is None and time.monotonic() >= self._start_at:
             self._starter = threading.Thread(target=self._start, name="spark-start", daemon=True)
             self._starter.start()
 
     @property
     def ready(self) -> bool:
-        """Whether jobs can run now.
+        """Whether jobs can run now: on a cluster, whether it has an executor for them.
 
         Raises:
             SparkLost: the JVM was killed at its start.
-            ConnectError: the session could not be started.
+            ConnectError: the session could not be started, or executors differ from the driver.
         """
         if isinstance(self._failure, SparkLost):
             raise self._failure
         if self._failure is not None:
             raise ConnectError(f"Spark could not be started: {self._failure}") from self._failure
-        return self._session is not None
+        if self._executors is None or self._session is None:
+            return self._session is not None
+        if not _alive(self._session):
+            self._leave("Spark has ended the session: its Master is away, or has removed the application")
+            return False
+        return self._executors.cores() > 0
 
     def attend(self) -> None:
         """Start an eager session, and check that the JVM runs; cheap enough to be called after every batch.
@@ -173,6 +213,8 @@ class Spark:
             if wait([job], _WATCH).done:
                 return _result(job, stopped)
             stopped.look()
+            if self._executors is not None and self._executors.have_gone():
+                self._cancel()
         raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s")
 
     def at_work(self) -> bool:
@@ -197,11 +239,7 @@ class Spark:
         """End the session and its workers."""
         session, self._session, self._jvm = self._session, None, None
         self._jobs.shutdown(wait=False, cancel_futures=True)
-        if session is not None:
-            try:
-                session.stop()
-            except Exception as e:  # noqa: BLE001 (the JVM may be gone, which is as good as stopped)
-                log.debug("Stopping Spark: %s", e)
+        _stop(session)
 
     def kill(self) -> None:
         """Kill all processes that this one has started, also a JVM that is being launched. No JVM starts after it.
@@ -222,32 +260,101 @@ class Spark:
             self._is_launching = not self._is_killed
         return self._is_launching
 
+    def _leave(self, reason: str) -> None:
+        """Go on without the cluster for a while."""
+        log.warning(
+            "The Spark cluster %s cannot be used now: %s. The driver goes on alone, and tries again in %.0f s.",
+            self._cluster.master if self._cluster is not None else "",
+            reason,
+            _AGAIN,
+        )
+        session, self._session, self._executors = self._session, None, None
+        _stop(session)
+        self._start_at = time.monotonic() + _AGAIN
+        self._starter = None
+
+    def _cancel(self) -> None:
+        session = self._session
+        if session is not None:
+            with suppress(Exception):  # `run` sees for itself that the JVM does not answer
+                session.sparkContext.cancelAllJobs()
+
     def _start(self) -> None:
         begun = time.monotonic()
         try:
-            os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            python = self._conf.get("spark.pyspark.python") if self._cluster is not None else None
+            os.environ["PYSPARK_PYTHON"] = python or sys.executable
+            os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+            if self._cluster is None:
+                os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             from pyspark.sql import SparkSession
 
-            conf = session_conf(self._conf, self._scratch)
+            conf = session_conf(self._conf, self._scratch, self._cluster)
             _silence_accumulators()
             if not self._may_launch():
                 return
-            builder = SparkSession.builder.master(f"local[{self.cores}]").appName(self._name)
-            session = builder.config(map=conf).getOrCreate()
+            if self._cluster is not None:
+                _launch(conf)
+                conf[SECRET] = self._cluster.secret
+            master = f"local[{self._cores}]" if self._cluster is None else self._cluster.master
+            session = SparkSession.builder.master(master).appName(self._name).config(map=conf).getOrCreate()
             if not has_named_user():
                 # Hadoop looks up the user by its number, and refuses one without a name, despite the variables.
                 users = session.sparkContext._jvm.org.apache.hadoop.security.UserGroupInformation  # type: ignore[union-attr] # noqa: SLF001 (no other way to Hadoop)
                 users.setLoginUser(users.createRemoteUser(USER))
-            # The first job starts the process that forks workers; without it the first batch would wait for that.
-            _in_workers(session, _nothing, [b""])
             gateway = session.sparkContext._gateway  # noqa: SLF001 (no public way to the process)
             self._jvm = None if gateway is None else gateway.proc
+            if self._cluster is not None and not self._greet(session, self._cluster):
+                return
+            if self._cluster is None:
+                # The first job starts the process that forks workers; without it the first batch would wait for that.
+                _in_workers(session, _nothing, [b""])
             self._session = session
             log.info("Spark is up after %.1f s", time.monotonic() - begun)
         except BaseException as e:  # noqa: BLE001 (kept for the driver's thread)
             number = _killed_by()
-            self._failure = e if number is None else SparkLost(f"Spark's JVM was ended by signal {number} at its start")
+            if number is not None:
+                self._failure = SparkLost(f"Spark's JVM was ended by signal {number} at its start")
+            elif self._cluster is None or isinstance(e, ConfigError):
+                self._failure = e
+            else:
+                _stop_failed()
+                self._leave(f"{_cause(e)} (is it away, or is its secret another one?)")
+
+    def _greet(self, session: "SparkSession", cluster: Cluster) -> bool:
+        """Wait for the first executor, and check that executors can do this task's work; False: nobody waits any more.
+
+        Raises:
+            ConfigError: they cannot.
+        """
+        from pyspark.errors import PySparkException
+
+        executors = Executors(session, cluster)
+        if not executors.cores():
+            log.info("Spark's cluster %s has no executor for this task yet: the driver begins alone.", cluster.master)
+        if not executors.wait(lambda: self._is_killed or not _alive(session)):
+            if self._is_killed:
+                return False
+            raise ConnectError("Spark has ended the session before there was an executor")
+        wanted = self._agreement or b""
+        timer = threading.Timer(_GREETING, session.sparkContext.cancelAllJobs)
+        timer.daemon = True
+        timer.start()
+        try:
+            answers = _in_workers(session, partial(_differences, wanted), [b""] * executors.cores())
+        except PySparkException as e:
+            if not executors.cores() or not _alive(session):
+                raise ConnectError("its executors were lost at once") from e
+            raise ConfigError(agreement.told(_cause(e))) from e
+        finally:
+            timer.cancel()
+        if any(answers):
+            raise ConfigError(agreement.told(next(filter(None, answers)).decode()))
+        self._executors = executors
+        return True
+
+    def _is_running(self) -> bool:
+        return self._jvm is not None and self._jvm.poll() is None
 
     def _run(self, entry: Entry, payloads: Sequence[bytes], timeout: float) -> list[bytes]:
         from py4j.protocol import Py4JError, Py4JNetworkError
@@ -267,6 +374,8 @@ class Spark:
         timer.start()
         try:
             session.sparkContext.setJobGroup(group, self._name, interruptOnCancel=True)
+            if self._agreement is not None:
+                entry = partial(agreement.where_agreed, self._agreement, entry)
             return _in_workers(session, entry, payloads)
         except (PySparkException, Py4JError, OSError) as e:
             if expired.is_set():
@@ -275,11 +384,30 @@ class Spark:
             if isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT):
                 text = f"A batch could not be handed to Spark, whose folder is full: {e}"
                 raise WorkerLost(text, "is its disk large enough?") from e
+            if self._cluster is not None and self._is_running():
+                raise WorkerLost(f"An executor was lost: {_cause(e)}", "why are executors lost?") from e
             if isinstance(e, (Py4JNetworkError, OSError)) or not _alive(session):
                 raise SparkLost("Spark's JVM is gone") from e
             raise WorkerLost(f"A Spark worker was lost: {_first_line(e)}") from e
         finally:
             timer.cancel()
+
+
+def _stop(session: "SparkSession | None") -> None:
+    if session is not None:
+        try:
+            session.stop()
+        except Exception as e:  # noqa: BLE001 (the JVM may be gone, which is as good as stopped)
+            log.debug("Stopping Spark: %s", e)
+
+
+def _stop_failed() -> None:
+    """Stop what a start has left, which the next one would take for its own."""
+    from pyspark import SparkContext
+
+    with suppress(Exception):  # the JVM may be gone
+        if SparkContext._active_spark_context is not None:  # noqa: SLF001 (no public way to ask)
+            SparkContext._active_spark_context.stop()  # noqa: SLF001
 
 
 def _result(job: Future[list[bytes]], stopped: StoppedProcesses) -> list[bytes]:
@@ -304,6 +432,17 @@ def _in_workers(session: "SparkSession", entry: Entry, payloads: Sequence[bytes]
 
 def _nothing(payload: bytes) -> bytes:
     return payload
+
+
+def _differences(wanted: bytes, payload: bytes) -> bytes:
+    return agreement.differences(wanted).encode()
+
+
+def _launch(conf: Mapping[str, str]) -> None:
+    """Start the JVM with settings that everybody may see: they stand in its command line."""
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll([*conf.items()]))  # noqa: SLF001 (no public way)
 
 
 def _alive(session: Any) -> bool:
@@ -336,6 +475,13 @@ def _killed_by() -> int | None:
     except subprocess.TimeoutExpired:
         return None
     return -code if code < 0 else None
+
+
+def _cause(error: BaseException) -> str:
+    """What went wrong in a worker: of a trace of Python's the last line, else the first one that says something."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = next(filter(None, map(_RAISED.match, lines)), None)
+    return (raised[1] if raised else _first_line(error))[:300]
 
 
 def _first_line(error: BaseException) -> str:

@@ -10,6 +10,7 @@ from penstock_model.resources.spark_settings import reason_against
 from penstock_runtime.process import cgroup
 from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.spark import class_archive
+from penstock_runtime.spark.cluster import Cluster
 
 __all__ = ["USER", "has_named_user", "session_conf"]
 
@@ -42,16 +43,22 @@ USER: Final = "penstock"
 """The name for a user without one."""
 
 
-def session_conf(user_conf: Mapping[str, str], scratch: Scratch) -> dict[str, Any]:
-    """All settings of the session.
+def session_conf(user_conf: Mapping[str, str], scratch: Scratch, cluster: Cluster | None = None) -> dict[str, Any]:
+    """All settings of the session, but for the secret of a cluster.
 
     Args:
         user_conf: `spec.spark.conf`; it goes before Penstock's own settings. Those that a plan refuses have no effect: the
             plan may be one of an earlier release, which did not refuse them.
-        scratch: the folder of all that Spark writes.
+        scratch: the folder of all that Spark writes on this machine.
+        cluster: where the workers are; None: here.
+
+    Raises:
+        ConnectError: the cluster's Master is not known.
     """
-    allowed = {name: text for name, text in user_conf.items() if reason_against(name) is None}
-    return {**_CONF, **_sizes(), **_places(scratch), **allowed}
+    on_cluster = cluster is not None
+    allowed = {n: text for n, text in user_conf.items() if reason_against(n, on_cluster=on_cluster) is None}
+    there = {} if cluster is None else cluster.settings()
+    return {**_CONF, **_sizes(), **_places(scratch), **there, **allowed}
 
 
 def has_named_user() -> bool:

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ import msgspec
 
 from penstock.errors import ConfigError, ConnectError, RetriableError, Superseded
 from penstock_kafka.errors import Fenced, TransactionAborted, TransactionExpired
+from penstock_model.connect.variables import Secret
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime import logs
 from penstock_runtime.pipeline import summary as summaries
@@ -132,9 +133,9 @@ def redact(text: str) -> str:
     return text
 
 
-def context_of(kind: type[C], spec: str, slots: str) -> C:
+def context_of(kind: type[C], spec: str, slots: str, known: Sequence[Secret] = ()) -> C:
     """This worker's context; from here on its log, its errors and what Python code prints are without its secrets."""
-    setup = kind.of(TaskSpec.from_json(spec), slots_dir=Path(slots))
+    setup = kind.of(TaskSpec.from_json(spec), slots_dir=Path(slots), known=known)
     _redactors[:] = [setup.redactor]
     context = {"connector": setup.spec.connector, "task": setup.spec.task, "worker": os.getpid()}
     logs.configure(stream=sys.__stderr__, context=lambda: context, redact=setup.redactor)

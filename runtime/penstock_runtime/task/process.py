@@ -41,6 +41,7 @@ from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.task import SinkTask
 from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.task import SourceTask
+from penstock_runtime.spark.cluster import Cluster
 from penstock_runtime.spark.session import Spark, SparkLost
 from penstock_runtime.task.context import task_context
 from penstock_runtime.task.metrics import TaskMetrics
@@ -201,6 +202,8 @@ class _Process:
             name=self._spec.id,
             eager=self._spec.spark.start is SparkStart.EAGER,
             scratch=self._scratch,
+            cluster=None if self._spec.spark.cluster is None else Cluster.of(self._spec.spark.cluster),
+            plugins=self._spec.plugins,
         )
         self._spark = spark
         closing.callback(spark.stop)

@@ -81,6 +81,10 @@ class SqlSource(SourceConnector):
         """Not where everything is read again."""
         return config.mode != "bulk"
 
+    def reads_anywhere(self, config: SqlSourceConfig) -> bool:
+        """SQLite is a file of this machine."""
+        return address(config.url, config.user, config.password).kind != "sqlite"
+
     def source(self, config: SqlSourceConfig) -> "_SqlSource":
         return _SqlSource(config, address(config.url, config.user, config.password), self._name, self.context)
 

@@ -112,6 +112,10 @@ class Datagen(SourceConnector):
         assignments = (range(task, config.partitions, tasks) for task in range(tasks))
         return [{**properties, "task.partitions": ",".join(map(str, partitions))} for partitions in assignments]
 
+    def reads_anywhere(self, config: DatagenConfig) -> bool:
+        """Its records come from nowhere."""
+        return True
+
     def source(self, config: DatagenConfig) -> "DatagenSource":
         return DatagenSource(config)
 

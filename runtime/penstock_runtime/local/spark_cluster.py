@@ -1,0 +1,124 @@
+"""`penstock run --master`: which tasks of a run deliver their backlog on a Spark cluster, and with what settings."""
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from penstock.errors import ConfigError, Problem
+from penstock.source import SourceConnector
+from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
+from penstock_model.resources.spark_settings import refused_on_cluster
+from penstock_runtime.logs import say
+from penstock_runtime.pipeline.context import TaskContext
+from penstock_runtime.spark.cluster import Cluster
+
+__all__ = ["ClusterOptions", "cluster_options", "on_cluster"]
+
+_MASTER: Final = re.compile(
+    r"spark://(\[[0-9A-Fa-f:]+\]|[^/\s:,\[\]]+):\d{1,5}(,(\[[0-9A-Fa-f:]+\]|[^/\s:,\[\]]+):\d{1,5})*"
+)
+_CORES: Final = "spark.cores.max"
+_MOST: Final = 8
+"""The cores that a task takes of a cluster unless it is told: Spark's own default is all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """What the command line says of the cluster.
+
+    Attributes:
+        cluster: for every task that can use it.
+        conf: Spark's settings there, which go before `spec.spark.conf`.
+    """
+
+    cluster: SparkCluster
+    conf: Mapping[str, str]
+
+
+def cluster_options(master: str | None, secret: Path | None, settings: Sequence[str]) -> ClusterOptions | None:
+    """What `--master`, `--master-secret` and `--spark-conf` say; None: there is no cluster.
+
+    Raises:
+        ConfigError: every problem at once.
+    """
+    if problems := [*_problems(master, secret, settings)]:
+        raise ConfigError(problems)
+    if master is None or secret is None:
+        return None
+    conf = _pairs(settings)
+    cores = conf.pop(_CORES, str(_MOST))
+    return ClusterOptions(SparkCluster(master=master, secret_file=str(secret.absolute()), cores=int(cores)), conf)
+
+
+def _problems(master: str | None, secret: Path | None, settings: Sequence[str]) -> Iterator[Problem]:
+    if master is None:
+        if secret is not None:
+            yield Problem("--master-secret", "is of use with --master only")
+        if settings:
+            yield Problem("--spark-conf", "is of use with --master only; without a cluster write spec.spark.conf")
+        return
+    if not _MASTER.fullmatch(master):
+        yield Problem("--master", f"{master} is no standalone cluster of Spark's; write spark://HOST:PORT")
+    if secret is None:
+        yield Problem(
+            "--master-secret",
+            "is missing: what goes to executors holds the connector's passwords, so the cluster needs "
+            "spark.authenticate=true and spark.network.crypto.enabled=true; name a file with its spark.authenticate.secret",
+        )
+    else:
+        try:
+            Cluster.of(SparkCluster(master=master, secret_file=str(secret), cores=1))
+        except ConfigError as e:
+            yield from e.problems
+    for text in settings:
+        if not re.match(r"spark\.[^=\s]+=", text):
+            yield Problem("--spark-conf", f"{text.partition('=')[0]} is no setting of Spark's; write spark.NAME=VALUE")
+    conf = _pairs(settings)
+    yield from refused_on_cluster(conf)
+    if not re.fullmatch(r"[1-9]\d{0,4}", conf.get(_CORES, "1")):
+        yield Problem(f"--spark-conf {_CORES}", f"{conf[_CORES]} is no number of cores")
+
+
+def _pairs(settings: Sequence[str]) -> dict[str, str]:
+    return {name: text for name, _, text in (each.partition("=") for each in settings)}
+
+
+def on_cluster(specs: Sequence[TaskSpec], context: TaskContext, options: ClusterOptions | None) -> list[TaskSpec]:
+    """The tasks of a connector, with the cluster if they can use it; if not, that is said.
+
+    Args:
+        specs: of the connector's tasks.
+        context: of one of them.
+        options: of the run.
+    """
+    if options is None:
+        return [*specs]
+    if reason := _reason_against(context):
+        say(
+            f"{context.spec.connector}: its backlog is delivered on this machine and not on {options.cluster.master}: "
+            f"{reason}",
+            level=logging.WARNING,
+        )
+        return [*specs]
+    return [
+        s.model_copy(
+            update={
+                "spark": s.spark.model_copy(
+                    update={"conf": {**s.spark.conf, **options.conf}, "cluster": options.cluster}
+                )
+            }
+        )
+        for s in specs
+    ]
+
+
+def _reason_against(context: TaskContext) -> str | None:
+    connector, alias = context.connector, context.spec.plugins["connector"].alias
+    if not isinstance(connector, SourceConnector):
+        return "executors deliver sources, and no sinks yet"
+    if not connector.reads_anywhere(context.plugin_config):
+        return f"{alias} does not say that it can be read from any machine (SourceConnector.reads_anywhere)"
+    return None

@@ -1,0 +1,95 @@
+"""What a driver and its executors on other machines must have alike, before an executor delivers a record.
+
+It is looked at in every worker, since an executor may join at any time. The names and forms here are kept from release to
+release: a driver and executors of different releases have to understand each other so far.
+"""
+
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.metadata import version
+from socket import gethostname
+
+import msgspec
+
+from penstock.errors import ConfigError
+from penstock_model.contracts.task_spec import PluginReference
+from penstock_runtime.plugins import plugin_ref
+from penstock_runtime.plugins.discovery import PluginEntry, Plugins
+from penstock_runtime.spark.worker import failure
+
+__all__ = ["agreement", "differences", "where_agreed"]
+
+_BUILT_IN = "penstock_plugins."
+
+
+class _Agreement(msgspec.Struct, frozen=True):
+    packages: Mapping[str, str]
+    plugins: Mapping[str, str]
+
+
+def agreement(plugins: Mapping[str, PluginReference]) -> bytes:
+    """What this process has: its packages, and these plugins with the versions that were planned."""
+    outside = {p.reference: p.version for p in plugins.values() if not p.reference.startswith(_BUILT_IN)}
+    return msgspec.json.encode(_Agreement(_packages(), outside))
+
+
+def differences(wanted: bytes) -> str:
+    """What this process has otherwise than was agreed, for people; empty: nothing."""
+    return "; ".join(_differences(msgspec.json.decode(wanted, type=_Agreement)))
+
+
+def where_agreed(wanted: bytes, entry: Callable[[bytes], bytes], payload: bytes) -> bytes:
+    """Call the entry, in a worker that has what was agreed; else answer with the error, and deliver nothing."""
+    found = _cached_differences(wanted)
+    if found:
+        return msgspec.msgpack.encode(failure(ConfigError(told(found))))
+    return entry(payload)
+
+
+def told(found: str) -> str:
+    """The message for an executor that differs."""
+    return (
+        f"An executor of Spark's cannot run this task: {found}. Give executors the same image, or the same packages, as the "
+        "driver"
+    )
+
+
+_cached_differences = cache(differences)
+
+
+def _packages() -> dict[str, str]:
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"Python": python, **{name: version(name) for name in ("penstock", "pyspark")}}
+
+
+def _differences(wanted: _Agreement) -> Iterator[str]:
+    own, host = _packages(), gethostname()
+    for name, text in wanted.packages.items():
+        if own.get(name) != text:
+            yield f"{host} has {name} {own.get(name)}, and the driver {text}"
+    for reference, text in wanted.plugins.items():
+        try:
+            found = _version(reference)
+        except ConfigError as e:
+            yield f"on {host}, {e}"
+        else:
+            if found != text:
+                yield f"{host} has {reference} {found}, and the driver {text}"
+
+
+def _version(reference: str) -> str:
+    cls = plugin_ref.load(reference)
+    top = reference.partition(":")[0].partition(".")[0]
+    for entry in Plugins.installed().entries:
+        if entry.path.partition(":")[0].partition(".")[0] == top and _gives(entry, cls):
+            return entry.version
+    module = __import__(reference.partition(":")[0], fromlist=["__version__"])
+    return str(getattr(module, "__version__", "undefined"))
+
+
+def _gives(entry: PluginEntry, cls: type) -> bool:
+    try:
+        return entry.ref().cls is cls
+    except ConfigError:
+        return False

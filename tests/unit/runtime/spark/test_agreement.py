@@ -1,0 +1,48 @@
+"""What executors must have like the driver, before they deliver a record."""
+
+import json
+from importlib.metadata import version
+
+import pytest
+
+from penstock_model.contracts.task_spec import PluginReference
+from penstock_runtime.spark import worker
+from penstock_runtime.spark.agreement import agreement, differences, where_agreed
+
+HERE = PluginReference(reference="penstock_sql.source:SqlSource", alias="SqlSource", version=version("penstock-sql"))
+ABSENT = PluginReference(reference="not_installed_anywhere:Plugin", alias="Plugin", version="1.0")
+BUILT_IN = PluginReference(reference="penstock_plugins.transforms.cast:Cast", alias="Cast", version="0")
+
+
+def test_a_worker_that_has_the_same_does_the_work() -> None:
+    wanted = agreement({"connector": HERE})
+    assert differences(wanted) == ""
+    assert where_agreed(wanted, lambda payload: payload + b"!", b"done") == b"done!"
+
+
+def test_built_in_plugins_have_the_version_of_penstock() -> None:
+    assert json.loads(agreement({"transforms.a": BUILT_IN}))["plugins"] == {}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"packages": {"penstock": "0.0.1"}}, f"has penstock {version('penstock')}, and the driver 0.0.1"),
+        ({"packages": {"Python": "2.7"}}, "and the driver 2.7"),
+        ({"packages": {"of a later release": "1"}}, "has of a later release None, and the driver 1"),
+        ({"plugins": {HERE.reference: "9.9"}}, f"{HERE.reference} {HERE.version}, and the driver 9.9"),
+        ({"plugins": {ABSENT.reference: "1.0"}}, "not_installed_anywhere:Plugin is installed but cannot be imported"),
+    ],
+)
+def test_a_worker_that_differs_is_told_with_its_host_and_does_nothing(changed: dict[str, object], told: str) -> None:
+    wanted = json.dumps({**json.loads(agreement({})), **changed}).encode()
+    assert told in differences(wanted)
+
+    def never(payload: bytes) -> bytes:
+        raise AssertionError("it was called")
+
+    error = worker.part(where_agreed(wanted, never, b"")).error
+    assert error is not None
+    assert str(error).startswith("An executor of Spark's cannot run this task: ")
+    assert told in str(error)
+    assert str(error).endswith("Give executors the same image, or the same packages, as the driver")
