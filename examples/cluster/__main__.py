@@ -14,14 +14,11 @@ demo runs without Kubernetes. It may be stopped at any time and run again: it go
 
 import argparse
 import os
-import shutil
 import signal
-import subprocess
 import sys
-from pathlib import Path
 
-from choice import Foreign, Kind, Local, Machine, Own, choose
-from clusters import Cluster, ForeignCluster, KindCluster, OwnCluster
+from choice import Foreign, Kind, Local, Own, choose
+from clusters import Cluster, ForeignCluster, KindCluster, OwnCluster, this_machine
 from command import ROOT, Failed
 from install import NAMESPACES, Installation
 from play import Play
@@ -39,7 +36,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     screen = Screen()
     try:
-        chosen = choose(os.environ.get("PENSTOCK_CLUSTER", ""), _machine())
+        chosen = choose(os.environ.get("PENSTOCK_CLUSTER", ""), this_machine())
     except ValueError as e:
         screen.say(str(e), "red")
         return 2
@@ -128,16 +125,6 @@ def _agreed(screen: Screen, cluster: Cluster, options: argparse.Namespace) -> bo
 def _local(options: argparse.Namespace) -> int:
     words = [f"--{name}={value}" for name in ("rate", "seconds") if (value := getattr(options, name)) is not None]
     os.execv(sys.executable, [sys.executable, str(ROOT / "examples" / "demo" / "run.py"), *words])  # noqa: S606
-
-
-def _machine() -> Machine:
-    programs = {name for name in ("kind", "kubectl", "helm", "go") if shutil.which(name)}
-    cache = Path(os.environ.get("PENSTOCK_CACHE", Path.home() / ".cache" / "penstock"))
-    if any(cache.glob("cluster/tools-*")):
-        programs.add("go")
-    docker = shutil.which("docker")
-    engine = docker and subprocess.run([docker, "info"], capture_output=True, timeout=30, check=False).returncode == 0
-    return Machine(sys.platform == "linux", os.geteuid() == 0, bool(engine), frozenset(programs))
 
 
 def _options() -> argparse.Namespace:

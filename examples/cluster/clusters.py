@@ -1,16 +1,20 @@
-"""The three sorts of clusters, each with the same few verbs."""
+"""The three sorts of clusters, each with the same few verbs, and what decides between them."""
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import yaml
+from choice import Machine
 from command import ROOT, Kube, run, stream
 
-__all__ = ["Cluster", "ForeignCluster", "KindCluster", "OwnCluster"]
+__all__ = ["Cluster", "ForeignCluster", "KindCluster", "OwnCluster", "this_machine"]
 
 Tell = Callable[[str], None]
 
@@ -67,6 +71,10 @@ class OwnCluster(Cluster):
     def is_up(self) -> bool:
         """Whether its processes run."""
         return " is up:" in run([*self._words, "status"], limit=600)
+
+    def host(self) -> str:
+        """The address by which pods reach this machine, when it is up."""
+        return str(json.loads(run([*self._words, "status", "--json"]))["Network"]["Host"])
 
     def kube(self) -> Kube:
         """With the kubectl and the helm that it brings, past any proxy."""
@@ -167,3 +175,14 @@ class ForeignCluster(Cluster):
     def way(self) -> Sequence[str]:
         """Its kubeconfig and context."""
         return [f"export KUBECONFIG={self._kubeconfig}", f"alias kubectl='kubectl --context {self._context}'"]
+
+
+def this_machine() -> Machine:
+    """What counts about this machine for the choice of a cluster."""
+    programs = {name for name in ("kind", "kubectl", "helm", "go") if shutil.which(name)}
+    cache = Path(os.environ.get("PENSTOCK_CACHE", Path.home() / ".cache" / "penstock"))
+    if any(cache.glob("cluster/tools-*")):
+        programs.add("go")
+    docker = shutil.which("docker")
+    engine = docker and subprocess.run([docker, "info"], capture_output=True, timeout=30, check=False).returncode == 0
+    return Machine(sys.platform == "linux", os.geteuid() == 0, bool(engine), frozenset(programs))

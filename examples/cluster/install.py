@@ -41,6 +41,17 @@ class Installation:
 
     def up(self) -> Kube:
         """Install it, or bring it up to date; every step may be repeated."""
+        kube = self.platform()
+        with self.screen.step("Connectors: examples/connectors"):
+            for path in sorted((ROOT / "examples" / "connectors").glob("*.yaml")):
+                kube.kubectl("apply", "--namespace", "demo", "--filename=-", stdin=self._at_rate(path.read_text()))
+            self.witness(kube, "shop-orders")
+        if self.cluster.ours:
+            self._plugins(kube)
+        return kube
+
+    def platform(self) -> Kube:
+        """Bring up a cluster with Kafka and Penstock, and without any connector yet."""
         cluster, step = self.cluster, self.screen.step
         with step(f"Cluster: {cluster.title}", cluster.hint) as tell:
             cluster.up(tell)
@@ -61,14 +72,21 @@ class Installation:
                 ("penstock-system", "deployment/penstock-operator"),
             ):
                 self._await(kube, namespace, what)
-        with step("Connectors: examples/connectors"):
-            for path in sorted((ROOT / "examples" / "connectors").glob("*.yaml")):
-                kube.kubectl("apply", "--namespace", "demo", "--filename=-", stdin=self._at_rate(path.read_text()))
-            kube.kubectl("delete", "pod", "witness", "--namespace", "demo", "--ignore-not-found", "--grace-period=1")
-            kube.kubectl("create", "--namespace", "demo", "--filename=-", stdin=self._witness())
-        if self.cluster.ours:
-            self._plugins(kube)
         return kube
+
+    def witness(self, kube: Kube, topic: str) -> None:
+        """Have a topic counted from its beginning."""
+        pod = yaml.safe_load(self._located((HERE / "witness.yaml").read_text()).replace("shop-orders", topic))
+        pod["spec"]["containers"][0]["args"] = [(HERE / "witness.py").read_text()]
+        kube.kubectl("delete", "pod", "witness", "--namespace", "demo", "--ignore-not-found", "--grace-period=1")
+        kube.kubectl("create", "--namespace", "demo", "--filename=-", stdin=json.dumps(pod))
+
+    def plugin(self, project: Path, image: str, out: Path, tell: Callable[[str], None]) -> str:
+        """Build the image of a project of plugins into a folder, and load it; its name with the digest."""
+        build = [sys.executable, "-m", "penstock_runtime.cli", "plugin", "build", str(project)]
+        name = run([*build, "--image", image, "--out", str(out)], limit=600).strip()
+        self.cluster.load([str(out / f"{image.rpartition('/')[2]}.tar")], tell)
+        return name
 
     def _plugins(self, kube: Kube) -> None:
         """A plugin in three versions, each from its image, and connectors of the first two; the third one fails."""
@@ -79,9 +97,7 @@ class Installation:
             images: dict[str, str] = {}
             for version in VERSIONS:
                 out = Path(folder) / version
-                build = [sys.executable, "-m", "penstock_runtime.cli", "plugin", "build", str(TICKER / version)]
-                images[version] = run([*build, "--image", "plugins.example/ticker", "--out", str(out)]).strip()
-                self.cluster.load([str(out / "ticker.tar")], tell)
+                images[version] = self.plugin(TICKER / version, "plugins.example/ticker", out, tell)
             for path in sorted([*TICKER.glob("*.yaml"), *TICKER.glob("canary/*.yaml")]):
                 documents = list(yaml.safe_load_all(path.read_text()))
                 for found in documents:
@@ -167,11 +183,6 @@ class Installation:
         if self.rate is not None and connector["spec"].get("class") == "Datagen":
             connector["spec"]["config"]["rate"] = self.rate
         return json.dumps(connector)
-
-    def _witness(self) -> str:
-        pod = yaml.safe_load(self._located((HERE / "witness.yaml").read_text()))
-        pod["spec"]["containers"][0]["args"] = [(HERE / "witness.py").read_text()]
-        return json.dumps(pod)
 
     def _remove(self, kube: Kube, tell: Callable[[str], None]) -> None:
         self._refuse_others(kube)

@@ -75,7 +75,7 @@ class Play:
         say(
             f"  topic {TOPIC} (read_committed): {topic.records:,} records, {topic.missing} missing, {topic.doubled} doubled"
         )
-        say(f"  created by TopicCreationPolicy {POLICY}: {topic_as_created(self._kube)}")
+        say(f"  created by TopicCreationPolicy {POLICY}: {topic_as_created(self._kube, TOPIC)}")
         tickers = [c for c in scene.connectors.values() if c.plugin == "Ticker"]
         if tickers:
             versions = ", ".join(

@@ -22,7 +22,9 @@ __all__ = [
     "Lines",
     "Scene",
     "count_lines",
+    "counted",
     "look",
+    "look_at_connectors",
     "moved",
     "table",
     "topic_as_created",
@@ -133,16 +135,34 @@ def look(kube: Kube) -> Scene:
     Raises:
         Failed: the API server does not answer.
     """
-    resources = kube.list("connectors.penstock.dev", "--namespace=demo")
-    connectors = {c.name: c for c in map(Connector.of, resources)}
+    connectors = look_at_connectors(kube)
     sink = connectors.get(SINK)
-    return Scene(time.monotonic(), connectors, _found(kube), _lines(kube, sink.pod) if sink and sink.pod else Lines())
+    lines = _lines(kube, sink.pod) if sink and sink.pod else Lines()
+    return Scene(time.monotonic(), connectors, counted(kube), lines)
 
 
-def topic_as_created(kube: Kube) -> str:
-    """What Kafka says of the topic: its partitions, and the settings that are its own."""
+def look_at_connectors(kube: Kube) -> dict[str, Connector]:
+    """The demo's connectors by their names.
+
+    Raises:
+        Failed: the API server does not answer.
+    """
+    resources = kube.list("connectors.penstock.dev", "--namespace=demo")
+    return {c.name: c for c in map(Connector.of, resources)}
+
+
+def counted(kube: Kube) -> Found:
+    """What the witness has counted so far."""
     try:
-        return kube.kubectl("exec", "--namespace=demo", "witness", "--", "python3", "-c", _DESCRIBE, TOPIC).strip()
+        return Found(**json.loads(kube.kubectl("logs", "--namespace=demo", "witness", "--tail=1")))
+    except (Failed, ValueError):  # its pod starts, or it has found nothing yet
+        return Found()
+
+
+def topic_as_created(kube: Kube, topic: str) -> str:
+    """What Kafka says of a topic: its partitions, and the settings that are its own."""
+    try:
+        return kube.kubectl("exec", "--namespace=demo", "witness", "--", "python3", "-c", _DESCRIBE, topic).strip()
     except Failed as e:
         return f"cannot be described: {e}"
 
@@ -151,13 +171,6 @@ def count_lines(kube: Kube, pod: str) -> list[int]:
     """The order ids of all lines, in the file's order."""
     text = kube.kubectl("exec", "--namespace=demo", pod, "--", "grep", "-o", "order_id=[0-9]*", FILE)
     return list(map(int, _ORDER.findall(text)))
-
-
-def _found(kube: Kube) -> Found:
-    try:
-        return Found(**json.loads(kube.kubectl("logs", "--namespace=demo", "witness", "--tail=1")))
-    except (Failed, ValueError):  # its pod starts, or it has found nothing yet
-        return Found()
 
 
 def _lines(kube: Kube, pod: str) -> Lines:
