@@ -128,7 +128,7 @@ demo-local: java setup ## The demo on this machine, without Kubernetes
 	$(PY) examples/demo/run.py $(ARGS)
 
 .PHONY: demo-warehouse
-demo-warehouse: java setup ## Watch a table move through Kafka into another database (SQLite, without Kubernetes)
+demo-warehouse: java setup ## Watch a table move through Kafka into another database (SQLite; ARGS=--cluster: PostgreSQL, on a Kubernetes)
 	@$(PY) examples/warehouse/run.py $(ARGS)
 
 .PHONY: clean

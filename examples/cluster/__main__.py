@@ -10,6 +10,13 @@ demo runs without Kubernetes. It may be stopped at any time and run again: it go
     scene       what is looked at, and how it reads
     play        what happens: start, records, a fault, the count
     witness     who counts: a program in a pod
+
+Beside it, on the same cluster, `make demo-warehouse ARGS=--cluster`:
+
+    warehouse       what is put onto it: the SQL connectors and their plugin
+    warehouse_play  what happens: changes, a fault, the comparison
+    postgresql      the server on this machine
+    comparison      whether a table is a copy of another one
 """
 
 import argparse

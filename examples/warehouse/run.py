@@ -1,7 +1,8 @@
 """The warehouse: a table of a shop that grows, through a real Kafka, into a table of another database.
 
 `make demo-warehouse` runs it, on SQLite. Ctrl-C stops it; kill it as hard as you like, and start it again: each row is in
-the warehouse exactly once. It tells once a second how far each end has come, and counts at the end.
+the warehouse exactly once. It tells once a second how far each end has come, and counts at the end. With `--cluster` it is
+examples/cluster/warehouse.py that runs.
 """
 
 import argparse
@@ -32,7 +33,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=int, default=200, help="rows a second (default %(default)s)")
     parser.add_argument("--seconds", type=float, help="stop by itself so long after the first row has come out")
+    parser.add_argument("--cluster", action="store_true", help="PostgreSQL, on the cluster of `make demo`")
     options = parser.parse_args()
+    if options.cluster:
+        words = [f"--{name}={value}" for name in ("rate", "seconds") if (value := getattr(options, name)) is not None]
+        program = Path(__file__).parents[1] / "cluster" / "warehouse.py"
+        os.execv(sys.executable, [sys.executable, str(program), *words])  # noqa: S606
     stopping = threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:

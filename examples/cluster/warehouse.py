@@ -1,0 +1,118 @@
+"""The warehouse on a cluster: a table of PostgreSQL that changes, through Kafka, into a table of another database.
+
+`make demo-warehouse ARGS=--cluster` runs it, on the cluster of `make demo`, which `make demo-down` removes. PostgreSQL runs
+on this machine; the connectors (examples/warehouse/cluster) and their plugin, from its image, run on the cluster. The pod of
+the sink is killed once; at the end the two tables are compared. Run again, it goes on where it stopped.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from choice import choose
+from clusters import OwnCluster, this_machine
+from command import ROOT, Failed, Kube, Object
+from install import Installation
+from postgresql import PostgreSQL, programs
+from scene import look_at_connectors
+from screen import Screen
+from warehouse_play import SINK, SOURCE, TABLE, TOPIC, Play
+
+MANIFESTS = ROOT / "examples" / "warehouse" / "cluster"
+KINDS = "connectors,topiccreationpolicies,pluginversions"
+REMOVE = "`PENSTOCK_CLUSTER=own make demo-down` removes the cluster."
+
+
+def main() -> int:
+    """Run until Ctrl-C, or for `--seconds`.
+
+    Returns:
+        0 when the tables are the same, 1 when they are not or nothing could be compared, 2 when it is not possible here,
+        130 when the installation was interrupted.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rate", type=int, default=200)
+    parser.add_argument("--seconds", type=float)
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    screen = Screen()
+    if os.environ.get("PENSTOCK_CLUSTER", "own") != "own":
+        screen.say(
+            "Only on the demo's own cluster do pods reach the PostgreSQL of this machine: say PENSTOCK_CLUSTER=own. On a "
+            "cluster of yours, apply examples/warehouse/cluster, with the address of a PostgreSQL of yours.",
+            "red",
+        )
+        return 2
+    try:
+        choose("own", this_machine())
+    except ValueError as e:
+        screen.say(f"{e} Without --cluster the warehouse runs on SQLite, without Kubernetes.", "red")
+        return 2
+    found = programs()
+    if found is None:
+        screen.say("PostgreSQL is missing: install it (Debian, Ubuntu: apt-get install postgresql).", "red")
+        return 2
+    cluster = OwnCluster("demo")
+    try:
+        installation = Installation(cluster, screen, "", None)
+        kube = installation.platform()
+        # Kafka's data ends with its pod. Tables that begin when it does agree with its topics and offsets.
+        uid = kube.kubectl("get", "pod", "kafka-0", "--namespace=kafka", "--output=jsonpath={.metadata.uid}")
+        folder = Path(tempfile.gettempdir()) / f"penstock-warehouse-{uid}"
+        if not folder.exists() and SOURCE in look_at_connectors(kube):
+            screen.say(
+                "The connectors were made for another pod of Kafka, and their positions are gone with it.", "red"
+            )
+            screen.say(f"{REMOVE} Then start again.")
+            return 1
+        with PostgreSQL(found, folder, cluster.host()) as server, connected(installation, kube, server):
+            same = Play(kube, screen, server, options.rate, options.seconds).run()
+    except (Failed, psycopg.Error) as e:
+        screen.say(str(e), "red")
+        screen.say(f"`make demo-warehouse ARGS=--cluster` goes on where this stopped; {REMOVE}")
+        return 1
+    except KeyboardInterrupt:
+        screen.say(f"\nStopped. What was made stays, and the next start goes on with it; {REMOVE}")
+        return 130
+    screen.say(f"The connectors are Stopped and keep their positions; the next start goes on with them. {REMOVE}")
+    screen.say("\n".join(["Look at them:", *cluster.way(), f"kubectl get {KINDS} --namespace demo"]))
+    return 0 if same else 1
+
+
+@contextmanager
+def connected(installation: Installation, kube: Kube, server: PostgreSQL) -> Iterator[None]:
+    """The two tables with all that lies between them; the connectors are stopped at the end, before PostgreSQL is."""
+    screen = installation.screen
+    with screen.step("Databases shop and warehouse: PostgreSQL on this machine"):
+        for database in ("shop", "warehouse"):
+            server.make(database)
+        with server.connect("shop") as shop:
+            shop.execute(TABLE)
+    with screen.step("Plugin, from its image: connectors/sql") as tell, tempfile.TemporaryDirectory() as out:
+        installation.plugin(ROOT / "connectors" / "sql", "plugins.example/penstock-sql", Path(out), tell)
+        kube.kubectl("apply", "--namespace=demo", f"--filename={out}/pluginversion.yaml")
+    with screen.step("Connectors and topics: examples/warehouse/cluster"):
+        secret: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "warehouse"}}
+        secret["stringData"] = {"password": server.password}
+        kube.kubectl("apply", "--namespace=demo", "--filename=-", stdin=json.dumps(secret))
+        kube.kubectl("apply", "--namespace=demo", f"--filename={MANIFESTS}")
+        installation.witness(kube, TOPIC)
+    try:
+        yield
+    finally:
+        with screen.step("The connectors are stopped"):
+            patch = '--patch={"spec":{"state":"Stopped"}}'
+            kube.kubectl("patch", "connectors", SOURCE, SINK, "--namespace=demo", "--type=merge", patch)
+            stopped = ("--for=jsonpath={.status.state}=Stopped", "--timeout=60s")
+            kube.kubectl("wait", "connectors", SOURCE, SINK, "--namespace=demo", *stopped, limit=70)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
