@@ -31,10 +31,10 @@ class _Payload(msgspec.Struct):
     slots: str
     incarnation: Incarnation | None
     offer: Offer | None
-    secrets: dict[str, str]
     work: list[
         tuple[dict[str, Any], list[tuple[dict[str, Any], dict[str, Any] | None]], list[tuple[bytes, bytes | None]]]
     ]
+    secrets: dict[str, str] = {}
 
 
 def payload(setup: SourceContext, incarnation: Incarnation | None, work: Sequence[Work], offer: Offer | None) -> bytes:

@@ -39,7 +39,7 @@ def deliver_and_be_lost(data):
 class Repeating(Spark):
     # What the loss of an executor does on a cluster: Spark runs the task again.
     def _start(self):
-        self.cores = "2,2"
+        self._cores = "2,2"
         super()._start()
 
 if not is_guarded:
