@@ -244,6 +244,16 @@ class SinkConnector(Connector):
         """`sink`."""
         return "sink"
 
+    def writes_anywhere(self, config: Any) -> bool:
+        """Whether a writer reaches the outside from any machine: it needs no file, socket or process of the driver's.
+
+        Called with a `Config` that parsed. Where it is True, `penstock run --master` has a backlog written by the executors
+        of a Spark cluster; those of a staged sink must stage where the driver half finds it. The default, False, keeps all
+        writers on the driver's machine. An executor that is cut off may write on for minutes after its batch was given
+        up: at least once doubles that; exactly once takes offsets that are stored with the data.
+        """
+        return False
+
     @abstractmethod
     def sink(self, config: Any) -> Sink:
         """The driver half, for one task's parsed `Config`."""

@@ -111,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--master",
         metavar="spark://HOST:PORT",
-        help="a standalone Spark cluster: backlogs of sources that can be read anywhere are delivered by its executors",
+        help="a standalone Spark cluster: backlogs of connectors that work from any machine are delivered by its executors",
     )
     run.add_argument(
         "--master-secret", type=Path, metavar="FILE", help="the file with the cluster's spark.authenticate.secret"

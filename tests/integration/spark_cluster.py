@@ -111,6 +111,11 @@ class StandaloneCluster:
         """Wait for so many."""
         return until(lambda: found if len(found := self.executors()) == count else None, what=f"{count} executors")
 
+    def worker_of(self, executor: psutil.Process) -> int:
+        """The number of the Worker that has started an executor."""
+        above = {process.pid for process in executor.parents()}
+        return next(number for number, worker in enumerate(self.workers) if worker.pid in above)
+
     def kill_worker(self, number: int) -> None:
         """`kill -9` of a Worker and of its executors."""
         _kill([self.workers[number]])

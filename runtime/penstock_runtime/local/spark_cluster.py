@@ -117,8 +117,9 @@ def on_cluster(specs: Sequence[TaskSpec], context: TaskContext, options: Cluster
 
 def _reason_against(context: TaskContext) -> str | None:
     connector, alias = context.connector, context.spec.plugins["connector"].alias
-    if not isinstance(connector, SourceConnector):
-        return "executors deliver sources, and no sinks yet"
-    if not connector.reads_anywhere(context.plugin_config):
-        return f"{alias} does not say that it can be read from any machine (SourceConnector.reads_anywhere)"
+    if isinstance(connector, SourceConnector):
+        if not connector.reads_anywhere(context.plugin_config):
+            return f"{alias} does not say that it can be read from any machine (SourceConnector.reads_anywhere)"
+    elif not connector.writes_anywhere(context.plugin_config):
+        return f"{alias} does not say that it can be written from any machine (SinkConnector.writes_anywhere)"
     return None

@@ -152,6 +152,14 @@ class TaskContext(ABC):
         return self.spec.to_json()
 
     @property
+    def sent_secrets(self) -> Mapping[str, str]:
+        """The values of variables, by their references, for workers on other machines.
+
+        These have neither the files nor the environment that hold them. A worker on this machine resolves its own.
+        """
+        return {} if self.spec.spark.cluster is None else {s.reference: s.value for s in self.secrets}
+
+    @property
     @abstractmethod
     def connector(self) -> SourceConnector | SinkConnector:
         """The connector plugin, made once."""

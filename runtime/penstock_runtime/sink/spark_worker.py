@@ -5,7 +5,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -39,6 +39,7 @@ class _Ranges(msgspec.Struct):
     ranges: list[tuple[str, int, int, int]]
     limits: "RangeLimits"
     stage: bool
+    secrets: Mapping[str, str] = {}
 
 
 class RangeLimits(msgspec.Struct):
@@ -68,6 +69,7 @@ def range_payload(setup: SinkContext, ranges: Sequence[tuple[TopicPartition, int
             ranges=[(*of, a, b) for of, a, b in ranges],
             limits=limits,
             stage=setup.staged,
+            secrets=setup.sent_secrets,
         )
     )
 
@@ -147,7 +149,10 @@ def _watched(seconds: float, of: TopicPartition) -> Iterator[None]:
 
 
 def end_file(slots: str | Path) -> Path:
-    """While it exists, workers end their parts of a sink's batch as if their time were over."""
+    """While it exists, workers on this machine end their parts of a sink's batch as if their time were over.
+
+    Those on other machines do not see it: a stop waits until their time is over, which is `batch.max.ms`.
+    """
     return Path(slots) / "end"
 
 
@@ -167,7 +172,7 @@ def _let_go() -> None:
 def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess, MetricsByPlace]:
     found = _sinks.get(task.spec)
     if found is None:
-        setup = context_of(SinkContext, task.spec, task.slots)
+        setup = context_of(SinkContext, task.spec, task.slots, task.secrets)
         client = f"connector-consumer-{setup.spec.connector}-{setup.spec.task}/{os.getpid()}"
         consumer = RecordConsumer(setup.settings, group=setup.group, client_id=client, hurried=True)
         found = _sinks[task.spec] = (

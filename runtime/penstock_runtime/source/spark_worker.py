@@ -2,7 +2,7 @@
 
 import atexit
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -10,7 +10,6 @@ import msgspec
 
 from penstock.offsets import OffsetUpdates, SourcePartition
 from penstock.source import InputPartition
-from penstock_model.connect.variables import Secret
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.status_topic import Incarnation
 from penstock_runtime.pipeline import summary as summaries
@@ -34,22 +33,18 @@ class _Payload(msgspec.Struct):
     work: list[
         tuple[dict[str, Any], list[tuple[dict[str, Any], dict[str, Any] | None]], list[tuple[bytes, bytes | None]]]
     ]
-    secrets: dict[str, str] = {}
+    secrets: Mapping[str, str] = {}
 
 
 def payload(setup: SourceContext, incarnation: Incarnation | None, work: Sequence[Work], offer: Offer | None) -> bytes:
-    """What a worker needs to deliver these parts; without an incarnation and an offer it writes in no transaction.
-
-    A worker on another machine has neither the files nor the environment with the values of variables: it is sent them.
-    """
-    is_elsewhere = setup.spec.spark.cluster is not None
+    """What a worker needs to deliver these parts; without an incarnation and an offer it writes in no transaction."""
     return msgspec.msgpack.encode(
         _Payload(
             spec=setup.spec_text,
             slots=str(setup.slots_dir),
             incarnation=incarnation,
             offer=offer,
-            secrets={s.reference: s.value for s in setup.secrets} if is_elsewhere else {},
+            secrets=setup.sent_secrets,
             work=[(dict(part.data), _plain(part.offsets), list(entries)) for part, entries in work],
         )
     )
@@ -96,8 +91,7 @@ def _process(task: _Payload) -> tuple[SourceProcess, SourceContext]:
     """This process's end of the task: made once, kept for its life."""
     found = _processes.get(task.spec)
     if found is None:
-        known = [Secret(reference, value) for reference, value in task.secrets.items()]
-        setup = context_of(SourceContext, task.spec, task.slots, known)
+        setup = context_of(SourceContext, task.spec, task.slots, task.secrets)
         transactional_id = None if task.offer is None else setup.ids.slot(_holder(task.offer)[1])
         found = _processes[task.spec] = (setup.source_process(transactional_id, waited), setup)
         atexit.register(found[0].close)

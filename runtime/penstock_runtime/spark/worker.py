@@ -10,8 +10,9 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -133,8 +134,16 @@ def redact(text: str) -> str:
     return text
 
 
-def context_of(kind: type[C], spec: str, slots: str, known: Sequence[Secret] = ()) -> C:
-    """This worker's context; from here on its log, its errors and what Python code prints are without its secrets."""
+def context_of(kind: type[C], spec: str, slots: str, secrets: Mapping[str, str] = MappingProxyType({})) -> C:
+    """This worker's context; from here on its log, its errors and what Python code prints are without its secrets.
+
+    Args:
+        kind: of the context.
+        spec: the task spec, as JSON.
+        slots: the folder of the incarnation on the driver's machine.
+        secrets: `TaskContext.sent_secrets`.
+    """
+    known = [Secret(reference, value) for reference, value in secrets.items()]
     setup = kind.of(TaskSpec.from_json(spec), slots_dir=Path(slots), known=known)
     _redactors[:] = [setup.redactor]
     context = {"connector": setup.spec.connector, "task": setup.spec.task, "worker": os.getpid()}

@@ -51,6 +51,10 @@ class SqlSink(SinkConnector):
         """As many tasks as the user wants: partitions are dealt out to them by the consumer group."""
         return [properties] * max_tasks
 
+    def writes_anywhere(self, config: SqlSinkConfig) -> bool:
+        """SQLite is a file of this machine."""
+        return address(config.url, config.user, config.password).kind != "sqlite"
+
     def sink(self, config: SqlSinkConfig) -> Sink:
         return _SqlSink(address(config.url, config.user, config.password), self.context)
 

@@ -8,7 +8,6 @@ import msgspec
 
 from penstock import InputPartition, SourcePartition
 from penstock.offsets import updated
-from penstock_model.contracts.task_spec import SparkSpec
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
 from penstock_runtime.source.spark_worker import payload
 
@@ -29,9 +28,7 @@ def test_a_null_offset_is_a_tombstone() -> None:
 
 
 def test_a_worker_of_spark_is_told_of_null_offsets() -> None:
-    setup = cast(
-        "Any", SimpleNamespace(spec_text="{}", spec=SimpleNamespace(spark=SparkSpec()), slots_dir=Path("slots"))
-    )
+    setup = cast("Any", SimpleNamespace(spec_text="{}", sent_secrets={}, slots_dir=Path("slots")))
     part = InputPartition({"n": 1}, {A: None, B: {"i": 2}})
     found = msgspec.msgpack.decode(payload(setup, None, [(part, [(b"k", None)])], None))
     assert found["work"] == [[{"n": 1}, [[{"p": "a"}, None], [{"p": "b"}, {"i": 2}]], [[b"k", None]]]]
