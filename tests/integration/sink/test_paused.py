@@ -1,138 +1,17 @@
 """A sink task in this process: paused and resumed under way, and what it tells of trouble."""
 
-import itertools
 import os
-import threading
-import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from penstock import RetriableError
-from penstock_model.contracts.task_spec import TaskSpec
-from penstock_runtime.kafka.compacted_topic import StatusWriter
-from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.status_topic import State
-from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.sink import stall_detector
-from penstock_runtime.sink.commit_schedule import CommitSchedule
-from penstock_runtime.sink.context import SinkContext
-from penstock_runtime.sink.fence import SinkFence
-from penstock_runtime.sink.task import SinkTask
 
 from ..lab import Lab
 from ..reading import create, delete
 from ..running import new_name, until
-
-
-class News:
-    """Reports, kept."""
-
-    def __init__(self) -> None:
-        self.states: list[State] = []
-        self.troubles: list[str | None] = []
-        self.summaries: list[Summary] = []
-
-    def state(self, state: State, *, trace: str | None = None) -> None:
-        self.states.append(state)
-
-    def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
-        self.summaries.append(summary)
-
-    def committed(self) -> None: ...
-
-    def partitions(self, number: int) -> None: ...
-
-    def lag(self, records: int | None) -> None: ...
-
-    def active(self, topics: list[str]) -> None: ...
-
-    def trouble(self, message: str | None) -> None:
-        if [message] != self.troubles[-1:]:
-            self.troubles.append(message)
-
-    def spark(self, *, up: bool) -> None: ...
-
-
-class Task:
-    """A sink task on a thread of this process."""
-
-    def __init__(self, spec: TaskSpec, folder: Path) -> None:
-        self.news = News()
-        self.paused, self._stopping = threading.Event(), threading.Event()
-        setup = SinkContext.of(spec, slots_dir=folder)
-        fence = SinkFence(setup.at_least_once_fence(), StatusWriter(setup.shared, client_id="test-status"))
-        self._task = SinkTask(setup, fence, self.news, stopping=self._stopping, paused=self.paused, spark=None)
-        self._thread = threading.Thread(target=self._live, daemon=True)
-
-    def _live(self) -> None:
-        try:
-            self._task.run()
-        finally:
-            self._task.close()
-
-    def lose_partitions(self) -> None:
-        """Let the client fetch nothing more, as if it had missed that a broker is back. It is its thread's alone."""
-        consumer, lost = self._task._consumer, threading.Event()
-        consume = consumer.consume
-
-        def losing(most: int, timeout: float) -> Any:
-            if not lost.is_set():
-                consumer._consumer.assign([])
-                lost.set()
-            return consume(most, timeout)
-
-        consumer.consume = losing  # type: ignore[method-assign]
-        assert lost.wait(20)
-
-    def see_brokers_away(self) -> None:
-        """Let the client tell, for one turn, that its brokers were away."""
-        consumer, told = self._task._consumer, threading.Event()
-        consume = consumer.consume
-
-        def telling(most: int, timeout: float) -> Any:
-            found = consume(most, timeout)
-            consumer._error = None if told.is_set() else "brokers are away"
-            told.set()
-            return found
-
-        consumer.consume = telling  # type: ignore[method-assign]
-        assert told.wait(20)
-
-    def fail_once(self, before: Callable[[], None]) -> None:
-        """Let the next batch but the first fail, as Spark's do when a topic goes; nothing is committed until then."""
-        self._task._offsets._schedule = CommitSchedule(3600.0, 3600.0, time.monotonic())
-        process = self._task._process
-        put, puts = process.put, itertools.count()
-
-        def failing(consumed: Sequence[Consumed]) -> Summary:
-            if next(puts) == 1:
-                before()
-                raise RetriableError("nothing came")
-            return put(consumed)
-
-        process.put = failing  # type: ignore[method-assign]
-
-    def __enter__(self) -> "Task":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self._stopping.set()
-        self._thread.join(30)
-        assert not self._thread.is_alive()
-
-    def until_state(self, state: State) -> None:
-        until(
-            lambda: self.news.states[-1:] == [state],
-            seconds=20,
-            what=lambda: f"{self.news.states}, {self.news.troubles}",
-        )
-
-    def until_trouble(self, text: str | None) -> None:
-        until(lambda: self.news.troubles[-1:] == [text], seconds=20, what=lambda: str(self.news.troubles))
+from .task_on_thread import Task
 
 
 def test_what_was_written_is_committed_before_a_pause_is_told_and_nothing_is_lost_or_doubled(
