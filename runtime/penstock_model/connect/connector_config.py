@@ -57,6 +57,13 @@ class CommonConfig(ErrorsConfig):
         "records for that long.",
         le=_INT,
     )
+    batch_linger_ms: Annotated[int, at_least(0)] = prop(
+        "batch.linger.ms",
+        80,
+        doc="How long, in milliseconds, records that trickle in may wait for others of their batch. The first one after a "
+        "pause does not wait, nor does what fills a batch. 0: none waits, and each small batch costs a commit or a write.",
+        le=60_000,
+    )
 
     @field_validator("transforms", "predicates")
     @classmethod
@@ -98,13 +105,6 @@ class SourceConfig(CommonConfig):
         "exactly.once.support",
         "requested",
         doc="`required`: refuse the configuration where exactly once cannot be had (KIP-618).",
-    )
-    batch_linger_ms: Annotated[int, at_least(0)] = prop(
-        "batch.linger.ms",
-        80,
-        doc="How long, in milliseconds, records that trickle in may wait for others of their batch. The first one after a "
-        "pause does not wait, nor does what fills a batch. 0: none waits, and each small batch costs a commit.",
-        le=60_000,
     )
     transaction_boundary: Annotated[str, words("poll", "interval", "connector", any_case=True)] = prop(
         "transaction.boundary",

@@ -8,6 +8,9 @@ from penstock.source import Limits
 
 __all__ = ["AdaptiveBatchSize", "IdleBackoff", "PutSize"]
 
+_SMALLEST: Final = Limits(2_000, 256 << 10)
+"""What a batch holds at most that is not worth more than the driver. A trickle fills less than half of it."""
+
 
 class IdleBackoff:
     """How long a source is not asked while it has nothing: a moment at first, then longer and longer. Times in seconds."""
@@ -48,7 +51,6 @@ class AdaptiveBatchSize:
     is_trickle: bool = False
     """Whether the last batch had much room left, and not because single records are looked for."""
 
-    _SMALLEST: ClassVar = Limits(2_000, 256 << 10)
     _LEAST: ClassVar = -5
     """The scale of one record or two: for batches that failed because of single records."""
 
@@ -57,8 +59,8 @@ class AdaptiveBatchSize:
         """The next batch's limits."""
         grown = 4.0**self.scale
         return Limits(
-            max(1, min(self.most.records, int(self._SMALLEST.records * grown))),
-            max(1, min(self.most.bytes, int(self._SMALLEST.bytes * grown))),
+            max(1, min(self.most.records, int(_SMALLEST.records * grown))),
+            max(1, min(self.most.bytes, int(_SMALLEST.bytes * grown))),
         )
 
     def done(self, records: int, size: int, seconds: float) -> None:
@@ -119,6 +121,12 @@ class PutSize:
     def put(self, processes: int = 1) -> Limits:
         """The most of one put in each of so many processes."""
         return self._smaller(Limits(min(self.records, self.limit), self.most.bytes // processes))
+
+    def is_trickle(self, records: int) -> bool:
+        """Whether so many records that wait leave much room, so that more may be waited for before they are written."""
+        put = self.put()
+        most = min(put.records, _SMALLEST.records)
+        return 2 * records < most and 2 * records * self.record_bytes < min(put.bytes, _SMALLEST.bytes)
 
     def batch(self, processes: int, *, staged: bool) -> Limits:
         """What a batch may hold that so many processes write.

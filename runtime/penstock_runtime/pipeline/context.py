@@ -239,6 +239,11 @@ class TaskContext(ABC):
         return self.framework.batch_max_ms / 1000
 
     @property
+    def linger_seconds(self) -> float:
+        """How long records that trickle in are gathered."""
+        return self.framework.batch_linger_ms / 1000
+
+    @property
     def batch_attempts(self) -> int:
         """How many batches in a row may lose a worker before the task fails."""
         return 5

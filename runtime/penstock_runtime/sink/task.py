@@ -1,7 +1,8 @@
 """The driver's loop of a sink task: read, write, commit, and what happens when it fails.
 
-A trickle is read and written here. When the lag is worth a Spark job and the sink has writers, ranges of offsets are read
-and written by Spark's workers while this consumer stands still. Offsets go to the group after `Sink.commit`, never before.
+A trickle is read and written here, gathered for `batch.linger.ms`, since each write costs. When the lag is worth a Spark
+job and the sink has writers, ranges of offsets are read and written by Spark's workers while this consumer stands still.
+Offsets go to the group after `Sink.commit`, never before.
 """
 
 import logging
@@ -9,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from typing import Final
+from typing import Final, TypeGuard
 
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.sink import Sink, TopicPartition
@@ -116,6 +117,7 @@ class SinkTask:
                 context, spark, self._consumer, self._offsets, self._size, ending=self._is_interrupted, clock=clock
             )
         )
+        self._linger = 0.0 if frames else context.linger_seconds  # the reader gathers frames
         self._state: task_state.State = Reading()
         self._failures = 0
         self._losses = 0
@@ -169,7 +171,10 @@ class SinkTask:
             if batches is not None and self._may_begin(batches):
                 self._on_spark(batches)
             else:
-                self._here()
+                if self._is_gathering(self._state):
+                    self._gather(self._state.gathers_until)
+                else:
+                    self._here()
                 self._offsets.commit_if_due()
         except RetriableError as e:
             self._failed(e)
@@ -178,6 +183,17 @@ class SinkTask:
         self._reports.trouble(self._consumer.trouble or self._subscription.waiting_for)
         if self._spark is not None:
             self._spark.attend()
+
+    def _is_gathering(self, state: task_state.State) -> TypeGuard[Reading]:
+        """Whether what trickles in is to wait for more. Nothing is held: it waits in the consumer, and in Kafka."""
+        if not isinstance(state, Reading) or self._clock() >= state.gathers_until:
+            return False
+        waiting = self._lag(held=False)
+        return waiting is not None and self._size.is_trickle(waiting)
+
+    def _gather(self, until: float) -> None:
+        self._stopping.wait(min(_WAIT, until - self._clock()))
+        self._report_lag()
 
     def _here(self) -> None:
         """Read and write what there is, in this process."""
@@ -198,6 +214,7 @@ class SinkTask:
         self._stalls.consumed(self._consumer.trouble)
         if not consumed and self._stalls.due:
             self._look_for_stalls()
+        begun = self._clock()
         for portions in gathered(consumed, lambda: limits):  # one, unless they are larger than those before
             LOOP.turned()
             self._fence.look(_FRESH)
@@ -210,6 +227,8 @@ class SinkTask:
                 self._state = task_state.detached(self._state)  # what was read and is not written comes again
                 return
         self._offsets.at_end(ends)
+        if consumed:
+            self._state = task_state.gathering(self._state, begun + self._linger)
         self._report_lag()
 
     def _write(self, portions: list[Consumed]) -> Summary:

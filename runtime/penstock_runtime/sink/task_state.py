@@ -19,6 +19,7 @@ __all__ = [
     "detached",
     "ended",
     "failed",
+    "gathering",
     "on_spark",
     "paused",
     "reported",
@@ -33,9 +34,11 @@ class Reading:
 
     Attributes:
         bounds: first offset and end of partitions of which nothing was fetched yet, asked for once.
+        gathers_until: when a trickle is read again: until then the consumer gathers what comes. Seconds, monotonic.
     """
 
     bounds: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    gathers_until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,11 @@ def writing(state: State) -> State:
             return Writing(state)
         case _:
             raise AssertionError(f"nothing is written in state {state}")
+
+
+def gathering(state: State, until: float) -> State:
+    """A batch was written here, and where the consumer goes on to fetch, a trickle may be gathered until then."""
+    return replace(state, gathers_until=until) if isinstance(state, Reading) else state
 
 
 def on_spark(state: State) -> State:

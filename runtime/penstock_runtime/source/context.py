@@ -86,8 +86,8 @@ class SourceContext(TaskContext):
 
     @property
     def linger_seconds(self) -> float:
-        """How long records that trickle in are gathered; not where a transaction gathers batches for an interval anyway."""
-        return self.framework.batch_linger_ms / 1000 if self.boundary is None else 0.0
+        """As for every task; but not where a transaction gathers batches for an interval anyway."""
+        return super().linger_seconds if self.boundary is None else 0.0
 
     @cached_property
     def boundary(self) -> TransactionBoundary | None:

@@ -99,6 +99,22 @@ def test_a_trickle_does_not_make_puts_small() -> None:
     assert size.batch(2, staged=True).records == 500_000
 
 
+@pytest.mark.parametrize(
+    ("size", "records"),
+    [
+        pytest.param(grown(1e-6), 1_000, id="half of the smallest batch of a source"),
+        pytest.param(grown(0.01), 63, id="half of what a slow sink is given at once"),
+        pytest.param(grown(60.0), 1, id="one record where that is all that it is given"),
+        pytest.param(PutSize(MOST, 5_000, seconds=5.0, record_bytes=32_768), 4, id="half of its bytes"),
+        pytest.param(PutSize(Limits(4, 4 << 20), 5_000, seconds=5.0, record_bytes=1.0), 5, id="half of a first put"),
+    ],
+)
+def test_what_fills_half_of_a_small_batch_is_no_trickle(size: PutSize, records: int) -> None:
+    assert size.is_trickle(0)
+    assert size.is_trickle(records - 1)
+    assert not size.is_trickle(records)
+
+
 def test_a_sink_that_becomes_slow_gets_less_and_one_that_recovers_gets_more() -> None:
     size = grown(1e-6)
     for _ in range(8):

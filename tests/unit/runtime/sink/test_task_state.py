@@ -1,5 +1,7 @@
 """A sink task knows after every failure whether its positions still hold."""
 
+from collections.abc import Callable
+
 import pytest
 
 from penstock import TopicPartition as Partition
@@ -45,6 +47,18 @@ def test_no_pause_failure_or_assignment_hides_that_positions_are_unknown(state: 
 
 def test_each_assignment_asks_anew_for_the_bounds_of_partitions() -> None:
     assert task_state.assigned(READING, fetching=True) == Reading({})
+
+
+@pytest.mark.parametrize("end", [task_state.failed, task_state.detached, task_state.paused])
+def test_a_trickle_is_gathered_behind_a_batch_and_no_longer_once_reading_goes_on_anew(
+    end: Callable[[State], State],
+) -> None:
+    gathering = task_state.gathering(READING, until=5.0)
+    assert gathering == Reading(READING.bounds, gathers_until=5.0)
+    assert task_state.ended(task_state.writing(gathering)) is gathering
+    anew = task_state.resumed(task_state.assigned(end(gathering), fetching=True))
+    assert anew == Reading()
+    assert task_state.gathering(Detached(), until=5.0) == Detached()
 
 
 @pytest.mark.parametrize("state", [Unknown(), OnSpark(), Writing(READING), Paused(Detached())])
