@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -12,7 +12,7 @@ from tests.bench.new_topics import create_topics, new_topics_rows
 from tests.bench.operator_work import operator_rows, run_operator
 from tests.bench.plugin_mounts import mounts_rows, start_with_mounts
 from tests.bench.results import Measure
-from tests.bench.rows import broker_away_rows, on_demand_rows, sink_rows, source_rows, trickle_rows
+from tests.bench.rows import broker_away_rows, on_demand_rows, sink_rows, sink_trickle_rows, source_rows, trickle_rows
 from tests.bench.sides import Penstock, Side
 from tests.bench.sink_work import run_sink
 from tests.bench.source_work import run_source
@@ -24,7 +24,7 @@ from tests.bench.transform_cost import cost_rows, transform_costs
 from tests.bench.transform_rows import points, transform_rows, transform_table
 from tests.bench.transform_source import run_at_source, source_points
 from tests.bench.transform_work import Point, TransformFigures, run_transforms
-from tests.bench.trickle import Durations, run_trickle
+from tests.bench.trickle import Durations, run_sink_trickle, run_trickle
 
 __all__ = ["TRANSFORMED", "Bench"]
 
@@ -86,7 +86,13 @@ class Bench:
             case "broker-away":
                 return [row for kind in _KINDS for row in self._broker_away(part, kind, durations.idle)]
             case "trickle":
-                return trickle_rows(*self._alternate(part, lambda s, f: run_trickle(s, self.servers, f, durations)))
+                brief = replace(durations, idle=0)
+                return [
+                    *trickle_rows(*self._alternate(part, lambda s, f: run_trickle(s, self.servers, f, durations))),
+                    *sink_trickle_rows(
+                        *self._alternate(part, lambda s, f: run_sink_trickle(s, self.servers, f, brief))
+                    ),
+                ]
             case _:
                 side = Penstock(self.servers, spark_start="OnDemand")
                 short = Durations(durations.warm_up, min(20, durations.measured), 0)

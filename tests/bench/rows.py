@@ -8,7 +8,7 @@ from tests.bench.results import AtMost, Measure, Share, Times
 from tests.bench.source_work import Figures
 from tests.bench.trickle import TrickleFigures
 
-__all__ = ["broker_away_rows", "on_demand_rows", "sink_rows", "source_rows", "trickle_rows"]
+__all__ = ["broker_away_rows", "on_demand_rows", "sink_rows", "sink_trickle_rows", "source_rows", "trickle_rows"]
 
 F = TypeVar("F")
 _MB = 1e6
@@ -36,6 +36,15 @@ def trickle_rows(ours: Sequence[TrickleFigures], peer: Sequence[TrickleFigures])
         _row("idle: CPU", "% of a core", ours, peer, lambda f: (f.idle_cpu or 0.0) * 100, AtMost(2)),
         _row("trickle, Spark up: memory of the task", "MB", ours, peer, lambda f: f.memory.task / _MB, AtMost(600)),
         _row("trickle: memory of `penstock run` itself", "MB", ours, [], lambda f: f.memory.parent / _MB, None),
+    ]
+
+
+def sink_trickle_rows(ours: Sequence[TrickleFigures], peer: Sequence[TrickleFigures]) -> list[Measure]:
+    """At least once on both sides."""
+    return [
+        _row("trickle at a sink: latency p50", "ms", ours, peer, lambda f: f.p50 * 1000, AtMost(60)),
+        _row("trickle at a sink: latency p99", "ms", ours, peer, lambda f: f.p99 * 1000, AtMost(120)),
+        _row("trickle at a sink: CPU", "% of a core", ours, peer, lambda f: f.cpu * 100, AtMost(5)),
     ]
 
 
