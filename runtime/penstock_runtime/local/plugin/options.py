@@ -40,8 +40,8 @@ def add_plugin(
     init.add_argument(
         "--form",
         choices=("function", "class"),
-        help="how it is written (default: function, of a source, sink or transform): a class for parallel reading, a "
-        "connection that stays open, an exactly-once sink, columns",
+        help="how it is written (default: function, of a source, sink or transform): the class of a sink delivers exactly "
+        "once, that of a source is a PollingSource",
     )
     init.set_defaults(command=run)
 
