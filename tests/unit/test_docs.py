@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from penstock import Record
+from penstock import Record, RecordBatch, SinkTaskContext, TopicPartition
 from penstock.testing import run_transform
 
 GUIDE = Path(__file__).parents[2] / "docs" / "plugins.md"
@@ -98,6 +98,27 @@ def test_the_plugins_of_the_guide_pass_the_suites_of_the_guide(tmp_path: Path) -
     assert done.returncode == 0, done.stdout
     for suite in ("TestAddOrigin", "TestTables", "TestWithoutId", "TestNumbers", "TestRows"):
         assert re.search(rf"{suite}::test_\w+ PASSED", done.stdout)
+
+
+def test_the_sink_of_the_guide_holds_a_partition_from_the_first_write_that_met_trouble(tmp_path: Path) -> None:
+    def batch(topic: str, offset: int) -> RecordBatch:
+        record = Record(topic=topic, value=f"{topic}{offset}", offset=offset)
+        return RecordBatch.of([record]).replace(original_topic=topic, original_partition=0)
+
+    names: dict[str, Any] = {}
+    exec("\n".join(b for b in blocks() if "class Rows(" in b or "class FoldersSink" in b), names)
+    away, good = TopicPartition("away", 0), TopicPartition("good", 0)
+    paused: set[TopicPartition] = set()
+    sink, writer = names["FoldersSink"](tmp_path), names["FoldersWriter"](tmp_path)
+    sink.initialize(SinkTaskContext("c", 0, "1", paused.update, paused.difference_update))
+    (tmp_path / "good").mkdir()
+    messages = [writer.write([batch(topic, n) for topic in ("away", "good")], lambda *_: None) for n in (5, 6)]
+    assert sink.commit(messages, {away: 7, good: 7}) == {away: 5, good: 7}
+    assert paused == {away}
+    assert (tmp_path / "good" / "values").read_text() == "good5\ngood6\n"
+    (tmp_path / "away").mkdir()
+    assert sink.commit([], {away: 5, good: 7}) == {away: 5, good: 7}
+    assert paused == set()
 
 
 def test_the_rows_of_a_query_in_the_guide_become_records_with_its_schema() -> None:

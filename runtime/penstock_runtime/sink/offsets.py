@@ -151,6 +151,7 @@ class SinkOffsets:
 
         At once after `Sink.commit`: asked again, the sink is not to be given the offsets that it has refused.
         """
+        self._pauses.holding(self.held)
         paused = [tp for tp in sorted(self._pauses.wanted - self.held) if tp in self.positions]
         if not paused:
             return
@@ -159,6 +160,7 @@ class SinkOffsets:
             if self.positions[tp] is not None:
                 self.positions[tp] = self._rewinds.get(tp)
         self.held |= set(paused)
+        self._pauses.holding(paused)
         self._held_more = True
 
     def assign(

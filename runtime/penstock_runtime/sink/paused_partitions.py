@@ -19,12 +19,20 @@ class PausedPartitions:
         self._lock = threading.Lock()
         self._open: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
+        self._unseen: set[TopicPartition] = set()
+        """Paused since the loop looked last. One that is resumed by then is held for a moment all the same, so that what the
+        sink did not write of it comes again."""
 
     @property
     def wanted(self) -> frozenset[TopicPartition]:
         """The partitions that are not to be read."""
         with self._lock:
-            return frozenset(self._paused)
+            return frozenset(self._paused | self._unseen)
+
+    def holding(self, partitions: Iterable[TopicPartition]) -> None:
+        """The loop holds these partitions."""
+        with self._lock:
+            self._unseen.difference_update(partitions)
 
     def opening(self, partitions: Iterable[TopicPartition]) -> None:
         """The sink is about to get these partitions."""
@@ -36,12 +44,14 @@ class PausedPartitions:
         with self._lock:
             self._open.difference_update(partitions)
             self._paused.difference_update(partitions)
+            self._unseen.difference_update(partitions)
 
     def pause(self, partitions: Sequence[TopicPartition]) -> None:
         """As `SinkTaskContext.pause`."""
         with self._lock:
             self._check(partitions, "pause")
             self._paused.update(partitions)
+            self._unseen.update(partitions)
 
     def resume(self, partitions: Sequence[TopicPartition]) -> None:
         """As `SinkTaskContext.resume`."""

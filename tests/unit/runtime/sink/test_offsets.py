@@ -615,8 +615,8 @@ class Holds(Told):
         return {**allowed, A: 5}
 
 
-def held() -> World:
-    sink = Holds()
+def held(sink: Holds | None = None) -> World:
+    sink = sink or Holds()
     world = World(sink, a=3, b=4)
     sink.pauses = world.pauses
     world.offsets.assign([A, B])
@@ -637,6 +637,27 @@ def test_what_a_sink_holds_back_of_a_partition_that_it_pauses_is_not_offered_aga
     assert world.offsets.hold()
     assert world.offsets.places == {A: 5, B: 9}
     assert not world.offsets.hold()
+
+
+def test_what_a_sink_holds_back_comes_again_though_it_resumes_the_partition_at_once() -> None:
+    class Resumes(Holds):
+        def commit(self, messages: Sequence[Any], offsets: Mapping[Partition, int]) -> Mapping[Partition, int]:
+            allowed = super().commit(messages, offsets)
+            self.pauses.resume([A])
+            return allowed
+
+    world = held(Resumes())
+    assert world.offsets.hold()
+    assert (world.offsets.held, world.offsets.places) == (frozenset(), {A: 5, B: 8})
+
+
+def test_a_partition_that_is_held_already_is_resumed_though_it_was_paused_again() -> None:
+    world = held()
+    world.offsets.hold()
+    world.pauses.pause([A])
+    world.pauses.resume([A])
+    assert world.offsets.hold()
+    assert world.offsets.held == frozenset()
 
 
 def test_what_workers_wrote_of_a_partition_while_it_was_paused_does_not_move_it_past_what_is_held_back() -> None:

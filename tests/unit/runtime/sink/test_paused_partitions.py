@@ -20,9 +20,19 @@ def opened() -> tuple[PausedPartitions, SinkTaskContext]:
 def test_a_partition_is_paused_until_it_is_resumed() -> None:
     pauses, context = opened()
     context.pause(A, B)
+    pauses.holding([A, B])
     context.resume(B)
     context.resume(B)
     assert pauses.wanted == {A}
+
+
+def test_a_partition_that_is_resumed_before_it_was_held_is_held_once() -> None:
+    pauses, context = opened()
+    context.pause(A)
+    context.resume(A)
+    assert pauses.wanted == {A}
+    pauses.holding([A])
+    assert pauses.wanted == frozenset()
 
 
 def test_a_pause_is_forgotten_when_the_partition_is_closed() -> None:
