@@ -186,6 +186,10 @@ class _Streams(PollingSource):
                     portion, handed_on, began = [], cursor, time.monotonic()
                 if taken >= limit:
                     return
+        except Exception as e:
+            place = "from the beginning" if cursor is None else f"behind the cursor {cursor!r}"
+            e.add_note(f"the stream {stream!r} was read {place}")
+            raise
         finally:
             pairs.close()  # its `finally` closes what it opened, now and in this thread
         if cursor is not None and (portion or cursor != handed_on):  # pages without a record move the cursor, too

@@ -197,7 +197,10 @@ def value_of(data: Any, schema: Schema) -> Any:
     Raises:
         DataError: the data does not fit; the message names the field.
     """
-    return _conversion(schema)(data)
+    try:
+        return _conversion(schema)(data)
+    except _Misfit as e:
+        raise DataError(str(e)) from None
 
 
 _Conversion: TypeAlias = Callable[[Any], Any]

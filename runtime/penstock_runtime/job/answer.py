@@ -5,16 +5,15 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from penstock.errors import ConfigError, ConnectError, Problem, RetriableError, Superseded
+from penstock.errors import ConfigError, Problem, RetriableError, Superseded
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, OffsetsVerb, Outcome
 from penstock_runtime.job.altering import alter
 from penstock_runtime.job.listing import list_offsets
 from penstock_runtime.job.preparing import OffsetsRefused, Unavailable, prepare_plan
 from penstock_runtime.job.resetting import reset, reset_of_valid
 from penstock_runtime.job.validating import validate
-from penstock_runtime.pipeline.record_errors import describe
+from penstock_runtime.pipeline.record_errors import sentence
 from penstock_runtime.process.plugin_exit import as_failure
-from penstock_runtime.process.plugin_place import raised_in
 
 __all__ = ["answer_request"]
 
@@ -45,7 +44,7 @@ def answer_request(request: JobRequest, redact: Callable[[str], str]) -> JobAnsw
     except BaseException as e:  # noqa: BLE001 (a plugin may raise anything)
         error = as_failure(e)
         log.error("The job has failed: %s", error, extra={"trace": redact("".join(traceback.format_exception(error)))})
-        message = str(error) if isinstance(error, ConnectError) else f"{describe(error)}{raised_in(error)}"
+        message = sentence(error)
         return answer_of(Outcome.FAILED, message)
     return answer.model_copy(update={"message": redact(answer.message), "warnings": redacted(warnings)})
 

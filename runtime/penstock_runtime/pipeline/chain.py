@@ -122,8 +122,19 @@ def _singly(
             made.append(result)
             positions.append(position)
     method = returned.name(step.transform, "apply")
-    returned.records(made, method, "a Record, or None to drop it")
+    returned.records(made, method, "a Record, or None to drop it", lambda: _given(batch, made, positions))
     return returned.batch(RecordBatch.of(made, like=batch, positions=positions), method)
+
+
+def _given(batch: RecordBatch, made: Sequence[object], positions: Sequence[int]) -> str:
+    """What the transform was given where it made something else than a record, for messages."""
+    wrong = next(position for one, position in zip(made, positions, strict=True) if not isinstance(one, Record))
+    row = list(batch.positions).index(wrong)
+    record = batch.record(row)
+    if record.original is None:
+        return f" (given record {row} of a portion for topic '{record.topic}')"
+    topic, partition, offset = record.original
+    return f" (given the record at {topic}-{partition} offset {offset})"
 
 
 def has_own(plugin: object, kind: type, form: str) -> bool:

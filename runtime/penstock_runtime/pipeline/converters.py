@@ -8,9 +8,10 @@ from penstock import _returned as returned
 from penstock._common_schema import common_schema
 from penstock._unread_headers import RawHeader, UnreadHeaders
 from penstock.batch import RecordBatch, in_groups
-from penstock.errors import ConnectError
+from penstock.errors import ConnectError, DataError
 from penstock.fields import Fields
 from penstock.plugin import Converter, HeaderConverter
+from penstock.python_data import value_of
 from penstock.record import Header
 from penstock.schema import Schema
 from penstock_runtime.kafka.consumers import Consumed
@@ -111,13 +112,26 @@ def _column_out(
             position,
             stage,
             name,
-            lambda t=topic, s=shape, v=value: converter.from_connect(t, s, v),  # type: ignore[misc]
+            lambda t=topic, s=shape, v=value: _one_out(converter, t, s, v),  # type: ignore[misc]
         )
         if done:
             made.append(data)
             rows.append(row)
     returned.written(made, len(made), returned.name(converter, "from_connect"))
     return (batch if len(rows) == batch.length else batch.take(rows)), made
+
+
+def _one_out(converter: Converter, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+    """The bytes of a value. Where it does not fit its schema, the error gets a note of the field."""
+    try:
+        return converter.from_connect(topic, schema, value)
+    except Exception as e:
+        if schema is not None:
+            try:
+                value_of(value, schema)
+            except DataError as misfit:
+                e.add_note(f"{misfit}: whatever changes a value gives the record a schema that fits as well")
+        raise
 
 
 def _gains(schema: Schema | None | list[Schema | None]) -> bool:

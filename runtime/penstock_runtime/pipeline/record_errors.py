@@ -35,6 +35,10 @@ class Stage(StrEnum):
     TASK_PUT = "TASK_PUT"
 
 
+_ONCE: Final = (Stage.KAFKA_PRODUCE, Stage.TASK_PUT)
+"""Stages at which a record is not tried again by itself."""
+
+
 @dataclass(frozen=True)
 class ErrorPolicy:
     """`errors.*` of one connector; times in seconds."""
@@ -140,8 +144,18 @@ class RetryWithToleranceOperator:
 
 def describe(error: Exception) -> str:
     """Class and message of an error, for sentences."""
-    text = printable(str(error))
+    text = printable(_noted(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def sentence(error: Exception) -> str:
+    """What an error says that ends a task or a job: a `ConnectError` is worded for users, of others the class counts too."""
+    return (_noted(error) if isinstance(error, ConnectError) else describe(error)) + raised_in(error)
+
+
+def _noted(error: Exception) -> str:
+    """The message, with the notes of one line that say where it was. One of several lines is a trace."""
+    return "; ".join([str(error), *(note for note in getattr(error, "__notes__", ()) if "\n" not in note)])
 
 
 def printable(text: str) -> str:
@@ -149,12 +163,18 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def fatal(failure: Failure, *, where: str, task: str) -> ConnectError:
+def fatal(failure: Failure, policy: ErrorPolicy, *, where: str, task: str) -> ConnectError:
     """The error that ends a task whose record failed under tolerance `none`; its cause is the record's."""
     reason = describe(failure.error).removesuffix(".") + raised_in(failure.error)
+    advice = "Correct the data or the configuration and restart"
+    if isinstance(failure.error, RetriableError) and failure.stage not in _ONCE:
+        advice = (
+            f"It asks to be tried again later: set errors.retry.timeout (now {round(policy.retry_timeout * 1000)}) to the "
+            f"milliseconds for which it is, or to -1 for ever"
+        )
     error = ConnectError(
         f"Tolerance exceeded in error handler: {where} failed in task {task} at stage {failure.stage} "
-        f"({failure.plugin}): {reason}. Correct the data or the configuration and restart, or set "
+        f"({failure.plugin}): {reason}. {advice}, or set "
         f"errors.tolerance=all (with errors.deadletterqueue.topic.name, to keep such records) to pass over it."
     )
     error.__cause__ = failure.error

@@ -44,10 +44,16 @@ def place_of_error(error: BaseException) -> str | None:
 def raised_in(error: BaseException) -> str:
     """The end of a sentence about an error: where a plugin raised it.
 
-    Nothing for a `ConnectError`, which is worded for users, and for an error that no plugin raised.
+    Nothing for a `ConnectError` that the plugin has worded for users, and for an error that no plugin raised.
     """
-    place = None if isinstance(error, ConnectError) else place_of_error(error)
+    place = None if isinstance(error, ConnectError) and not _is_of_the_api(error) else place_of_error(error)
     return "" if place is None else f", in {place}"
+
+
+def _is_of_the_api(error: BaseException) -> bool:
+    """Whether `penstock` has refused what a plugin called it with, such as `value_of`."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(frames) and _package(frames[-1]) == "penstock"
 
 
 def _package(frame: FrameType) -> str:

@@ -308,7 +308,7 @@ class SinkProcess:
             if self._policy.log:
                 log.error("%s", error_line(first, task, self._detail(consumed, first.position)))
             where = f"record at {topic}-{partition} offset {consumed.offset[first.position]}"
-            error = fatal(first, where=where, task=task)
+            error = fatal(first, self._policy, where=where, task=task)
             self._dead_letters.bury_last(first, consumed)
             raise error
         for failure in failures:

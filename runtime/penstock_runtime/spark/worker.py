@@ -25,9 +25,8 @@ from penstock_runtime import logs
 from penstock_runtime.pipeline import summary as summaries
 from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.context import TaskContext
-from penstock_runtime.pipeline.record_errors import describe, printable
+from penstock_runtime.pipeline.record_errors import printable, sentence
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.process.plugin_place import raised_in
 from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
 
 __all__ = ["Answer", "Part", "context_of", "failure", "part", "redact", "wait_for", "waited", "waits_until"]
@@ -88,7 +87,7 @@ def part(result: bytes) -> Part:
 def failure(error: Exception, redact: Callable[[str], str] = str) -> Answer:
     """An error as data, without secrets."""
     kind = next((k for k, cls in _KINDS.items() if isinstance(error, cls)), "fatal")
-    message = str(error) if isinstance(error, ConnectError) else f"{describe(error)}{raised_in(error)}"
+    message = sentence(error)
     trace = "".join(traceback.format_exception(error))
     return Answer(
         kind=kind,

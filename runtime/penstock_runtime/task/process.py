@@ -28,12 +28,11 @@ from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.status_topic import State, recorded_topics
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.pipeline.gc_tuning import collect_seldom
-from penstock_runtime.pipeline.record_errors import describe, printable
+from penstock_runtime.pipeline.record_errors import printable, sentence
 from penstock_runtime.process import termination_message
 from penstock_runtime.process.children import die_with_parent, kill_children
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.plugin_exit import as_failure
-from penstock_runtime.process.plugin_place import raised_in
 from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
 from penstock_runtime.sink.context import SinkContext
@@ -81,7 +80,7 @@ class _End:
     @classmethod
     def by(cls, error: Exception, redact: Callable[[str], str]) -> "_End":
         """The exit code and the texts of an error."""
-        text = str(error) if isinstance(error, ConnectError) else f"{describe(error)}{raised_in(error)}"
+        text = sentence(error)
         message = printable(redact(text)) or type(error).__name__
         if isinstance(error, (Superseded, KafkaUnreachable)):
             unavailable = isinstance(error, KafkaUnreachable)

@@ -27,11 +27,13 @@ from penstock import (
     sink,
     source,
     transform,
+    value_of,
 )
 from penstock import _returned as returned
+from penstock.schema import INT64, struct
 from penstock.testing import SinkSuite, SourceSuite, TransformSuite, parsed, run_source, run_writer
 from penstock_runtime.pipeline import chain
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator, sentence
 from penstock_runtime.plan.problems import Findings
 
 
@@ -265,6 +267,21 @@ def test_a_wrong_yield_is_told_with_the_function_and_what_it_gave(what: str) -> 
 @source
 def returns_nothing(cursor: int | None) -> None:
     pass
+
+
+@source(streams=lambda _: ["orders"])
+def failing(cursor: int | None, stream: str) -> Iterator[tuple[Record, int]]:
+    yield Record(topic=stream, value=1), 7
+    value_of({"id": None}, struct({"id": INT64}))
+
+
+def test_what_a_function_fails_with_is_told_with_the_stream_and_how_far_it_was() -> None:
+    with pytest.raises(DataError) as raised:
+        run_source(failing, {})
+    assert re.fullmatch(
+        r"id is null; the stream 'orders' was read behind the cursor 7, in failing \(test_functions\.py, line \d+\)",
+        sentence(raised.value),
+    )
 
 
 def test_a_function_that_yields_nothing_at_all_is_told_so() -> None:

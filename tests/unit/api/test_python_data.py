@@ -202,8 +202,9 @@ def test_what_has_no_schema_is_told_with_its_field(annotation: Any, message: str
     ],
 )
 def test_what_does_not_fit_is_told_with_its_field_and_nothing_is_lost(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=re.escape(message)):
+    with pytest.raises(DataError, match=re.escape(message)) as raised:
         value_of(order(**changes), ORDER)
+    assert raised.type is DataError
 
 
 @dataclass(slots=True)

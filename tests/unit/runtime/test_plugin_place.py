@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from penstock import Config, ConnectError, prop
+from penstock import Config, ConnectError, prop, value_of
+from penstock.schema import INT64
 from penstock_runtime.process.plugin_place import place_of_error, raised_in
 
 
@@ -54,6 +55,13 @@ def test_pydantic_which_calls_a_config_is_no_place() -> None:
 def test_an_error_of_the_runtime_has_no_place_in_a_plugin() -> None:
     error = raised(lambda: RUNTIME["step"](None, None))
     assert raised_in(error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)) == ""
+
+
+def test_what_penstock_refuses_of_a_plugin_has_the_place_of_the_call() -> None:
+    row = code("shop.rows", "/shop/rows.py", "def row(make):\n    return make()\n")["row"]
+    error = raised(lambda: row(lambda: value_of(None, INT64)))
+    error = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+    assert (str(error), raised_in(error)) == ("The value is null", ", in row (rows.py, line 2)")
 
 
 def test_a_connect_error_keeps_the_words_that_it_has_for_users() -> None:

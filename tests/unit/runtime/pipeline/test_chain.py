@@ -402,7 +402,11 @@ class Short(Mark):
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (Dicts(), "Dicts.apply returned a value of type dict as a record, and not a Record, or None to drop it"),
+        (
+            Dicts(),
+            "Dicts.apply returned a value of type dict as a record (given record 0 of a portion for topic 't'), and not a "
+            "Record, or None to drop it",
+        ),
         (Times(), "Times.apply returned a value of type str as the timestamp of a record, and not milliseconds"),
         (Nothing(), "Nothing.apply_batch returned None, and not a RecordBatch"),
         (Short(), "Short.apply_batch returned a batch of 2 records with 1 in the column value"),
@@ -416,6 +420,17 @@ def test_a_transform_that_returns_what_it_may_not_fails_the_task_whatever_is_tol
     with pytest.raises(ConnectError) as raised:
         transform([Step("x", made, "X")], batch, operator)
     assert str(raised.value).startswith(message)
+
+
+def test_the_record_of_a_sink_that_a_transform_made_no_record_of_is_named_by_its_place_in_kafka() -> None:
+    class Second(Transform):
+        def apply(self, record: Record) -> Record | None:
+            return record if record.value == "a" else {}  # type: ignore[return-value]
+
+    records = [Record(topic="t", value=value, offset=n) for n, value in enumerate("ab", start=7)]
+    batch = RecordBatch.of(records).replace(original_topic="t", original_partition=2)
+    with pytest.raises(ConnectError, match=r"as a record \(given the record at t-2 offset 8\), and not a Record"):
+        transform([Step("x", Second(), "X")], batch, RetryWithToleranceOperator(ErrorPolicy()))
 
 
 class Undecided(Always):

@@ -5,10 +5,11 @@ from typing import Any, cast
 
 import pytest
 
-from penstock import ConnectError, Converter, Record, RecordBatch, Schema, TopicPartition
+from penstock import ConnectError, Converter, DataError, Record, RecordBatch, Schema, TopicPartition
+from penstock.schema import INT64, STRING, struct
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
-from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
+from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator, describe
 
 
 class Single(Converter):
@@ -39,6 +40,30 @@ def converters(kind: type[Single], gives: Any) -> Converters:
 
 def operator() -> RetryWithToleranceOperator:
     return RetryWithToleranceOperator(ErrorPolicy(tolerate=True))
+
+
+class Refusing(Single):
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        raise DataError("Invalid type")
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        (
+            struct({"to": struct({"id": INT64})}),
+            "DataError: Invalid type; to.id is of type str, and not int64: whatever",
+        ),
+        (struct({"to": struct({"id": STRING})}), "DataError: Invalid type"),
+        (None, "DataError: Invalid type"),
+    ],
+)
+def test_a_value_that_does_not_fit_its_schema_is_told_with_the_field(schema: Schema | None, told: str) -> None:
+    collected = operator()
+    record = Record(topic="t", value={"to": {"id": "7"}}, value_schema=schema)
+    convert_outgoing(converters(Refusing, None), RecordBatch.of([record]), collected)
+    (failure,) = collected.failures
+    assert describe(failure.error).partition(" changes")[0] == told
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from penstock_runtime.pipeline.record_errors import (
     Stage,
     describe,
     fatal,
+    sentence,
 )
 
 
@@ -150,13 +151,36 @@ def test_an_error_without_a_message_gives_a_header_without_a_value() -> None:
 
 
 def test_the_error_that_ends_a_task_says_where_what_and_what_to_do_and_keeps_the_cause() -> None:
-    error = fatal(FAILURE, where="record at t-0 offset 1", task="c-0")
+    error = fatal(FAILURE, ErrorPolicy(), where="record at t-0 offset 1", task="c-0")
     assert str(error) == (
         "Tolerance exceeded in error handler: record at t-0 offset 1 failed in task c-0 at stage VALUE_CONVERTER "
         "(org.example.C): DataError: no such word: ä. Correct the data or the configuration and restart, or set "
         "errors.tolerance=all (with errors.deadletterqueue.topic.name, to keep such records) to pass over it."
     )
     assert error.__cause__ is FAILURE.error
+
+
+def test_a_record_that_asks_to_be_tried_again_later_fails_with_the_property_that_grants_it() -> None:
+    failure = Failure(0, Stage.TRANSFORMATION, "acme:call", RetriableError("503"))
+    error = fatal(failure, ErrorPolicy(retry_timeout=1.5), where="record at t-0 offset 1", task="c-0")
+    assert str(error) == (
+        "Tolerance exceeded in error handler: record at t-0 offset 1 failed in task c-0 at stage TRANSFORMATION "
+        "(acme:call): RetriableError: 503. It asks to be tried again later: set errors.retry.timeout (now 1500) to the "
+        "milliseconds for which it is, or to -1 for ever, or set errors.tolerance=all (with "
+        "errors.deadletterqueue.topic.name, to keep such records) to pass over it."
+    )
+
+
+def test_a_record_that_a_sink_hands_back_is_not_tried_again_by_itself() -> None:
+    failure = Failure(0, Stage.TASK_PUT, "acme:Sink", RetriableError("503"))
+    assert "errors.retry.timeout" not in str(fatal(failure, ErrorPolicy(), where="it", task="c-0"))
+
+
+def test_notes_say_where_an_error_was_and_those_that_are_traces_do_not() -> None:
+    error = ValueError("x")
+    error.add_note("behind the cursor 7")
+    error.add_note("Traceback:\n  ...")
+    assert (describe(error), sentence(error)) == ("ValueError: x; behind the cursor 7",) * 2
 
 
 def test_an_error_is_described_by_class_and_message() -> None:
@@ -225,7 +249,7 @@ def test_a_message_that_is_no_unicode_can_be_told_all_the_same() -> None:
     headers = dict(context_headers(failure, {}))
     assert headers["__connect.errors.exception.message"] == rb"half a pair: \ud83d"
     assert describe(failure.error) == r"DataError: half a pair: \ud83d"
-    assert str(fatal(failure, where="record", task="c-0")).isascii()
+    assert str(fatal(failure, ErrorPolicy(), where="record", task="c-0")).isascii()
 
 
 def test_secrets_are_taken_out_of_what_a_plugin_said() -> None:
