@@ -10,6 +10,7 @@ The name that a decorator leaves behind is a plugin class, of which an entry poi
 parameters what it wants to be given, and by the annotation of `config` which properties there are.
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar, overload
 
@@ -59,14 +60,14 @@ def source(
         exactly_once: False if from the same cursor other records may come.
 
     Raises:
-        TypeError: the function takes a parameter that is not among these, or has `streams` and does not take `stream`.
+        TypeError: the function takes a parameter that is not among these, or `stream` without `streams` or the other way
+            round, or `streams` is no function of one argument.
     """
 
     def made(function: Callable[..., Any]) -> type[SourceConnector]:
         offered = ("config", "cursor", "stream", "limit", "context")
         parameters = NamedParameters(function, kind="source", needed="cursor", offered=offered)
-        if streams is not None and "stream" not in parameters.taken:
-            raise TypeError(f'@source {parameters.name}: it has streams, and so needs the parameter "stream".')
+        _check_streams(streams, parameters)
         names = None if streams is None else staticmethod(streams)
         # A task is told its streams by a property that no field of the author's has.
         config = parameters.config
@@ -79,6 +80,34 @@ def source(
         return _plugin(function, FunctionSource, members)
 
     return made if function is None else made(function)
+
+
+def _check_streams(streams: object, parameters: NamedParameters) -> None:
+    """Check that `streams` can be asked, and that the function is told by `stream` of which it is called."""
+    name, takes = parameters.name, "stream" in parameters.taken
+    if streams is None:
+        if takes:
+            raise TypeError(
+                f'@source {name}: it has the parameter "stream", and nothing that names the streams: write '
+                "@source(streams=...) with a function that returns their names for a config."
+            )
+        return
+    if not takes:
+        raise TypeError(f'@source {name}: it has streams, and so needs the parameter "stream".')
+    if not callable(streams):
+        raise TypeError(
+            f"@source {name}: streams is a function that returns the names of the streams for a config, not {streams!r}. "
+            f"Names that never change: streams=lambda config: [...]."
+        )
+    try:
+        inspect.signature(streams).bind(None)
+    except TypeError:
+        raise TypeError(
+            f"@source {name}: streams is called with the config alone, and {streams!r} does not take one argument: "
+            "def streams(config) -> list[str]."
+        ) from None
+    except ValueError:  # of a function in C, which tells no parameters
+        pass
 
 
 def transform(function: Callable[..., Any], /) -> type[Transform]:

@@ -22,6 +22,7 @@ from penstock import (
     Record,
     RecordBatch,
     Reporter,
+    SourceConnector,
     SourcePartition,
     prop,
     sink,
@@ -231,6 +232,37 @@ def test_streams_need_a_parameter_to_be_told_by() -> None:
 
 
 def _typed_by_names(config: "NumbersConfig", cursor: "OnlyForTypeCheckers") -> None: ...  # type: ignore[name-defined] # noqa: F821
+
+
+def no_streams() -> list[str]:
+    return []
+
+
+def _of_a_stream(cursor: int | None, stream: str) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("streams", "message"),
+    [
+        (
+            ["a", "b"],
+            r"@source _of_a_stream: streams is a function that .*, not \['a', 'b'\]\. Names that never change: ",
+        ),
+        (
+            no_streams,
+            r"streams is called with the config alone, and <function no_streams .* does not take one argument",
+        ),
+        (None, r'it has the parameter "stream", and nothing that names the streams: write @source\(streams=\.\.\.\)'),
+    ],
+)
+def test_streams_that_cannot_be_asked_are_refused_where_the_function_stands(streams: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        source(streams=streams)(_of_a_stream)
+
+
+@pytest.mark.parametrize("streams", [list, lambda config, more=1: []])
+def test_streams_may_be_any_function_of_the_config(streams: Any) -> None:
+    assert issubclass(source(streams=streams)(_of_a_stream), SourceConnector)
 
 
 def test_annotations_may_name_what_only_type_checkers_import() -> None:
