@@ -120,6 +120,7 @@ class _StreamWatch:
 
     def __init__(self, planned: str, names: Callable[[], Iterable[str]], context: PluginContext) -> None:
         self._planned = planned
+        self._told = ""
         self._names = names
         self._context = context
         self._due = time.monotonic() + _LOOK
@@ -132,6 +133,11 @@ class _StreamWatch:
         except Exception as e:  # noqa: BLE001 (the streams that are known are read on)
             log.warning("Which streams there are cannot be found out now: %s: %s", type(e).__name__, e)
         else:
+            if present not in (self._planned, self._told):
+                self._told = present
+                found, before = set(json.loads(present)), set(json.loads(self._planned))
+                new, gone = (", ".join(sorted(names)) or "none" for names in (found - before, before - found))
+                log.info("Streams have changed since the tasks were planned. New: %s. Gone: %s", new, gone)
             if present != self._planned:
                 self._context.request_task_reconfiguration(f"{present}, and not {self._planned}")
         self._due = time.monotonic() + _LOOK

@@ -7,12 +7,15 @@ import subprocess
 import sys
 import tomllib
 from contextlib import closing
+from email.message import Message
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 
-from penstock import Record, RecordBatch, SinkTaskContext, TopicPartition
+from penstock import ConnectError, DataError, Record, RecordBatch, RetriableError, SinkTaskContext, TopicPartition
 from penstock.testing import run_transform
 
 GUIDE = Path(__file__).parents[2] / "docs" / "plugins.md"
@@ -96,7 +99,16 @@ def test_the_plugins_of_the_guide_pass_the_suites_of_the_guide(tmp_path: Path) -
     (tmp_path / "test_plugins.py").write_text("\n".join(blocks()[2:]))
     done = run(tmp_path, "-m", "pytest", "-v", "-W", "error", "-p", "no:cacheprovider", "test_plugins.py")
     assert done.returncode == 0, done.stdout
-    for suite in ("TestAddOrigin", "TestTables", "TestWithoutId", "TestNumbers", "TestRows"):
+    for suite in (
+        "TestAddOrigin",
+        "TestAddOriginToStructs",
+        "TestNumbers",
+        "TestPolledNumbers",
+        "TestRows",
+        "TestSkipsEmpty",
+        "TestTables",
+        "TestWithoutId",
+    ):
         assert re.search(rf"{suite}::test_\w+ PASSED", done.stdout)
 
 
@@ -119,6 +131,38 @@ def test_the_sink_of_the_guide_holds_a_partition_from_the_first_write_that_met_t
     (tmp_path / "away").mkdir()
     assert sink.commit([], {away: 5, good: 7}) == {away: 5, good: 7}
     assert paused == set()
+
+
+@pytest.mark.parametrize(
+    ("refused", "raised"),
+    [
+        (HTTPError("", 404, "not found", Message(), None), (DataError, "'EUR' has no rate", None)),
+        (
+            HTTPError("", 503, "busy", Message(), None),
+            (RetriableError, "Rates cannot be had now: HTTP Error 503: busy", 5),
+        ),
+        (TimeoutError("timed out"), (RetriableError, "Rates cannot be had now: timed out", 5)),
+        (None, None),
+    ],
+)
+def test_the_call_of_the_guide_that_may_fail_asks_for_another_try(refused: Any, raised: Any) -> None:
+    def urlopen(url: str, timeout: float) -> BytesIO:
+        if refused is not None:
+            raise refused
+        return BytesIO(b"1.07")
+
+    names: dict[str, Any] = {"__name__": "guide"}
+    exec(next(block for block in blocks() if "urlopen" in block), names)
+    names["urlopen"] = urlopen
+    record = Record(topic="t", value={"currency": "EUR"})
+    if raised is None:
+        assert [r and r.value for r in run_transform(names["with_rate"], {}, [record])] == [
+            {"currency": "EUR", "rate": "1.07"}
+        ]
+        return
+    with pytest.raises(ConnectError) as caught:
+        run_transform(names["with_rate"], {}, [record])
+    assert (caught.type, str(caught.value), getattr(caught.value, "retry_after", None)) == raised
 
 
 def test_the_rows_of_a_query_in_the_guide_become_records_with_its_schema() -> None:

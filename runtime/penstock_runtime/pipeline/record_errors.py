@@ -98,8 +98,8 @@ class RetryWithToleranceOperator:
     def attempt(self, position: int, stage: Stage, plugin: str, work: Callable[[], T]) -> tuple[bool, T | None]:
         """Do it, again while it raises `RetriableError` and time is left. `(False, None)` when it failed for good.
 
-        The wait before retry n is 0.3 s * 2^(n-1), once past the cap a random part of it, and the last one ends at the
-        deadline, which counts from the beginning of the first try (connect-semantics 5).
+        The wait before retry n is what the error asks for, else 0.3 s * 2^(n-1), once past the cap a random part of it, and
+        the last one ends at the deadline, which counts from the beginning of the first try (connect-semantics 5).
 
         Raises:
             RetriableError: the task is to stop, or may wait here no longer, while a record waits for its next try. The
@@ -121,7 +121,8 @@ class RetryWithToleranceOperator:
                     self.failures.append(Failure(position, stage, plugin, e))
                     return False, None
                 self.waiting(f"a record is tried again (attempt {attempt}, {stage}, {plugin}): {e}")
-                self._wait(now + min(self._delay(attempt), deadline - now), e)
+                pause = self._delay(attempt) if e.retry_after is None else e.retry_after
+                self._wait(now + min(pause, deadline - now), e)
                 self.retries += 1
             except MemoryError:
                 raise

@@ -53,7 +53,7 @@ def until_done(
             work()
         except passing as e:
             failures += 1
-            delay = _BACKOFF.pause(failures)
+            delay = getattr(e, "retry_after", None) or _BACKOFF.pause(failures)
             log.warning("Trying again in %.1f s: %s", delay, e)
             reports.trouble(str(e))
             stopping.wait(delay)

@@ -450,8 +450,9 @@ def watched(stream: str, cursor: int | None) -> Iterator[tuple[Record, int]]:
 
 
 def test_the_first_task_asks_for_new_tasks_where_there_are_other_streams_than_planned(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO")
     monkeypatch.setattr("penstock._function_source._LOOK", 0.0)
     PRESENT[:] = ["b", "a", "c"]
     asked: tuple[list[str], list[str]] = ([], [])
@@ -472,7 +473,12 @@ def test_the_first_task_asks_for_new_tasks_where_there_are_other_streams_than_pl
     assert asked == ([], [])
     PRESENT[:] = ["a", "d", "b", "c"]
     assert read() == [2, 1]
+    read()
     PRESENT[:] = ["a"]
     read()
+    changed = "Streams have changed since the tasks were planned."
+    told = [message for message in caplog.messages if message.startswith(changed)]
+    assert told == [f"{changed} New: d. Gone: none", f"{changed} New: none. Gone: b, c"]
     planned = 'and not ["a", "b", "c"]'
-    assert asked == ([f'["a", "b", "c", "d"], {planned}', f'["a"], {planned}'], [])
+    new = f'["a", "b", "c", "d"], {planned}'
+    assert asked == ([new, new, f'["a"], {planned}'], [])

@@ -77,6 +77,11 @@ def test_tries_come_after_300_ms_doubled_each_time(timeout: float, cap: float, f
     assert result == ((False, None) if fails == FOR_EVER else (True, 7))
 
 
+def test_a_plugin_says_after_how_many_seconds_it_is_to_be_tried_again() -> None:
+    _, times, _ = attempt(ErrorPolicy(retry_timeout=12.0), FOR_EVER, lambda n: RetriableError("429", retry_after=5))
+    assert times == [0.0, 5.0, 10.0, 12.0]
+
+
 def test_past_the_cap_the_wait_is_any_time_below_it() -> None:
     _, times, _ = attempt(ErrorPolicy(retry_timeout=-1, retry_delay_max=1.0), 200)
     waits = [b - a for a, b in pairwise(times)]
