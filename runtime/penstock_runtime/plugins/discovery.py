@@ -8,10 +8,12 @@ points takes some 50 ms and imports no plugin; a plugin is imported when a name 
 
 import importlib
 import importlib.metadata
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
+from pathlib import Path
 from typing import Final, TypeVar, cast
 
 from penstock import (
@@ -121,7 +123,7 @@ class Plugins:
         except _Unknown as e:
             where = f"Invalid value {name} for configuration {property_name}: " if property_name else ""
             offer, near = self._offer(kind, name)
-            text = f"{where}Class {name} could not be found{e}.{near} {offer}"
+            text = f"{where}Class {name} could not be found{e}.{_of_a_project(kind, name)}{near} {offer}"
             raise ConfigError(Problem(property_name, text)) from None
         except ConfigError as e:
             raise ConfigError(Problem(property_name, p.message) for p in e.problems) from e
@@ -145,8 +147,7 @@ class Plugins:
 
     def _entry(self, kind: type[Plugin], name: str) -> PluginEntry | None:
         """The entry that a name means; imports candidates for Java names only."""
-        endings = next((e for k, e in ENDINGS.items() if issubclass(kind, k)), ())
-        possible = aliases(name, endings, of_connector=issubclass(kind, Connector))
+        endings, possible = _endings(kind), _aliases(kind, name)
         for layer in self._layers:
             if found := [e for e in layer if e.alias in possible]:
                 return _only(_meant(found, name, kind), name)
@@ -209,6 +210,27 @@ class Plugins:
         """The alias that is the name of the Java class where there is one, though it is that of another kind."""
         java = (name.rpartition(".")[2] for name in ref.cls.java_names)
         return next((name for name in java if any(e.alias == name for e in self._entries)), ref.alias)
+
+
+def _endings(kind: type[Plugin]) -> Sequence[str]:
+    return next((e for k, e in ENDINGS.items() if issubclass(kind, k)), ())
+
+
+def _aliases(kind: type[Plugin], name: str) -> frozenset[str]:
+    return aliases(name, _endings(kind), of_connector=issubclass(kind, Connector))
+
+
+def _of_a_project(kind: type[Plugin], name: str) -> str:
+    """What an author has forgotten, where the project in this folder has a plugin of that name."""
+    plain = name.partition("$")[0]
+    try:
+        declared = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"][GROUP]
+        is_declared = plain in declared.values() or any(alias in declared for alias in _aliases(kind, plain))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # there is none, or none that can be read
+        is_declared = False
+    if not is_declared:
+        return ""
+    return " The pyproject.toml of this folder has it, so install that: python -m pip install --no-deps --editable ."
 
 
 @cache

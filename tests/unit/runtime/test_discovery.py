@@ -1,7 +1,9 @@
 """Names in configurations find plugins; what cannot be used says why."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -158,6 +160,27 @@ def test_a_name_that_finds_none_says_why(kind: type[Plugin], name: str, message:
     assert problem.property == "transforms.a.type"
     start = f"Invalid value {name} for configuration transforms.a.type: " if "could not be found" in message else ""
     assert problem.message.startswith(start + message)
+
+
+@pytest.mark.parametrize("name", ["Shop", "shop:Shop", "Shop$Value"])
+def test_a_plugin_of_the_project_in_this_folder_that_is_not_installed_is_told_with_the_command(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    advice = "The pyproject.toml of this folder has it, so install that: python -m pip install --no-deps --editable ."
+    (tmp_path / "pyproject.toml").write_text('[project.entry-points."penstock.plugins"]\nShop = "shop:Shop"\n')
+    with pytest.raises(ConfigError, match=re.escape(advice)):
+        PLUGINS.find(TRANSFORM, name)
+
+
+@pytest.mark.parametrize("text", ["[project", "project = 7", "[project]\nentry-points = 7"])
+def test_a_project_in_this_folder_that_cannot_be_read_is_none(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(text)
+    with pytest.raises(ConfigError, match=r"^Class Shop could not be found\. Installed"):
+        PLUGINS.find(TRANSFORM, "Shop")
 
 
 def test_another_process_loads_the_same_class() -> None:
