@@ -130,7 +130,7 @@ def _one_out(converter: Converter, topic: str, schema: Schema | None, value: Any
             try:
                 value_of(value, schema)
             except DataError as misfit:
-                e.add_note(f"{misfit}: whatever changes a value gives the record a schema that fits as well")
+                e.add_note(f"{misfit}: a source or transform that changes a value must set its schema too")
         raise
 
 

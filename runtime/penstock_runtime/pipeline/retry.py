@@ -56,7 +56,7 @@ def until_done(
             delay = getattr(e, "retry_after", None) or _BACKOFF.pause(failures)
             log.warning("Trying again in %.1f s: %s", delay, e)
             reports.trouble(str(e))
-            stopping.wait(delay)
+            wait(delay, stopping)
         else:
             reports.trouble(None)
             return

@@ -1,0 +1,27 @@
+"""A start that fails for now is tried again, after growing pauses or when the plugin has asked for it."""
+
+import threading
+from typing import Any, cast
+
+import pytest
+
+from penstock import RetriableError
+from penstock_runtime.pipeline import retry
+
+
+class Troubles:
+    def trouble(self, text: str | None) -> None:
+        pass
+
+
+def test_a_start_is_tried_again_after_the_seconds_that_the_plugin_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    paused: list[float] = []
+    monkeypatch.setattr(retry, "wait", lambda seconds, stopping: paused.append(seconds))
+    errors = [RetriableError("away"), RetriableError("busy", retry_after=30), RetriableError("away")]
+
+    def start() -> None:
+        if errors:
+            raise errors.pop(0)
+
+    retry.until_done(start, passing=(RetriableError,), stopping=threading.Event(), reports=cast("Any", Troubles()))
+    assert paused == [0.1, 30, 0.4]
