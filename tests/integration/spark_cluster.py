@@ -172,10 +172,11 @@ def stop(executor: psutil.Process, *, whole: bool) -> None:
 
 
 def go_on(process: psutil.Process) -> None:
-    """Let them go on."""
-    for each in [process, *process.children(recursive=True)]:
-        with suppress(psutil.NoSuchProcess):
-            each.send_signal(signal.SIGCONT)
+    """Let them go on, those that are still there: a Worker kills an executor that Spark has given up."""
+    with suppress(psutil.NoSuchProcess):
+        for each in [process, *process.children(recursive=True)]:
+            with suppress(psutil.NoSuchProcess):
+                each.send_signal(signal.SIGCONT)
 
 
 def _group(user: str) -> str:
