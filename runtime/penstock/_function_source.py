@@ -15,7 +15,7 @@ from penstock.offsets import Cursor, Offset, Offsets, OffsetUpdates, SourceParti
 from penstock.record import Record
 from penstock.source import Limits, PollingSource, SourceConnector
 
-__all__ = ["ONLY_STREAM", "TASK_STREAMS", "FunctionSource", "Streams"]
+__all__ = ["ONLY_STREAM", "TASK_STREAMS", "FunctionReader", "FunctionSource", "Streams"]
 
 Streams: TypeAlias = Callable[[Any], Iterable[str]]
 """Finds the names of the streams, for a parsed `Config`."""
@@ -79,7 +79,9 @@ class FunctionSource(SourceConnector):
             self._warn_of_nothing()
         planned = given.get(_ALL)
         watch = None if planned is None else _StreamWatch(planned, lambda: self._names(config), self.context)
-        return _Streams(type(self).function, self.parameters, config, self.context, names, watch)
+        return FunctionReader(
+            type(self).function, self.parameters, config, self.context, names, watch, repeats=self.repeats
+        )
 
     def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Takes what a cursor can be, for any stream, also one that there is no more."""
@@ -143,7 +145,13 @@ class _StreamWatch:
         self._due = time.monotonic() + _LOOK
 
 
-class _Streams(PollingSource):
+class FunctionReader(PollingSource):
+    """The driver half: calls the function for each stream in turn.
+
+    Attributes:
+        portion: records of one portion that came one by one. The suite sets it to 1, to end reading after any pair.
+    """
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -152,13 +160,18 @@ class _Streams(PollingSource):
         context: PluginContext,
         names: Sequence[str],
         watch: _StreamWatch | None = None,
+        *,
+        repeats: bool = True,
     ) -> None:
+        self.portion = _PORTION
         self._watch = watch
+        self._repeats = repeats
         self._function = function
         self.parameters = parameters
         self._fixed = {"config": config, "context": context}
         self._names = names
         self._turn = 0
+        self._has_warned = False
 
     def start(self, offsets: Offsets) -> None:
         pass
@@ -181,13 +194,18 @@ class _Streams(PollingSource):
         call = self.parameters.given(cursor=cursor, stream=stream, limit=limit, **self._fixed)
         portion: list[Record] = []
         handed_on = cursor
+        last: Cursor | None = None  # of the last pair with records
         taken, began = 0, time.monotonic()
         pairs = self._pairs(self._function(**call))
         try:
             for records, after in pairs:
+                if records:
+                    if after == last:
+                        self._refuse_shared(after)
+                    last = after
                 portion += records
                 taken, cursor = taken + len(records), after
-                if len(portion) >= _PORTION or taken >= limit or time.monotonic() - began > _PATIENCE:
+                if len(portion) >= self.portion or taken >= limit or time.monotonic() - began > _PATIENCE:
                     yield portion, cursor
                     portion, handed_on, began = [], cursor, time.monotonic()
                 if taken >= limit:
@@ -200,6 +218,24 @@ class _Streams(PollingSource):
             pairs.close()  # its `finally` closes what it opened, now and in this thread
         if cursor is not None and (portion or cursor != handed_on):  # pages without a record move the cursor, too
             yield portion, cursor
+
+    def _refuse_shared(self, cursor: Cursor) -> None:
+        """Refuse two pairs with records and one cursor: reading may be ended between them, and goes on at the cursor.
+
+        Raises:
+            ConnectError: the source is to deliver exactly once. One that need not may read records again from their cursor.
+        """
+        told = (
+            f"{self.parameters.name} yielded records with the cursor {_shown(cursor)}, and then more records with the same "
+            "cursor. A cursor stands for all records up to it: where reading is ended between the two pairs, it goes on "
+            "behind the cursor, and the records of the second pair are lost. Put records that share a cursor into one "
+            "pair (yield [record, ...], cursor), or give each record a cursor of its own."
+        )
+        if self._repeats:
+            raise ConnectError(told)
+        if not self._has_warned:
+            log.warning("%s If your function reads the records of a cursor again, this is no trouble.", told)
+            self._has_warned = True
 
     def _pairs(self, given: Any) -> Generator[tuple[Sequence[Record], Cursor]]:
         """What the function yields, checked: records as a list, and the cursor after them."""

@@ -41,8 +41,9 @@ def source(
 
     The function yields pairs: a `Record`, or a list of them, and the cursor after it, a text, a number or a flat map of
     those (`Cursor`). It is called again and again, and returns when there is nothing new. It may be closed after any pair;
-    the next call begins at the cursor of the last one. Records and cursor are committed in one transaction. From the same
-    cursor it must give the same records each time; that is all that exactly once asks.
+    the next call begins at the cursor of the last one, which stands for all records up to and including its pair: records
+    that share a cursor go into one pair. Records and cursor are committed in one transaction. From the same cursor it must
+    give the same records each time; that is all that exactly once asks.
 
     Its parameters, by name, in any order:
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, ClassVar, Final
 
+from penstock._function_source import FunctionReader
 from penstock.batch import RecordBatch
 from penstock.offsets import Offset, Offsets, SourcePartition, updated
 from penstock.source import Limits, PollingSource
@@ -105,11 +106,15 @@ class SourceReadsSuite(ConnectorSuite):
         """A record that is larger than the limit is a batch of its own."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
-        with self.life(request) as small:
-            goes_on = True
-            while goes_on and len(small.stops) < self.batches:
-                goes_on = small.step(Limits(1, 1))
-        self._same(small.streams, run.streams, {}, "under limits of one record and one byte", begun=goes_on)
+        for limits, how in (
+            (Limits(1, 1), "under limits of one record and one byte"),
+            (Limits(self.plenty.records, 1), "under limits of many records and one byte"),
+        ):
+            with self.life(request) as small:
+                goes_on = True
+                while goes_on and len(small.stops) < self.batches:
+                    goes_on = small.step(limits, portions=1)
+            self._same(small.streams, run.streams, {}, how, begun=goes_on)
 
     def test_parts_of_a_batch_are_delivered_each_by_itself(self, request: Any) -> None:
         """Workers commit the records and offsets of their parts, and one may fail: the others' offsets hold then."""
@@ -138,10 +143,13 @@ class SourceReadsSuite(ConnectorSuite):
             f"{run.without_offsets} records at the end of a read came without offsets: they would be read again and again"
         )
         with self.life(request) as again:
+            what = "portion"
+            if isinstance(again.source, FunctionReader):
+                again.source.portion, what = 1, "pair that it yields"
             goes_on = True
             while goes_on and len(again.stops) < 10 * self.batches:
                 goes_on = again.step(self.plenty, portions=1)
-        self._same(again.streams, run.streams, {}, "where each read is ended after a portion", begun=goes_on)
+        self._same(again.streams, run.streams, {}, f"where each read is ended after a {what}", begun=goes_on)
 
     def test_each_changed_offset_belongs_to_one_part(self, request: Any) -> None:
         """Otherwise records and offsets could not be committed together."""
