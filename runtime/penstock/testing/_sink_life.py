@@ -16,10 +16,10 @@ from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext, Topic
 from penstock.testing._harness import sent, sink_batch
 from penstock.testing._making import fresh, make, parsed
 
-__all__ = ["T0", "SinkLife", "offset_of", "placed"]
+__all__ = ["T0", "T1", "SinkLife", "offset_of", "placed"]
 
 T0: Final = TopicPartition("t", 0)
-
+T1: Final = TopicPartition("t", 1)
 
 _BEGUN: Final = time.time_ns()
 _LIVES: Final = itertools.count()
@@ -74,6 +74,12 @@ class SinkLife:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    @property
+    def packages(self) -> Sequence[str]:
+        """The top-level packages of the author's code, or its modules."""
+        modules = {type(of).__module__.partition(".")[0] for of in (self._connector, self.sink, self._first())}
+        return sorted(modules - {"penstock"})
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Open these partitions. Reading goes on at the offsets that the sink tells."""

@@ -11,11 +11,10 @@ from penstock.schema import STRING
 from penstock.sink import TopicPartition, Writer
 from penstock.testing._connectors import ConnectorSuite
 from penstock.testing._harness import sink_batch
-from penstock.testing._sink_life import T0, SinkLife, offset_of, placed
+from penstock.testing._sink_life import T0, T1, SinkLife, offset_of, placed
 
 __all__ = ["SinkOffsetsSuite"]
 
-_T1: Final = TopicPartition("t", 1)
 _BEFORE: Final = TopicPartition("before", 0)
 """A partition whose records have another topic and partition, which a transform has given them."""
 
@@ -84,7 +83,7 @@ class SinkOffsetsSuite(ConnectorSuite):
 
     def test_what_is_stored_is_not_stored_again_by_a_late_writer(self, request: Any) -> None:
         """Where `write` stores offsets with the records, it passes over those before the offset that is stored."""
-        with self._life(request, T0, _T1) as life:
+        with self._life(request, T0, T1) as life:
             if life.frame:
                 return
             before = self._count(request)
@@ -97,7 +96,7 @@ class SinkOffsetsSuite(ConnectorSuite):
             reached = life.reopen().get(T0)
             if begun is None or reached is None or reached <= begun:
                 return  # offsets are stored in `commit`, which never hears of a late writer; or not at all
-            aside = placed(rest[1:], _T1, life.written.get(_T1))
+            aside = placed(rest[1:], T1, life.written.get(T1))
             both, overlap = [*first, *second], [*second[-1:], *rest[:1]]
             again: Sequence[Sequence[Record]]
             for again in ([second], [both], [overlap], [aside, second]):
@@ -115,7 +114,7 @@ class SinkOffsetsSuite(ConnectorSuite):
                         f"returns {dict(life.opened)}: the rest is lost; `write` is to pass over what is stored alone"
                     )
                     there = [r for r in [*both, *rest[:1]] if offset_of(r) < at]
-                    there += [r for r in aside if offset_of(r) < life.opened.get(_T1, 0)]
+                    there += [r for r in aside if offset_of(r) < life.opened.get(T1, 0)]
                     if before is not None:
                         found = (self._count(request) or 0) - before
                         assert found == len(there), (
@@ -152,15 +151,15 @@ class SinkOffsetsSuite(ConnectorSuite):
         with self._life(request) as life:
             if not self._stores_offsets(life):
                 return
-            life.add(_T1)
-            life.write_batches([sink_batch(life.following(second)), sink_batch(_moved(life.following(rest, _T1)))])
+            life.add(T1)
+            life.write_batches([sink_batch(life.following(second)), sink_batch(_moved(life.following(rest, T1)))])
             life.commit()
-        with self._life(request, T0, _T1) as other:
+        with self._life(request, T0, T1) as other:
             _agree(other, life)
-        with self._life(request, _T1) as alone:
-            alone.write(_moved(alone.following(second, _T1)))
+        with self._life(request, T1) as alone:
+            alone.write(_moved(alone.following(second, T1)))
             alone.commit()
-        for of, before in ((T0, life), (_T1, alone)):
+        for of, before in ((T0, life), (T1, alone)):
             with self._life(request, of) as last:
                 _agree(last, before)
 

@@ -10,13 +10,13 @@ from penstock.sink import FrameSink
 from penstock.testing._comparison import exactly
 from penstock.testing._harness import sink_batch
 from penstock.testing._making import make, parsed
+from penstock.testing._sink_kills import SinkKillsSuite
 from penstock.testing._sink_life import T0, offset_of
-from penstock.testing._sink_offsets import SinkOffsetsSuite
 
 __all__ = ["SinkSuite"]
 
 
-class SinkSuite(SinkOffsetsSuite):
+class SinkSuite(SinkKillsSuite):
     """Tests of a sink connector. Those that need Spark are left out for a `FrameSink`.
 
     A sink whose `open` returns offsets once records are committed delivers exactly once, and is held to that. With

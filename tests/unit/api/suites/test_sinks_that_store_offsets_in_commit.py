@@ -160,6 +160,20 @@ class KeepsWhatItDidNotCommit(CommittingSink):
         return super().commit([], offsets)
 
 
+class CommitsRowsBeforeTheirOffsets(CommittingSink):
+    def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        with self.database.transaction() as database:
+            for message in messages:
+                self.database.put(database, message)
+        return super().commit([], offsets)
+
+
+class CommitsOffsetsBeforeTheirRows(CommittingSink):
+    def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        super().commit([], offsets)
+        return super().commit(messages, offsets)
+
+
 SINKS = [sink for sink in CommittingSink.__subclasses__() if sink is not KeepsWhatItDidNotCommit]
 
 

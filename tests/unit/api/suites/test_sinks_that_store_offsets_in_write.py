@@ -169,12 +169,75 @@ class StoresRowsWhereItIsStopped(StoringWriter):
                 self.database.put(database, self.rows)
 
 
+class CommitsRowsBeforeTheirOffsets(StoringWriter):
+    def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
+        with self.database.transaction() as database:
+            new = [(batch, self.new(database, batch)) for batch in batches if batch.length]
+            for _, rows in new:
+                self.database.put(database, rows)
+        with self.database.transaction() as database:
+            for batch, rows in new:
+                if rows:
+                    self.database.advance(database, self.partition(batch), self.next(database, batch))
+
+
+class CommitsInTheMiddleOfATransaction(StoringWriter):
+    def store(self, database: sqlite3.Connection, batch: RecordBatch) -> None:
+        rows = self.new(database, batch)
+        if rows:
+            offset = self.next(database, batch)
+            self.database.put(database, rows)
+            database.execute("commit")
+            database.execute("begin immediate")
+            self.database.advance(database, self.partition(batch), offset)
+
+
+class CommitsOffsetsBeforeTheirRows(StoringWriter):
+    def store(self, database: sqlite3.Connection, batch: RecordBatch) -> None:
+        rows = self.new(database, batch)
+        if rows:
+            self.database.advance(database, self.partition(batch), self.next(database, batch))
+            database.execute("commit")
+            database.execute("begin immediate")
+            self.database.put(database, rows)
+
+
+class CommitsEachRow(StoringWriter):
+    def store(self, database: sqlite3.Connection, batch: RecordBatch) -> None:
+        for row in (rows := self.new(database, batch)):
+            self.database.put(database, [row])
+            if row is not rows[-1]:
+                database.execute("commit")
+                database.execute("begin immediate")
+        if rows:
+            self.database.advance(database, self.partition(batch), self.next(database, batch))
+
+
 WRITERS = [writer for writer in StoringWriter.__subclasses__() if writer.__module__ == __name__]
 
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_writer_with_a_mistake_fails(tmp_path: Path, writer: type[StoringWriter]) -> None:
     assert any(failures(suite_of(tmp_path, writer=writer)))
+
+
+@pytest.mark.parametrize(
+    "writer",
+    [
+        CommitsRowsBeforeTheirOffsets,
+        CommitsInTheMiddleOfATransaction,
+        CommitsOffsetsBeforeTheirRows,
+        CommitsEachRow,
+    ],
+)
+def test_a_writer_that_commits_rows_and_offsets_apart_is_told_where(
+    tmp_path: Path, writer: type[StoringWriter]
+) -> None:
+    ((test, error),) = failures(suite_of(tmp_path, writer=writer))
+    assert test == "test_records_and_their_offsets_are_stored_together_wherever_it_is_killed"
+    assert str(error).startswith("killed before line ")
+    assert f"{__file__} (in " in str(error) or "good_sinks.py (in " in str(error)
+    assert str(error).endswith("to be stored in one transaction, with no commit between them")
 
 
 @pytest.mark.parametrize("writer", [RefusesWhatIsStored, RefusesABatchOfWhichAPartIsStored])

@@ -1,0 +1,74 @@
+"""The part of the suite of sinks about a task that is killed while it stores records and their offsets."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.record import Record
+from penstock.sink import TopicPartition
+from penstock.testing._harness import sink_batch
+from penstock.testing._killed_calls import killed, lines_of
+from penstock.testing._sink_life import T0, T1, SinkLife, offset_of
+from penstock.testing._sink_offsets import SinkOffsetsSuite
+
+__all__ = ["SinkKillsSuite"]
+
+
+class SinkKillsSuite(SinkOffsetsSuite):
+    """Tests of a sink that is killed inside of a call. Attributes are those of `SinkSuite`."""
+
+    def test_records_and_their_offsets_are_stored_together_wherever_it_is_killed(self, request: Any) -> None:
+        """With exactly once: a process that is killed before any line of `write` or `commit` leaves both, or neither."""
+        lines = self._lines(request)
+        if not lines:
+            return
+        # What is stored grows from line to line, so that it need not be looked at between two lines after which it is alike.
+        found = {line: self._found_if_killed(request, line) for line in (0, lines)}
+        spans = [(0, lines)]
+        while spans:
+            first, last = spans.pop()
+            middle = (first + last) // 2
+            if first < middle and found[first] != found[last]:
+                found[middle] = self._found_if_killed(request, middle)
+                spans += [(first, middle), (middle, last)]
+
+    def _lines(self, request: Any) -> int:
+        """How many lines of the plugin store the records; none, if it is not known to store offsets with them."""
+        with self._life(request, T0, T1) as life:
+            if life.frame:
+                return 0
+            lines = 0
+            for _ in range(2):  # the first time may make what the outside needs
+                before, batches = self._count(request), self._of_two_partitions(life)
+                lines = lines_of(lambda: _deliver(life, batches), life.packages)  # noqa: B023 (is called at once)
+                if before is None or self._count(request) != before + len(self.records):
+                    return 0  # what comes again is stored once, which hides whether it is stored with its offset
+            return lines if life.reopen() else 0
+
+    def _found_if_killed(self, request: Any, line: int) -> int:
+        """How many of the records are stored where the task is killed before a line: those that `open` passes over then."""
+        before = self._count(request) or 0
+        with self._life(request, T0, T1) as life:
+            batches, begun = self._of_two_partitions(life), life.opened
+            where = killed(lambda: _deliver(life, batches), life.packages, line)
+            life.kill()
+        with self._life(request, T0, T1) as after:
+            at = {**begun, **after.opened}
+        found = (self._count(request) or 0) - before
+        passed = sum(offset_of(record) < at[of] for of, records in batches.items() for record in records)
+        told = ", ".join(f"{of.topic}-{of.partition}: {offset}" for of, offset in at.items())
+        assert found == passed, (
+            f"killed before {where}, it has stored {found} of {len(self.records)} records, and `open` returns offsets "
+            f"({told}) that are behind {passed} of them: records and their offsets are to be stored in one transaction, "
+            "with no commit between them"
+        )
+        return found
+
+    def _of_two_partitions(self, life: SinkLife) -> Mapping[TopicPartition, Sequence[Record]]:
+        """The records as the next ones of two partitions."""
+        half = len(self.records) // 2
+        return {T0: life.following(self.records[:half]), T1: life.following(self.records[half:], T1)}
+
+
+def _deliver(life: SinkLife, batches: Mapping[TopicPartition, Sequence[Record]]) -> None:
+    life.write_batches([sink_batch(records) for records in batches.values()])
+    life.commit()
