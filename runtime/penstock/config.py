@@ -13,7 +13,7 @@ import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, Union, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic.fields import FieldInfo
@@ -117,6 +117,21 @@ class Config(BaseModel):
     def open_properties(self, prefix: str) -> dict[str, str]:
         """The texts of the properties that start with `prefix`, one of `open_prefixes`, by the rest of their names."""
         return {name.removeprefix(prefix): text for name, text in self._open.items() if name.startswith(prefix)}
+
+    if not TYPE_CHECKING:  # to type checkers any name would be an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """What is not there; of a plugin without a `Config` of its own nothing is.
+
+            Raises:
+                AttributeError: always, but for what pydantic keeps.
+            """
+            if type(self) is Config and name not in self.__private_attributes__:
+                raise AttributeError(
+                    f"the plugin's class has no Config of its own, and so no property {name}: write `Config = MyConfig` in "
+                    "it, with a subclass of penstock.Config that has the property"
+                )
+            return super().__getattr__(name)
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:

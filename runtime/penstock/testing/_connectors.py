@@ -18,7 +18,8 @@ class ConnectorSuite(PluginSuite):
         connector: Connector = make(self.plugin)
         config = parsed(self.plugin, self.example(request))
         for _ in range(2):
-            assert returned.problems(connector.validate(config), returned.name(connector, "validate")) == []
+            found = returned.problems(connector.validate(config), returned.name(connector, "validate"))
+            assert found == [], f"`validate` refuses the example: {'; '.join(map(str, found))}"
 
     def test_there_are_no_more_tasks_than_asked_for(self, request: Any) -> None:
         """Each task's properties are texts that parse."""

@@ -23,7 +23,7 @@ class ConverterSuite(PluginSuite):
         faithful: whether it reads exactly what it wrote, schemas included.
     """
 
-    values: ClassVar[Sequence[tuple[Schema | None, Any]]]
+    values: ClassVar[Sequence[tuple[Schema | None, Any]]] = ()
     messages: ClassVar[Sequence[bytes | None]] = (None, b"", b"\xff\x00", b"{", b"text", b"1", b'{"a":1}')
     faithful: ClassVar[bool] = False
 
@@ -35,6 +35,7 @@ class ConverterSuite(PluginSuite):
 
     def test_bytes_come_out_or_a_data_error(self, request: Any) -> None:
         """A value that does not fit is a `DataError`, and values stay unchanged."""
+        assert self.values, "the suite needs some `values`: pairs of a schema and a value"
         for is_key in (False, True):
             converter = self.configured(request, is_key=is_key)
             before = exactly(list(self.values))
@@ -111,7 +112,9 @@ class ConverterSuite(PluginSuite):
             assert failed, f"the batch form fails where the single form does not: {batch[1]}"
             return
         assert not failed, f"the single form fails where the batch form does not: {failed}"
-        assert exactly(list(batch[1])) == exactly([s[1] for s in single])
+        assert exactly(list(batch[1])) == exactly([s[1] for s in single]), (
+            f"the batch form gives {list(batch[1])} where the single form gives {[s[1] for s in single]}"
+        )
 
     def _messages(self, converter: Converter) -> list[bytes | None]:
         written = (_outcome(converter.from_connect, "t", schema, value) for schema, value in self.values)

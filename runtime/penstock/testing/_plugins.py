@@ -1,9 +1,11 @@
 """The base of all suites: a plugin can be made, and its configuration is documented."""
 
+import inspect
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from penstock.config import nearest
 from penstock.errors import ConfigError
 from penstock.plugin import API_VERSION, Plugin
 from penstock.testing._making import make, parsed
@@ -33,6 +35,18 @@ class PluginSuite:
         """A plugin object is made from its class alone."""
         assert isinstance(make(self.plugin), Plugin), f"{self.plugin.__name__} is no penstock.Plugin"
         assert self.plugin.api_version <= API_VERSION, "api_version is newer than the penstock that is installed"
+
+    def test_what_the_suite_reads_is_spelled_as_it_reads_it(self) -> None:
+        """An attribute or a method of another name would be passed over."""
+        suites = [c for c in type(self).__mro__ if c.__module__.startswith("penstock.testing.")]
+        read = {"stored"} & set(dir(suites[0])) | {name for suite in suites for name in inspect.get_annotations(suite)}
+        own = {name for c in type(self).__mro__ if c is not object and c not in suites for name in vars(c)}
+        for name in sorted(own - read):
+            near = None if name.startswith(("_", "test")) else nearest(name, read - own)
+            assert near is None, (
+                f"{type(self).__name__} has `{name}`, which {suites[0].__name__} does not read: did you mean `{near}`? "
+                "If not, give it a name that is less like that."
+            )
 
     def test_every_property_is_documented(self) -> None:
         """Users read the name, the type, the default and the sentences of each property."""

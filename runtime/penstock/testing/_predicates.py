@@ -20,7 +20,7 @@ class PredicateSuite(PluginSuite):
         records: some that match and some that do not.
     """
 
-    records: ClassVar[Sequence[Record]]
+    records: ClassVar[Sequence[Record]] = ()
 
     def configured(self, request: Any) -> Predicate:
         """A new predicate with the example configuration."""
@@ -30,6 +30,7 @@ class PredicateSuite(PluginSuite):
 
     def test_it_says_yes_and_no_and_leaves_records_alone(self, request: Any) -> None:
         """The results are booleans, and the same each time."""
+        assert self.records, "the suite needs some `records`"
         predicate = self.configured(request)
         records = fresh(self.records)
         before = exactly(records)
@@ -55,5 +56,8 @@ class PredicateSuite(PluginSuite):
                 before = exactly(batch)
                 result = predicate.test_batch(batch)
                 answers = [result] * len(records) if isinstance(result, bool) else result
-                assert exactly(answers) == exactly([predicate.test(record) for record in records])
+                single = [predicate.test(record) for record in records]
+                assert exactly(answers) == exactly(single), (
+                    f"`test_batch` answers {answers} where `test` answers {single}, for {records}"
+                )
                 assert exactly(batch) == before, "`test_batch` changed the batch"

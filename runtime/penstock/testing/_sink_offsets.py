@@ -47,6 +47,18 @@ class SinkOffsetsSuite(ConnectorSuite):
         """The contents of the outside system, one comparable entry for each record, in order; None: not compared."""
         return None
 
+    def test_exactly_once_is_shown_by_what_is_stored(self, request: Any) -> None:
+        """Without `stored` the suite cannot find a record that is lost or there twice."""
+        if not self.exactly_once:
+            return
+        with self._life(request) as life:
+            life.write(life.following(self.records))
+            life.commit()
+            assert life.frame or self.stored(self.example(request)) is not None, (
+                f"`exactly_once` needs `stored`, and that of {type(self).__name__} returns None: override it, so that it "
+                "returns a list of all values that the outside has, one entry for each record, and none at first"
+            )
+
     def test_the_next_life_begins_where_the_last_commit_ended(self, request: Any) -> None:
         """With exactly once. A lesser offset would bring records twice, and a greater one lose some."""
         for cut in (slice(0, 1), slice(1, 4), slice(4, None)):

@@ -123,7 +123,7 @@ class SinkSuite(SinkKillsSuite):
             life.write([])
             life.commit()
             life.commit()
-        assert not before or self.stored(properties) == before
+        assert not before or self.stored(properties) == before, "a life without records has changed what is stored"
 
     def test_commit_allows_no_more_than_it_was_given_and_has_stored(self, request: Any) -> None:
         """Greater offsets would lose records."""

@@ -27,9 +27,9 @@ class SourceSuite(SourceReadsSuite):
         """Each record has a topic, and its values fit their schemas."""
         with self.life(request) as run:
             run.all(self.limits, self.batches)
-        assert len(run.stops) > 1, "the example has one batch; the suite needs several: set smaller `limits`"
         records = [record for stream in run.streams.values() for record in stream]
-        assert records
+        assert records, "the example has no records at all: let `properties` name something that has some"
+        assert len(run.stops) > 1, "the example has one batch; the suite needs several: set smaller `limits`"
         for record in records:
             assert record.topic, f"without a topic: {record}"
             for schema, value in ((record.key_schema, record.key), (record.value_schema, record.value)):
@@ -96,8 +96,9 @@ class SourceSuite(SourceReadsSuite):
         with self.life(request) as run:
             run.all(self.limits, self.batches)
         for offsets, _ in run.stops:
-            assert kept(offsets) == offsets
-        assert {p: dict(o) for p, o in kept(run.at).items()} == {p: dict(o) for p, o in run.at.items()}
+            assert kept(offsets) == offsets, f"the offsets {offsets} come back from Kafka as {kept(offsets)}"
+        last, back = ({p: dict(o) for p, o in of.items()} for of in (run.at, kept(run.at)))
+        assert back == last, f"the offsets {last} come back from Kafka as {back}"
 
     def test_there_is_nothing_more_at_the_end(self, request: Any) -> None:
         """A source without new records says so each time."""
@@ -121,7 +122,7 @@ class SourceSuite(SourceReadsSuite):
         connector: Connector = make(self.plugin)
         for offsets in (kept(run.at), dict.fromkeys(run.at)):
             first, second = (connector.alter_offsets(run.config, offsets) for _ in range(2))
-            assert isinstance(first, bool)
+            assert isinstance(first, bool), f"`alter_offsets` returns {first!r}, and not True or False"
             assert first is second, f"once {first}, then {second}"
 
 

@@ -6,12 +6,14 @@ from typing import Any, ClassVar
 
 from penstock import _returned as returned
 from penstock.batch import RecordBatch
+from penstock.errors import ConnectError
 from penstock.fields import Fields
 from penstock.plugin import Transform
 from penstock.record import Record
 from penstock.testing._comparison import exactly, misfit
 from penstock.testing._harness import checked
-from penstock.testing._making import fresh, make, parsed
+from penstock.testing._making import fresh
+from penstock.testing._outcomes import configured, outcome, outcomes_elsewhere
 from penstock.testing._plugins import PluginSuite
 
 __all__ = ["TransformSuite"]
@@ -23,17 +25,18 @@ class TransformSuite(PluginSuite):
     Attributes:
         records: some that it changes, some that it drops, some that it fails on, some that it does not change.
         side: `key` to test its `$Key` form.
+        fails_by: exceptions that say that a record is wrong; any other one is taken for a mistake of the transform.
+        drops_all: whether it is to drop every record, as one does that stands behind a predicate.
     """
 
-    records: ClassVar[Sequence[Record]]
+    records: ClassVar[Sequence[Record]] = ()
     side: ClassVar[str] = "value"
+    fails_by: ClassVar[tuple[type[Exception], ...]] = (ConnectError,)
+    drops_all: ClassVar[bool] = False
 
     def configured(self, request: Any) -> Transform:
         """A new transform with the example configuration."""
-        transform: Transform = make(self.plugin)
-        transform.side = self.side
-        transform.configure(parsed(self.plugin, self.example(request)))
-        return transform
+        return configured(self.plugin, self.example(request), self.side)
 
     def test_records_and_their_values_are_left_as_they_are(self, request: Any) -> None:
         """A record may be needed again: after an error, or for the dead letter queue."""
@@ -41,15 +44,33 @@ class TransformSuite(PluginSuite):
         records = fresh(self.records)
         before = exactly(records)
         for record in records:
-            _outcome(transform, record)
+            outcome(transform, record)
         assert exactly(records) == before, "`apply` changed a record, or a value in one"
 
     def test_the_same_record_becomes_the_same_again(self, request: Any) -> None:
         """The result of `apply` does not depend on the records before."""
         transform, other = self.configured(request), self.configured(request)
-        forward = [_outcome(transform, record) for record in fresh(self.records)]
-        backward = [_outcome(other, record) for record in reversed(fresh(self.records))]
-        assert forward == backward[::-1]
+        forward = [outcome(transform, record) for record in fresh(self.records)]
+        backward = [outcome(other, record) for record in reversed(fresh(self.records))]
+        self._same(
+            forward,
+            backward[::-1],
+            "by another object, after other records. What it becomes is to depend on the record and the configuration "
+            "alone, and not on a clock, on chance or on the records before",
+        )
+
+    def test_a_record_becomes_the_same_in_another_process(self, request: Any) -> None:
+        """There `hash` and the order of a set are others; a record that comes again is often given to another process."""
+        transform = self.configured(request)
+        here = [outcome(transform, record) for record in fresh(self.records)]
+        there = outcomes_elsewhere(self.plugin, self.example(request), self.side, self.records)
+        # What fails in one of them alone may need what a fixture has prepared.
+        pairs = [(a, a if "failed" in (a[0], b[0]) else b) for a, b in zip(here, there, strict=False)]
+        self._same(
+            [a for a, _ in pairs],
+            [b for _, b in pairs],
+            "in another process. `hash` of a text, the order of a set and `id` are others there: use `hashlib`, `sorted`",
+        )
 
     def test_some_of_the_records_do_not_fail(self, request: Any) -> None:
         """Of a transform that fails for all of `records`, the other tests could say nothing."""
@@ -65,11 +86,35 @@ class TransformSuite(PluginSuite):
                 f"`apply` fails for all `records`, for the first by a {type(errors[0]).__name__}: {errors[0]}"
             ) from errors[0]
 
+    def test_a_record_that_fails_fails_by_a_data_error(self, request: Any) -> None:
+        """Any other exception is a mistake in a branch that some of the records go through, unless `fails_by` has it."""
+        transform = self.configured(request)
+        for record in fresh(self.records):
+            try:
+                transform.apply(record)
+            except self.fails_by:
+                continue
+            except Exception as e:
+                raise AssertionError(
+                    f"`apply` fails by a {type(e).__name__}: {e}. That is taken for a mistake of the transform. Where the "
+                    "record is wrong, raise a DataError that says what is, or name this exception in `fails_by` of the "
+                    f"suite. The record is {record}"
+                ) from e
+
+    def test_some_of_the_records_come_out(self, request: Any) -> None:
+        """Where a transform drops them all, a `return` may be missing."""
+        transform = self.configured(request)
+        found = [outcome(transform, record)[0] for record in fresh(self.records)]
+        assert self.drops_all or "record" in found or "dropped" not in found, (
+            "`apply` returns None for all `records`, so that all are dropped: return the record, or add one that it "
+            "keeps; if it is to drop all, set `drops_all = True` in the suite"
+        )
+
     def test_a_record_or_none_comes_out(self, request: Any) -> None:
         """And of a form for one side, as `Shout$Key`, a record whose other side is what it was."""
         transform = self.configured(request)
         for record in fresh(self.records):
-            found = _outcome(transform, record, raw=True)
+            found = outcome(transform, record, raw=True)
             if isinstance(found, tuple) and found[:1] == ("failed",):
                 continue
             made = checked(transform, found)
@@ -86,7 +131,7 @@ class TransformSuite(PluginSuite):
         for record in fresh(self.records):
             if _misfits(record):
                 continue
-            found = _outcome(transform, record, raw=True)
+            found = outcome(transform, record, raw=True)
             if isinstance(found, Record):
                 assert (wrong := _misfits(found)) is None, f"{wrong}, of {record}"
 
@@ -103,7 +148,7 @@ class TransformSuite(PluginSuite):
 
     def _batch_agrees(self, transform: Transform, records: list[Record], *, owned: bool, columns: bool) -> None:
         # A batch has offsets only if every record has one. So compare with its records, not with those it was made of.
-        expected = [_outcome(transform, record) for record in RecordBatch.of(records).records()]
+        expected = [outcome(transform, record) for record in RecordBatch.of(records).records()]
         given = [r.replace(value=copy.deepcopy(r.value)) for r in records] if owned else records
         positions = range(100, 100 + 3 * len(records), 3)
         batch = RecordBatch.of(given, positions=positions).replace(owned=owned)
@@ -120,7 +165,11 @@ class TransformSuite(PluginSuite):
                 f"`apply_batch` fails where `apply` does not: {records}"
             )
             if owned:  # the runtime gives the same batch to `apply`, record by record
-                assert [_outcome(transform, record) for record in batch.records()] == expected
+                again = [outcome(transform, record) for record in batch.records()]
+                assert again == expected, (
+                    f"`apply_batch` fails, as it is to, and has changed the batch before, so that `apply` gives {again} for "
+                    f"it then, and not {expected}"
+                )
             else:
                 assert exactly(batch) == before, "`apply_batch` changed a batch that is not its own"
             return
@@ -129,24 +178,24 @@ class TransformSuite(PluginSuite):
         assert not any(kind == "failed" for kind, _ in expected), (
             f"`apply` fails where `apply_batch` does not: {records}"
         )
-        assert list(found.positions) == [p for p, _ in kept], "positions of the records that are left"
-        assert [exactly(record) for record in found.records()] == [e for _, e in kept]
+        left, wanted = ([positions.index(p) for p in of] for of in (found.positions, [p for p, _ in kept]))
+        assert left == wanted, (
+            f"`apply_batch` keeps the records {left} of {records}, and `apply` keeps {wanted}: drop rows by `batch.take`"
+        )
+        for record, (position, single) in zip(found.records(), kept, strict=True):
+            assert exactly(record) == single, (
+                f"`apply_batch` gives {record} where `apply` gives {single}, for {records[positions.index(position)]}"
+            )
         assert owned or exactly(batch) == before, "`apply_batch` changed a batch that is not its own"
+
+    def _same(self, one: Sequence[Any], other: Sequence[Any], how: str) -> None:
+        """Check that outcomes agree, which were found for the same records."""
+        for record, a, b in zip(self.records, one, other, strict=False):
+            assert a == b, f"{record} becomes {a}, and {b} {how}"
 
     def test_it_closes(self, request: Any) -> None:
         """After `configure`, with and without records."""
         self.configured(request).close()
-
-
-def _outcome(transform: Transform, record: Record, *, raw: bool = False) -> Any:
-    """The outcome for one record: a record, dropped, or failed with a type of exception."""
-    try:
-        found = transform.apply(record)
-    except Exception as e:  # noqa: BLE001 (any exception is a record's failure)
-        return ("failed", type(e).__name__)
-    if raw:
-        return found
-    return ("dropped", None) if found is None else ("record", exactly(found))
 
 
 def _misfits(record: Record) -> str | None:

@@ -274,6 +274,65 @@ def test_undocumented_and_optional_by_mistake_are_found() -> None:
         Suite().test_every_property_is_documented()
 
 
+def test_an_attribute_of_a_suite_that_is_misspelled_is_told() -> None:
+    class Suite(SinkSuite):
+        plugin = NamedSinkConnector
+
+        def store(self, properties: Mapping[str, str]) -> list[Any]:
+            return []
+
+    with pytest.raises(AssertionError, match="Suite has `store`, which SinkSuite does not read: did you mean `stored`"):
+        Suite().test_what_the_suite_reads_is_spelled_as_it_reads_it()
+
+
+def test_other_attributes_of_a_suite_are_its_authors() -> None:
+    class Suite(SinkSuite):
+        plugin = NamedSinkConnector
+        record = Record(topic="t", value=1)  # like `records`, which is there as well
+        records = (record,)
+        table = "rows"
+
+        def rows(self) -> list[Any]:
+            return []
+
+    Suite().test_what_the_suite_reads_is_spelled_as_it_reads_it()
+
+
+def test_an_example_without_records_is_told_as_one() -> None:
+    class Suite(SourceSuite):
+        plugin = Empty
+
+    with pytest.raises(AssertionError, match="the example has no records at all"):
+        Suite().test_the_example_gives_records_that_fit_their_schemas(None)
+
+
+class Empty(SourceConnector):
+    def source(self, config: Any) -> PollingSource:
+        return EmptySource()
+
+
+class EmptySource(PollingSource):
+    def start(self, offsets: Offsets) -> None:
+        pass
+
+    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        yield from ()
+
+
+class NoConfig(SourceConnector):
+    def source(self, config: Any) -> PollingSource:
+        return EmptySource() if config.database else PollingCounter()
+
+
+def test_a_plugin_without_a_config_of_its_own_is_told_so() -> None:
+    told = "the plugin's class has no Config of its own, and so no property database: write `Config = MyConfig` in it"
+    with pytest.raises(AttributeError, match=re.escape(told)):
+        run_source(NoConfig, {"database": "d"})
+    with pytest.raises(AttributeError, match="'CountingConfig' object has no attribute 'database'"):
+        CountingConfig.parse({}).database  # type: ignore[attr-defined] # noqa: B018
+    assert Config.parse({"a.b": "1"}).open_properties("a.") == {}
+
+
 def test_strict_comparison_knows_types_and_order() -> None:
     assert exactly(1) != exactly(1.0)
     assert exactly(1) != exactly(True)

@@ -1,5 +1,6 @@
 """Each mistake that is planted in a good polling source fails the suite of sources."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +10,7 @@ from tests.unit.api.suites.good_sources import COUNT, PolledRows, RowsConfig, re
 from tests.unit.api.suites.runs import failures
 from tests.unit.api.suites.source_suites import suite_of
 
-from penstock import Limits, Offsets, Record
+from penstock import Limits, Offsets, Record, RecordBatch
 
 
 def test_the_good_source_passes() -> None:
@@ -144,12 +145,47 @@ class StampsWithADatetime(PolledRows):
             yield [row.replace(timestamp=datetime(2026, 1, 1, tzinfo=UTC)) for row in rows], offsets
 
 
+class StampsWithTheClock(PolledRows):
+    def portion(self, name: str, place: int, after: int) -> Iterator[tuple[Sequence[Record], Offsets]]:
+        for rows, offsets in super().portion(name, place, after):
+            yield [row.replace(value={"at": next(TICKS)}) for row in rows], offsets
+
+
+TICKS = itertools.count()
+
+
+class KeepsItsOwnedValues(PolledRows):
+    def __init__(self, config: RowsConfig) -> None:
+        super().__init__(config)
+        self.kept = {name: records(name, 0, COUNT) for name in self.tables}
+
+    def portion(self, name: str, place: int, after: int) -> Iterator[Any]:
+        batch = RecordBatch.of(self.kept[name][place:after]).replace(owned=True)
+        yield batch, {table_of(name): {"next": after}}
+
+
 BAD = [bad for bad in PolledRows.__subclasses__() if bad.__module__ == __name__] + [DeletesWhatItHasRead]
 
 
 @pytest.mark.parametrize("bad", BAD)
 def test_a_polling_source_with_a_mistake_fails(bad: type[Any]) -> None:
     assert any(failures(suite_of(bad)))
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        (StampsWithTheClock, "another value may come of a clock, of chance, of an earlier read"),
+        (
+            KeepsItsOwnedValues,
+            "a transform has changed it, as it may where `RecordBatch.owned` is True, and the source keeps",
+        ),
+    ],
+)
+def test_what_is_read_again_otherwise_is_told_with_what_may_do_it(bad: type[Any], told: str) -> None:
+    error = dict(failures(suite_of(bad)))["test_a_portion_stays_as_it_was_given"]
+    assert str(error).startswith("read again from the same offsets, record 0 is another: Record(topic='a', ")
+    assert told in str(error)
 
 
 def test_a_timestamp_that_is_a_datetime_is_told() -> None:

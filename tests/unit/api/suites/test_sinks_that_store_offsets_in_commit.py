@@ -12,10 +12,21 @@ from tests.unit.api.suites.runs import failures
 from tests.unit.api.suites.sink_suites import suite_of
 
 from penstock import RecordBatch, Reporter, TopicPartition
+from penstock.testing import SinkSuite
 
 
 def test_the_good_sink_passes(tmp_path: Path) -> None:
     assert list(failures(suite_of(tmp_path, CommittingSink, CommitWriter))) == []
+
+
+@pytest.mark.parametrize("has_stored", [True, False])
+def test_exactly_once_without_what_is_stored_fails(tmp_path: Path, *, has_stored: bool) -> None:
+    class Suite(suite_of(tmp_path, CommittingSink, CommitWriter)):  # type: ignore[misc]
+        stored = (lambda self, properties: None) if has_stored else SinkSuite.stored
+
+    ((test, error),) = failures(Suite)
+    assert test == "test_exactly_once_is_shown_by_what_is_stored"
+    assert str(error).startswith("`exactly_once` needs `stored`, and that of Suite returns None: override it")
 
 
 class KnowsPartitionsByTheirTopic(Database):

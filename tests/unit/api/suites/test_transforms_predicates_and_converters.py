@@ -1,5 +1,6 @@
 """Each mistake that is planted in a good transform, predicate or converter fails its suite."""
 
+import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -117,10 +118,42 @@ class FailsForWholeBatchesWithANull(Marks):
 
 class FailsForAllRecords(Marks):
     def apply(self, record: Record) -> Record | None:
-        raise KeyError("id")
+        raise DataError("no id")
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        raise KeyError("id")
+        raise DataError("no id")
+
+
+class DropsAllRecords(Marks):
+    def apply(self, record: Record) -> Record | None:
+        super().apply(record)
+        return None
+
+    def apply_batch(self, batch: RecordBatch) -> RecordBatch:
+        return super().apply_batch(batch).take([])
+
+
+class MisspellsAColumnInABranch(Marks):
+    has_batch_form = False
+
+    def apply(self, record: Record) -> Record | None:
+        found = super().apply(record)
+        return found.replace(valu=1) if found is not None and found.value == {"a": 2, "marked": True} else found
+
+
+class MarksWithAHash(Marks):
+    def marked(self, data: Any) -> Any:
+        return {**super().marked(data), "marked": str(hash("mark"))}
+
+
+class MarksInTheOrderOfASet(Marks):
+    def marked(self, data: Any) -> Any:
+        return {**super().marked(data), "marked": ",".join({str(n) for n in range(20)})}
+
+
+class MarksByChance(Marks):
+    def marked(self, data: Any) -> Any:
+        return {**super().marked(data), "marked": secrets.token_hex()}
 
 
 class StampsWithADatetime(Marks):
@@ -149,7 +182,10 @@ def test_a_transform_with_a_mistake_fails(bad: type[Transform]) -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (FailsForAllRecords, "`apply` fails for all `records`, for the first by a KeyError: 'id'"),
+        (DropsAllRecords, "`apply` returns None for all `records`, so that all are dropped"),
+        (MarksWithAHash, "Record(topic='t', "),
+        (MarksInTheOrderOfASet, "Record(topic='t', "),
+        (FailsForAllRecords, "`apply` fails for all `records`, for the first by a DataError: no id"),
         (
             StampsWithADatetime,
             "StampsWithADatetime.apply returned a value of type datetime as the timestamp of a record",
@@ -165,12 +201,50 @@ def test_what_is_wrong_in_all_that_a_transform_gives_is_told(bad: type[Transform
     assert str(error).startswith(message)
 
 
-def test_a_suite_without_records_fails() -> None:
-    class Suite(TransformSuite):
-        plugin = Marks
-        records = ()
+@pytest.mark.parametrize("bad", [MarksWithAHash, MarksInTheOrderOfASet])
+def test_what_another_process_makes_otherwise_is_told_with_what_does_it(bad: type[Transform]) -> None:
+    ((test, error),) = failures(transforms(bad, "value"))
+    assert test == "test_a_record_becomes_the_same_in_another_process"
+    assert "in another process. `hash` of a text, the order of a set and `id` are others there" in str(error)
 
-    assert [str(error) for _, error in failures(Suite)] == ["the suite needs some `records`"]
+
+def test_what_comes_of_chance_is_told() -> None:
+    error = dict(failures(transforms(MarksByChance, "value")))["test_the_same_record_becomes_the_same_again"]
+    assert "not on a clock, on chance or on the records before" in str(error)
+
+
+def test_a_mistake_in_one_branch_is_told_with_the_record_that_goes_through_it() -> None:
+    found = dict(failures(transforms(MisspellsAColumnInABranch, "value")))
+    error = found.pop("test_a_record_that_fails_fails_by_a_data_error")
+    assert not found
+    assert str(error).startswith("`apply` fails by a TypeError: ")
+    assert str(error).endswith("The record is Record(topic='t', value={'a': 2}, key={'id': 2})")
+
+
+def test_a_transform_may_fail_by_exceptions_that_its_suite_names_and_may_be_there_to_drop_all() -> None:
+    class Fails(transforms(MisspellsAColumnInABranch, "value")):  # type: ignore[misc]
+        fails_by = (DataError, TypeError)
+
+    class Drops(transforms(DropsAllRecords, "value")):  # type: ignore[misc]
+        drops_all = True
+
+    assert [*failures(Fails), *failures(Drops)] == []
+
+
+def test_a_suite_without_records_or_values_says_so() -> None:
+    class OfATransform(TransformSuite):
+        plugin = Marks
+
+    class OfAPredicate(PredicateSuite):
+        plugin = HasA
+
+    class OfAConverter(ConverterSuite):
+        plugin = Texts
+
+    for suite in (OfATransform, OfAPredicate):
+        assert [str(error) for _, error in failures(suite)] == ["the suite needs some `records`"]
+    told = ["the suite needs some `values`: pairs of a schema and a value"]
+    assert [str(error) for _, error in failures(OfAConverter)] == told
 
 
 class HasA(Predicate):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock import ConfigError, DataError, Header, Int8, Plugin, Record, RecordBatch, Schema, Type
+from penstock import ConfigError, ConnectError, DataError, Header, Int8, Plugin, Record, RecordBatch, Schema, Type
 from penstock.fields import Fields, Same
 from penstock.schema import INT8, INT64, STRING, struct
 from penstock.testing import PredicateSuite, TransformSuite
@@ -46,6 +46,7 @@ class TestInsertHeader(TransformSuite):
 
 class TestHeaderFromByMoving(TransformSuite):
     plugin = HeaderFrom
+    fails_by = (ConnectError, TypeError)
     properties = {"fields": "a,n,a", "headers": "x,y,x", "operation": "move"}  # noqa: RUF012
     records = RECORDS
 
@@ -56,12 +57,14 @@ class TestHeaderFromByMovingOfKeys(TestHeaderFromByMoving):
 
 class TestHeaderFromByCopying(TransformSuite):
     plugin = HeaderFrom
+    fails_by = (ConnectError, TypeError)
     properties = {"fields": "a,d", "headers": "x,y", "operation": "copy"}  # noqa: RUF012
     records = RECORDS
 
 
 class TestHeaderFromWithNullsKept(TransformSuite):
     plugin = HeaderFrom
+    fails_by = (ConnectError, TypeError)
     properties = {  # noqa: RUF012
         "fields": "d",
         "headers": "x",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from penstock import (
     ConfigError,
+    ConnectError,
     DataError,
     Fields,
     Instant,
@@ -68,6 +69,7 @@ RECORDS = [
 
 class TestExtractFieldSuite(TransformSuite):
     plugin = ExtractField
+    fails_by = (ConnectError, TypeError, ValueError)
     properties = {"field": "n"}  # noqa: RUF012
     records = RECORDS
 
@@ -78,12 +80,14 @@ class TestExtractFieldOfKeysSuite(TestExtractFieldSuite):
 
 class TestExtractInnerFieldSuite(TransformSuite):
     plugin = ExtractField
+    fails_by = (ConnectError, TypeError, ValueError)
     properties = {"field": "p.x", "field.syntax.version": "v2", "replace.null.with.default": "false"}  # noqa: RUF012
     records = RECORDS
 
 
 class TestFlattenSuite(TransformSuite):
     plugin = Flatten
+    fails_by = (ConnectError, TypeError)
     properties = {"delimiter": "_"}  # noqa: RUF012
     records = RECORDS
 
@@ -94,6 +98,7 @@ class TestFlattenOfKeysSuite(TestFlattenSuite):
 
 class TestReplaceFieldSuite(TransformSuite):
     plugin = ReplaceField
+    fails_by = (ConnectError, TypeError)
     properties = {"exclude": "n", "renames": "a:b,p:a"}  # noqa: RUF012
     records = RECORDS
 
@@ -104,6 +109,7 @@ class TestReplaceFieldOfKeysSuite(TestReplaceFieldSuite):
 
 class TestReplaceFieldByWrongNamesSuite(TransformSuite):
     plugin = ReplaceField
+    fails_by = (ConnectError, TypeError)
     properties = {"include": "n", "renames": "a:n"}  # noqa: RUF012
     records = RECORDS
 

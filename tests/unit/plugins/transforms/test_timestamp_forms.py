@@ -64,6 +64,7 @@ class TestTimestampConverterOfWholeValues(TransformSuite):
 
 class TestTimestampConverterOfKeys(TransformSuite):
     plugin = TimestampConverter
+    fails_by = (ConnectError, TypeError)
     properties = {"target.type": "Date", "unix.precision": "seconds"}  # noqa: RUF012
     records = RECORDS
     side = "key"
@@ -71,6 +72,7 @@ class TestTimestampConverterOfKeys(TransformSuite):
 
 class TestTimestampRouter(TransformSuite):
     plugin = TimestampRouter
+    fails_by = (ConnectError, TypeError)
     properties = {"topic.format": "${topic}_${timestamp}"}  # noqa: RUF012
     records = RECORDS
 
