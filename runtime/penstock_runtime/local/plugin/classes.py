@@ -35,6 +35,7 @@ class LookedAt(Part):
         java_names: classes of Kafka Connect that it stands in for.
         reference: of its class.
         api_version: the plugin API that it was written for.
+        properties: their names.
     """
 
     alias: str
@@ -43,6 +44,7 @@ class LookedAt(Part):
     java_names: tuple[str, ...] = ()
     reference: str = ""
     api_version: int = 0
+    properties: tuple[str, ...] = ()
 
 
 def classes_of(found: Installed, scratch: Path, architecture: str) -> Sequence[LookedAt]:

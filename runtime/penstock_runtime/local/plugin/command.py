@@ -12,6 +12,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.local.plugin.build import Contents, build, look_at
 from penstock_runtime.local.plugin.new_project import new_project
 from penstock_runtime.local.plugin.suites import run_tests, without_a_suite
+from penstock_runtime.local.plugin.taken_names import refuse_taken_names
 from penstock_runtime.logs import say
 
 __all__ = ["plugin"]
@@ -63,12 +64,12 @@ def _check(options: argparse.Namespace) -> ExitCode:
     has_tests = (options.project / "pyproject.toml").is_file()
     try:
         contents = look_at(options.project, architecture=options.architecture)
+        _tell(contents)
+        refuse_taken_names(contents.name, contents.classes)
     except ConfigError as e:
         if not has_tests:
             raise
         problems = e
-    else:
-        _tell(contents)
     tests = run_tests(options.project) if has_tests else None
     if problems is not None:
         raise problems

@@ -44,6 +44,7 @@ def main(own: str, dependencies: str, answer: str) -> None:
                 "java_names": list(cls.java_names),
                 "reference": f"{cls.__module__}:{cls.__qualname__}",
                 "api_version": cls.api_version,
+                "properties": [p.name for p in cls.Config.properties()],
             }
         found.append(told)
     Path(answer).write_text(json.dumps(found), encoding="utf-8")

@@ -2,14 +2,19 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from penstock import ConfigError
 from penstock_runtime.cli import main
+from penstock_runtime.local.plugin.classes import LookedAt
 from penstock_runtime.local.plugin.new_project import FUNCTIONS, new_project
 from penstock_runtime.local.plugin.options import KINDS
+from penstock_runtime.local.plugin.taken_names import refuse_taken_names
+from penstock_runtime.plan.mounted_images import type_of
+from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
 ROOT = Path(__file__).parents[5]
 
@@ -98,6 +103,52 @@ def test_a_plugin_that_no_suite_tests_is_told_with_its_suite(tmp_path: Path, cap
         "penstock: Acme: no suite tests it; write a class TestAcme(SinkSuite) with `plugin = acme`"
         in capfd.readouterr().err
     )
+
+
+def test_names_that_mean_something_else_already_are_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = new_project("acme", "source", tmp_path)
+    (folder / "tests" / "test_acme.py").write_text("def test_nothing() -> None: ...\n")
+    project, module = folder / "pyproject.toml", folder / "src" / "acme" / "__init__.py"
+    project.write_text(project.read_text().replace("Acme =", "SqlSource ="))
+    more = "".join(
+        f'    p{number}: str = prop("{name}", "", doc="Some text.")\n'
+        for number, name in enumerate(("connector.class", "transforms", "topics", "transforms.mine", "errors.mine"))
+    )
+    module.write_text(module.read_text().replace("class AcmeConfig(Config):\n", f"class AcmeConfig(Config):\n{more}"))
+    assert main(["plugin", "check", str(folder)]) == 2
+    told = capfd.readouterr().err
+    assert "4 problems:" in told
+    assert "SqlSource: penstock-sql " in told
+    assert "which is installed here, has a plugin of that name (penstock_sql" in told
+    for name in ("connector.class", "transforms", "transforms.mine"):
+        assert f"SqlSource: its property {name} has the name of one that Penstock itself reads of every source" in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "is_taken"),
+    [
+        ("sink", "topics", True),
+        ("source", "topics", False),
+        ("sink", "tasks.max", True),
+        ("source", "producer.override.acks", True),
+        ("source", "errors.mine", False),
+        ("transform", "type", True),
+        ("transform", "topics", False),
+        ("converter", "type", False),
+        ("predicate", "plugin.version", True),
+    ],
+)
+def test_a_property_is_taken_where_penstock_reads_it(kind: str, name: str, *, is_taken: bool) -> None:
+    looked = LookedAt(alias="Acme", type=kind, properties=(name,))
+    with pytest.raises(ConfigError, match="would get what a user sets") if is_taken else nullcontext():
+        refuse_taken_names("acme", [looked])
+
+
+def test_no_installed_plugin_has_names_that_are_taken() -> None:
+    for ref in Plugins.installed().every():
+        assert isinstance(ref, PluginRef)
+        properties = tuple(p.name for p in ref.cls.Config.properties())
+        refuse_taken_names(ref.distribution, [LookedAt(alias=ref.alias, type=type_of(ref.cls), properties=properties)])
 
 
 @pytest.mark.slow
