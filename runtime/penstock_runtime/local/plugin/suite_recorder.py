@@ -1,17 +1,30 @@
-"""A plugin of pytest that writes down which classes stand in a suite of `penstock.testing`."""
+"""A plugin of pytest for `penstock plugin check`: writes down which classes stand in a suite of `penstock.testing`.
+
+One mistake may fail most tests of a suite. So each cause is shown once, by the lines of the author's code alone, and the
+distinct causes come last, with how many tests fail by each.
+"""
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import pytest
 
-__all__ = ["RECORD", "pytest_collection_finish"]
+__all__ = ["RECORD", "pytest_collection_finish", "pytest_configure"]
 
 RECORD: Final = "PENSTOCK_TESTED_PLUGINS"
 """The variable that names the file to write."""
+
+_LENGTH: Final = 400
+"""Characters of a cause that are shown at the end: about five lines."""
+
+
+def pytest_configure(config: "pytest.Config") -> None:
+    """Gather the causes of failures."""
+    config.pluginmanager.register(_Causes())
 
 
 def pytest_collection_finish(session: "pytest.Session") -> None:
@@ -22,5 +35,39 @@ def pytest_collection_finish(session: "pytest.Session") -> None:
     for item in session.items:
         suite = getattr(item, "cls", None)
         if isinstance(suite, type) and issubclass(suite, PluginSuite):
-            found |= {f"{c.__module__}:{c.__qualname__}" for c in suite.plugin.__mro__}
+            found |= {f"{c.__module__}:{c.__qualname__}" for c in getattr(suite, "plugin", object).__mro__}
     Path(os.environ[RECORD]).write_text(json.dumps(sorted(found)), encoding="utf-8")
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "penstock":
+            vars(module)["__tracebackhide__"] = True  # pytest shows no line of a module that has this
+
+
+class _Causes:
+    """The causes for which tests fail."""
+
+    def __init__(self) -> None:
+        self._tests: dict[str, list[str]] = {}
+
+    def pytest_exception_interact(
+        self,
+        node: "pytest.Item | pytest.Collector",
+        call: "pytest.CallInfo[object]",
+        report: "pytest.CollectReport | pytest.TestReport",
+    ) -> None:
+        """Leave the traceback away where the cause was told before."""
+        if call.excinfo is None:
+            return
+        cause = call.excinfo.exconly().partition("\n")[0]
+        tests = self._tests.setdefault(cause, [])
+        tests.append(node.nodeid)
+        if len(tests) > 1:
+            report.longrepr = f"As {tests[0]}"
+
+    def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
+        """Tell all causes, those of the most tests first."""
+        if self._tests:
+            terminalreporter.section("what is wrong")
+        for cause, tests in sorted(self._tests.items(), key=lambda item: -len(item[1])):
+            shown = cause if len(cause) <= _LENGTH else f"{cause[:_LENGTH]}..."
+            count = f"{len(tests)} tests" if len(tests) > 1 else "1 test"
+            terminalreporter.write_line(f"{count}: {shown} (first in {tests[0]})")

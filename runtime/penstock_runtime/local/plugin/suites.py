@@ -49,8 +49,9 @@ def run_tests(project: Path) -> Tests:
     """
     with tempfile.TemporaryDirectory(prefix="penstock-plugin-") as folder:
         record = Path(folder) / "suites.json"
+        command = [sys.executable, "-m", "pytest"]
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", suite_recorder.__name__],
+            [*command, "-q", "--tb=short", "-rN", "-p", "no:cacheprovider", "-p", suite_recorder.__name__],
             cwd=project,
             env={**os.environ, suite_recorder.RECORD: str(record), "PYTHONDONTWRITEBYTECODE": "1"},
             stdin=subprocess.DEVNULL,

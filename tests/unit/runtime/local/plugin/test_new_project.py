@@ -1,5 +1,6 @@
 """`penstock plugin init` writes a project whose tests pass, and `check` says what keeps a project from being one."""
 
+import re
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -164,6 +165,22 @@ def test_tests_that_fail_are_told_and_so_is_that_there_are_none(
     test.unlink()
     assert main(["plugin", "check", str(folder)]) == 2
     assert f"{folder} has no tests." in capfd.readouterr().err
+
+
+def test_one_mistake_is_told_once_by_the_lines_of_its_author_and_last_of_all_with_the_number_of_its_tests(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = new_project("acme", "source", tmp_path)
+    module = folder / "src" / "acme" / "__init__.py"
+    module.write_text(module.read_text().replace("place = cursor or 0", "place = cursor.place if cursor else 0"))
+    assert main(["plugin", "check", str(folder)]) == 1
+    printed = capfd.readouterr().err
+    told = "AttributeError: 'int' object has no attribute 'place'"
+    assert printed.count(f"E   {told}") == 1
+    assert "in acme\n    place = cursor.place if cursor else 0\n" in printed
+    assert "penstock/testing" not in printed
+    assert re.search(rf"= what is wrong =+\n\d+ tests: {told} \(first in tests/test_acme.py::TestAcme::test_", printed)
+    assert len(printed.splitlines()) < 60
 
 
 def test_what_a_pod_would_refuse_is_told_after_the_tests_have_run(
