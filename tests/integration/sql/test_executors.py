@@ -83,4 +83,6 @@ def begin(lab: Lab, topic: str, records: int) -> Producer:
 
 
 def count(database: Database) -> int:
-    return int(database.rows("SELECT count(*) FROM copies")[0][0])
+    ((found,),) = database.rows("SELECT count(*) FROM copies")
+    assert isinstance(found, int)
+    return found
