@@ -4,6 +4,7 @@ A worker then shares the modules' memory with its siblings and begins its first 
 thread or open a connection: Kafka clients are made in the workers, never before a fork.
 """
 
+import os
 import socket
 import sys
 from fnmatch import fnmatch
@@ -35,10 +36,13 @@ def main() -> None:
     assert sink_worker.consume is not None
     assert spark_worker.main is not None
     collect_seldom()
+    os.environ.pop(_SECRET, None)
     daemon.worker = _worker
     daemon.manager()
 
 
+_SECRET: Final = "_SPARK_AUTH_SECRET"  # noqa: S105 (its name)
+"""Where an executor of a cluster has the cluster's secret; workers, and the plugins in them, do not need it."""
 _sparks_worker: Final = daemon.worker
 
 

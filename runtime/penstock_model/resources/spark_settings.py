@@ -83,6 +83,7 @@ _EXECUTORS: Final = frozenset(
 _SEALED: Final = (
     "what goes to executors holds the connector's passwords, and Penstock has it authenticated and encrypted; remove it"
 )
+_NO_FOLDER: Final = "it names a folder of the driver's machine, which executors do not have; remove it"
 _SEALS: Final = ("spark.authenticate", "spark.network.crypto.", "spark.io.encryption.")
 
 
@@ -98,6 +99,8 @@ def reason_against(name: str, *, on_cluster: bool = False) -> str | None:
         return None
     if on_cluster and name.startswith(_SEALS):
         return _SEALED
+    if on_cluster and name == "spark.python.unix.domain.socket.enabled":
+        return _NO_FOLDER
     prefix = next((p for p in REFUSED if p.endswith(".") and name.startswith(p)), name)
     return REFUSED.get(prefix)
 

@@ -60,7 +60,9 @@ def _problems(master: str | None, secret: Path | None, settings: Sequence[str]) 
         if settings:
             yield Problem("--spark-conf", "is of use with --master only; without a cluster write spec.spark.conf")
         return
-    if not _MASTER.fullmatch(master):
+    if not _MASTER.fullmatch(master) or not all(
+        0 < int(port) < 65_536 for port in re.findall(r":(\d+)(?:,|$)", master)
+    ):
         yield Problem("--master", f"{master} is no standalone cluster of Spark's; write spark://HOST:PORT")
     if secret is None:
         yield Problem(
@@ -78,8 +80,11 @@ def _problems(master: str | None, secret: Path | None, settings: Sequence[str]) 
             yield Problem("--spark-conf", f"{text.partition('=')[0]} is no setting of Spark's; write spark.NAME=VALUE")
     conf = _pairs(settings)
     yield from refused_on_cluster(conf)
-    if not re.fullmatch(r"[1-9]\d{0,4}", conf.get(_CORES, "1")):
-        yield Problem(f"--spark-conf {_CORES}", f"{conf[_CORES]} is no number of cores")
+    if not re.fullmatch(r"[1-9]\d{0,2}", conf.get(_CORES, "1")):
+        yield Problem(f"--spark-conf {_CORES}", f"{conf[_CORES]} is no number of cores from 1 to 999")
+    for name in ("spark.executor.memory", "spark.driver.memory"):
+        if not re.fullmatch(r"(?i)[1-9]\d*([kmgt]b?)?", conf.get(name, "1")):
+            yield Problem(f"--spark-conf {name}", f"{conf[name]} is no size; write 2g or 512m")
 
 
 def _pairs(settings: Sequence[str]) -> dict[str, str]:

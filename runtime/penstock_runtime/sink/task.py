@@ -180,9 +180,14 @@ class SinkTask:
             self._failed(e)
             return
         self._failures = 0
-        self._reports.trouble(self._consumer.trouble or self._subscription.waiting_for)
+        self._reports.trouble(self._trouble_now())
         if self._spark is not None:
             self._spark.attend()
+
+    def _trouble_now(self) -> str | None:
+        """What hinders the task although nothing fails."""
+        of_spark = None if self._spark is None else self._spark.trouble
+        return self._consumer.trouble or self._subscription.waiting_for or of_spark
 
     def _is_gathering(self, state: task_state.State) -> TypeGuard[Reading]:
         """Whether what trickles in is to wait for more. Nothing is held: it waits in the consumer, and in Kafka."""
@@ -321,7 +326,7 @@ class SinkTask:
             for of in self._offsets.held:
                 self._state.bounds.pop(of, None)
         # Reported now: what follows may take long.
-        self._reports.trouble(self._consumer.trouble or self._subscription.waiting_for)
+        self._reports.trouble(self._trouble_now())
 
     def _assign(self) -> None:
         fetching = not self._paused.is_set()

@@ -56,9 +56,11 @@ class SourceContext(TaskContext):
     def batch_timeout(self) -> float:
         """When a batch on Spark counts as lost: a transaction would have timed out by then.
 
-        At least once no transaction sets a limit, and Spark itself sees a worker that dies.
+        At least once no transaction sets a limit, and Spark itself sees a worker that dies. A worker on a cluster may stand
+        still unseen.
         """
-        return self.transaction_timeout + 5 if self.exactly_once else _DAY
+        has_limit = self.exactly_once or self.spec.spark.cluster is not None
+        return self.transaction_timeout + 5 if has_limit else _DAY
 
     def transactional_fence(self) -> TaskFence | None:
         """The fence of a task that writes in transactions; None at least once."""

@@ -149,7 +149,7 @@ class SourceTask:
         begun = time.monotonic()
         delivered = self._deliver_poll(source) if isinstance(source, PollingSource) else self._deliver_batch(source)
         self._failures = self._expiries = 0
-        self._reports.trouble(None)
+        self._reports.trouble(None if self._spark is None else self._spark.trouble)
         if self._spark is not None:
             self._spark.attend()
         if delivered:

@@ -9,18 +9,20 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
 from socket import gethostname
+from typing import Final
 
 import msgspec
 
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, RetriableError
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.plugins import plugin_ref
 from penstock_runtime.plugins.discovery import PluginEntry, Plugins
-from penstock_runtime.spark.worker import failure
 
-__all__ = ["agreement", "differences", "where_agreed"]
+__all__ = ["CANNOT", "agreement", "differences", "told", "where_agreed"]
 
-_BUILT_IN = "penstock_plugins."
+_BUILT_IN: Final = "penstock_plugins."
+CANNOT: Final = "An executor of Spark's cannot run this task"
+"""How the message begins for an executor that differs."""
 
 
 class _Agreement(msgspec.Struct, frozen=True):
@@ -40,19 +42,21 @@ def differences(wanted: bytes) -> str:
 
 
 def where_agreed(wanted: bytes, entry: Callable[[bytes], bytes], payload: bytes) -> bytes:
-    """Call the entry, in a worker that has what was agreed; else answer with the error, and deliver nothing."""
+    """Call the entry, in a worker that has what was agreed.
+
+    Raises:
+        RetriableError: it has not, and nothing is delivered. Not an answer as data: the job fails, and the driver goes on
+            without the cluster.
+    """
     found = _cached_differences(wanted)
     if found:
-        return msgspec.msgpack.encode(failure(ConfigError(told(found))))
+        raise RetriableError(told(found))
     return entry(payload)
 
 
 def told(found: str) -> str:
     """The message for an executor that differs."""
-    return (
-        f"An executor of Spark's cannot run this task: {found}. Give executors the same image, or the same packages, as the "
-        "driver"
-    )
+    return f"{CANNOT}: {found}. Give executors the same image, or the same packages, as the driver"
 
 
 _cached_differences = cache(differences)

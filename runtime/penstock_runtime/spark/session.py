@@ -22,13 +22,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.errors import ConfigError, ConnectError, RetriableError
+from penstock.errors import ConnectError, RetriableError
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.process.children import kill_children
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.spark import agreement
-from penstock_runtime.spark.cluster import SECRET, Cluster, Executors
+from penstock_runtime.spark.cluster import SECRET, Cluster
+from penstock_runtime.spark.executors import MANY_SECONDS, Executors
 from penstock_runtime.spark.first_attempt import in_first_attempt
 from penstock_runtime.spark.session_conf import USER, has_named_user, session_conf
 from penstock_runtime.spark.stopped_processes import StoppedProcesses
@@ -40,6 +41,10 @@ __all__ = ["Spark", "SparkLost", "WorkerLost"]
 
 log = logging.getLogger(__name__)
 
+_UNREGISTERED: Final = (
+    "its Master answers and takes no application. Its secret may be another one, spark.network.crypto.enabled not be set, "
+    "or it be of another version of Spark ({})"
+)
 _RAISED: Final = re.compile(r"(?:: )?((?:[\w$]+\.)*\w+(?:Error|Exception): .*)")
 Entry = Callable[[bytes], bytes]
 """Runs in a worker: a function of a module; the worker imports it by its name."""
@@ -54,10 +59,12 @@ _KILLED: Final = 10.0
 """Seconds within which a start ends whose JVM was killed."""
 _WATCH: Final = 0.2
 """Seconds between two looks at a running job."""
-_AGAIN: Final = 30.0
-"""Seconds after which a cluster is tried again that could not be used."""
+_AGAIN: Final = (30.0, 600.0)
+"""Seconds after which a cluster is tried again that could not be used, at first and at most: twice as long each time."""
 _GREETING: Final = 60.0
 """Seconds that the first job may take on a cluster."""
+_LEFT_ALONE: Final = 10.0
+"""Seconds that a job waits for an executor once there is none: a Worker starts another in the place of one that ended."""
 
 
 class WorkerLost(RetriableError):
@@ -104,7 +111,9 @@ class Spark:
         self._cluster = cluster
         self._agreement = None if cluster is None else agreement.agreement(plugins)
         self._executors: Executors | None = None
-        self._start_at = 0.0
+        self._start_at, self._pause = 0.0, _AGAIN[0]
+        self.trouble: str | None = None
+        """Why the cluster is not used now; None: it is, or there is none."""
         self._conf = conf
         self._name = name
         self._eager = eager
@@ -122,7 +131,7 @@ class Spark:
     @property
     def cores(self) -> int:
         """How many parts of a batch are delivered at the same time."""
-        return self._cores if self._executors is None else max(1, self._executors.cores())
+        return self._cores if self._executors is None else max(1, self._executors.cores)
 
     def start(self) -> None:
         """Start in the background, if that was not done; on a cluster also again, some time after it could not be used."""
@@ -144,10 +153,11 @@ class Spark:
             raise ConnectError(f"Spark could not be started: {self._failure}") from self._failure
         if self._executors is None or self._session is None:
             return self._session is not None
-        if not _alive(self._session):
-            self._leave("Spark has ended the session: its Master is away, or has removed the application")
+        self._check_answers(self._executors)
+        if self._executors.gone_for > MANY_SECONDS:
+            self._leave(self._executors.why_none)
             return False
-        return self._executors.cores() > 0
+        return self._executors.cores > 0
 
     def attend(self) -> None:
         """Start an eager session, and check that the JVM runs; cheap enough to be called after every batch.
@@ -213,8 +223,10 @@ class Spark:
             if wait([job], _WATCH).done:
                 return _result(job, stopped)
             stopped.look()
-            if self._executors is not None and self._executors.have_gone():
-                self._cancel()
+            if self._executors is not None:
+                self._check_answers(self._executors)
+                if self._executors.gone_for > _LEFT_ALONE:
+                    self._cancel()
         raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s")
 
     def at_work(self) -> bool:
@@ -238,8 +250,14 @@ class Spark:
     def stop(self) -> None:
         """End the session and its workers."""
         session, self._session, self._jvm = self._session, None, None
+        if self._executors is not None:
+            self._executors.close()
         self._jobs.shutdown(wait=False, cancel_futures=True)
-        _stop(session)
+        if session is not None:
+            try:
+                session.stop()
+            except Exception as e:  # noqa: BLE001 (the JVM may be gone, which is as good as stopped)
+                log.debug("Stopping Spark: %s", e)
 
     def kill(self) -> None:
         """Kill all processes that this one has started, also a JVM that is being launched. No JVM starts after it.
@@ -249,6 +267,8 @@ class Spark:
         with self._launch:
             self._is_killed = True
             starter = self._starter if self._is_launching else None
+        if self._executors is not None:
+            self._executors.close()
         kill_children()
         deadline = time.monotonic() + _KILLED
         while starter is not None and starter.is_alive() and time.monotonic() < deadline:
@@ -262,16 +282,21 @@ class Spark:
 
     def _leave(self, reason: str) -> None:
         """Go on without the cluster for a while."""
-        log.warning(
-            "The Spark cluster %s cannot be used now: %s. The driver goes on alone, and tries again in %.0f s.",
-            self._cluster.master if self._cluster is not None else "",
-            reason,
-            _AGAIN,
-        )
-        session, self._session, self._executors = self._session, None, None
-        _stop(session)
-        self._start_at = time.monotonic() + _AGAIN
+        master = self._cluster.master if self._cluster is not None else ""
+        self.trouble = f"The Spark cluster {master} is not used now: {reason}"
+        log.warning("%s. The driver goes on alone, and tries again in %.0f s.", self.trouble, self._pause)
+        executors, self._executors = self._executors, None
+        if executors is not None:
+            executors.close()
+        self._session = None
+        _stop_context()
+        self._start_at, self._pause = time.monotonic() + self._pause, min(2 * self._pause, _AGAIN[1])
         self._starter = None
+
+    @staticmethod
+    def _check_answers(executors: Executors) -> None:
+        if executors.is_silent:
+            raise SparkLost("Spark's JVM has not answered for half a minute")
 
     def _cancel(self) -> None:
         session = self._session
@@ -282,11 +307,11 @@ class Spark:
     def _start(self) -> None:
         begun = time.monotonic()
         try:
-            python = self._conf.get("spark.pyspark.python") if self._cluster is not None else None
-            os.environ["PYSPARK_PYTHON"] = python or sys.executable
-            os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+            os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
             if self._cluster is None:
                 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            else:
+                self._leave_surroundings()
             from pyspark.sql import SparkSession
 
             conf = session_conf(self._conf, self._scratch, self._cluster)
@@ -304,54 +329,64 @@ class Spark:
                 users.setLoginUser(users.createRemoteUser(USER))
             gateway = session.sparkContext._gateway  # noqa: SLF001 (no public way to the process)
             self._jvm = None if gateway is None else gateway.proc
-            if self._cluster is not None and not self._greet(session, self._cluster):
-                return
-            if self._cluster is None:
+            if self._cluster is not None:
+                self._executors = Executors(session, self._cluster)
+                self._greet(session, self._executors)
+            else:
                 # The first job starts the process that forks workers; without it the first batch would wait for that.
                 _in_workers(session, _nothing, [b""])
-            self._session = session
+            self._session, self.trouble, self._pause = session, None, _AGAIN[0]
             log.info("Spark is up after %.1f s", time.monotonic() - begun)
         except BaseException as e:  # noqa: BLE001 (kept for the driver's thread)
             number = _killed_by()
             if number is not None:
                 self._failure = SparkLost(f"Spark's JVM was ended by signal {number} at its start")
-            elif self._cluster is None or isinstance(e, ConfigError):
+            elif self._cluster is None:
                 self._failure = e
-            else:
-                _stop_failed()
-                self._leave(f"{_cause(e)} (is it away, or is its secret another one?)")
+            elif _has_ended():
+                self._failure = SparkLost("Spark's JVM has ended")
+            elif not self._is_killed:
+                self._leave(str(e) if isinstance(e, ConnectError) else _UNREGISTERED.format(_cause(e)))
 
-    def _greet(self, session: "SparkSession", cluster: Cluster) -> bool:
-        """Wait for the first executor, and check that executors can do this task's work; False: nobody waits any more.
+    def _leave_surroundings(self) -> None:
+        """Have no installation or settings of Spark's on this machine count, such as those of the cluster itself."""
+        os.environ.pop("SPARK_HOME", None)
+        empty = self._scratch.path / "conf"
+        empty.mkdir(exist_ok=True)
+        os.environ["SPARK_CONF_DIR"] = str(empty)
+        if python := self._conf.get("spark.pyspark.python"):
+            os.environ["PYSPARK_PYTHON"] = python
+
+    def _greet(self, session: "SparkSession", executors: Executors) -> None:
+        """Wait for the first executor of a new session, and check that executors can do this task's work.
 
         Raises:
-            ConfigError: they cannot.
+            ConnectError: there is none, or they cannot; the message says why.
         """
-        from pyspark.errors import PySparkException
+        late = threading.Event()
 
-        executors = Executors(session, cluster)
-        if not executors.cores():
-            log.info("Spark's cluster %s has no executor for this task yet: the driver begins alone.", cluster.master)
-        if not executors.wait(lambda: self._is_killed or not _alive(session)):
-            if self._is_killed:
-                return False
-            raise ConnectError("Spark has ended the session before there was an executor")
-        wanted = self._agreement or b""
-        timer = threading.Timer(_GREETING, session.sparkContext.cancelAllJobs)
+        def expire() -> None:
+            late.set()
+            session.sparkContext.cancelAllJobs()
+
+        timer = threading.Timer(_GREETING, expire)
         timer.daemon = True
-        timer.start()
         try:
-            answers = _in_workers(session, partial(_differences, wanted), [b""] * executors.cores())
-        except PySparkException as e:
-            if not executors.cores() or not _alive(session):
+            executors.wait()
+            timer.start()
+            answers = _in_workers(session, partial(_differences, self._agreement or b""), [b""] * executors.cores)
+            if found := next(filter(None, answers), None):
+                raise ConnectError(agreement.told(found.decode()))
+        except ConnectError:
+            raise
+        except Exception as e:
+            if late.is_set():
+                raise ConnectError(f"its executors have not answered for {_GREETING:.0f} s") from e
+            if "ExecutorLostFailure" in str(e) or not _alive(session):
                 raise ConnectError("its executors were lost at once") from e
-            raise ConfigError(agreement.told(_cause(e))) from e
+            raise ConnectError(agreement.told(_cause(e))) from e
         finally:
             timer.cancel()
-        if any(answers):
-            raise ConfigError(agreement.told(next(filter(None, answers)).decode()))
-        self._executors = executors
-        return True
 
     def _is_running(self) -> bool:
         return self._jvm is not None and self._jvm.poll() is None
@@ -360,7 +395,9 @@ class Spark:
         from py4j.protocol import Py4JError, Py4JNetworkError
         from pyspark.errors import PySparkException
 
-        session = self.session()
+        session = self.session() if self._cluster is None else self._session
+        if session is None:
+            raise WorkerLost("The session on the Spark cluster has ended", "why does it end?")
         self._serial += 1
         group = f"batch-{self._serial}"
         expired = threading.Event()
@@ -385,7 +422,9 @@ class Spark:
                 text = f"A batch could not be handed to Spark, whose folder is full: {e}"
                 raise WorkerLost(text, "is its disk large enough?") from e
             if self._cluster is not None and self._is_running():
-                raise WorkerLost(f"An executor was lost: {_cause(e)}", "why are executors lost?") from e
+                if agreement.CANNOT in str(e):
+                    self._leave(_cause(e))
+                raise WorkerLost(f"A part was lost on a Spark cluster: {_cause(e)}", "why are executors lost?") from e
             if isinstance(e, (Py4JNetworkError, OSError)) or not _alive(session):
                 raise SparkLost("Spark's JVM is gone") from e
             raise WorkerLost(f"A Spark worker was lost: {_first_line(e)}") from e
@@ -393,16 +432,8 @@ class Spark:
             timer.cancel()
 
 
-def _stop(session: "SparkSession | None") -> None:
-    if session is not None:
-        try:
-            session.stop()
-        except Exception as e:  # noqa: BLE001 (the JVM may be gone, which is as good as stopped)
-            log.debug("Stopping Spark: %s", e)
-
-
-def _stop_failed() -> None:
-    """Stop what a start has left, which the next one would take for its own."""
+def _stop_context() -> None:
+    """Stop the session, or what a start that failed has left of it, which the next one would take for its own."""
     from pyspark import SparkContext
 
     with suppress(Exception):  # the JVM may be gone
@@ -475,6 +506,14 @@ def _killed_by() -> int | None:
     except subprocess.TimeoutExpired:
         return None
     return -code if code < 0 else None
+
+
+def _has_ended() -> bool:
+    """Whether the JVM is gone, in whatever way."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway  # noqa: SLF001 (no public way to the process)
+    return gateway is not None and gateway.proc is not None and gateway.proc.poll() is not None
 
 
 def _cause(error: BaseException) -> str:

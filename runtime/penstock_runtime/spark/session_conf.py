@@ -53,12 +53,14 @@ def session_conf(user_conf: Mapping[str, str], scratch: Scratch, cluster: Cluste
         cluster: where the workers are; None: here.
 
     Raises:
-        ConnectError: the cluster's Master is not known.
+        ConnectError: no Master of the cluster answers.
     """
     on_cluster = cluster is not None
     allowed = {n: text for n, text in user_conf.items() if reason_against(n, on_cluster=on_cluster) is None}
-    there = {} if cluster is None else cluster.settings()
-    return {**_CONF, **_sizes(), **_places(scratch), **there, **allowed}
+    if cluster is None:
+        return {**_CONF, **_sizes(), **_places(scratch), **allowed}
+    cores = {"spark.cores.max": str(cluster.cores)}
+    return {**_CONF, **_sizes(), **_places(scratch), **cluster.settings(), **allowed, **cores}
 
 
 def has_named_user() -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
 
 from ..holding import PARTITIONS, Hold
@@ -103,6 +104,7 @@ import os, sys
 from pathlib import Path
 import psutil
 from penstock.source import InputPartition
+from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.process.scratch import Scratch
@@ -233,12 +235,20 @@ def test_the_driver_goes_on_alone_while_the_master_is_away_and_asks_again(
 ) -> None:
     cluster.end()
     task = processes.task(on(cluster, numbers(kafka, topic)))
-    task.await_log("cannot be used now", seconds=150)
+    task.await_log("its Master does not answer")
+    until(lambda: task.trouble, what="the trouble that it reports")
     read = task.last("read")
     until(lambda: task.last("read") > read + 1_000, what="records that the driver delivers")
     cluster.start_master()
     cluster.start_workers(1)
     until(lambda: task.last("spark_batches"), seconds=150, what="a batch on the cluster")
+    until(lambda: task.trouble is None, what="the end of the trouble")
+    cluster.end()
+    cluster.start_master()  # which does not know the task
+    cluster.start_workers(1)
+    task.await_log("it has had no executor for this task for 60 s", seconds=150)
+    batches = task.last("spark_batches")
+    until(lambda: task.last("spark_batches") > batches, seconds=150, what="a batch on the cluster of the new Master")
     task.stop()
     assert in_order(read_all(kafka, topic))
 
@@ -246,14 +256,17 @@ def test_the_driver_goes_on_alone_while_the_master_is_away_and_asks_again(
 def test_an_executor_without_the_plugin_is_refused_before_it_delivers_a_record(
     kafka: str, topic: str, processes: Processes, cluster: StandaloneCluster
 ) -> None:
+    """The driver goes on alone, and tells why."""
     cluster.start_workers(1, with_plugins=False)
     task = processes.task(on(cluster, numbers(kafka, topic)))
-    task.await_state("FAILED")
-    assert task.failure is not None
-    assert task.failure.startswith("Spark could not be started: An executor of Spark's cannot run this task: on ")
-    assert "numbers_source:Numbers is installed but cannot be imported" in task.failure
-    assert "Give executors the same image" in task.failure
+    line = task.await_log("is not used now: An executor of Spark's cannot run this task: on ")
+    assert "numbers_source:Numbers is installed but cannot be imported" in line
+    assert "Give executors the same image" in line
+    read = task.last("read")
+    until(lambda: task.last("read") > read + 1_000, what="records that the driver delivers")
+    task.stop()
     assert not task.last("spark_batches")
+    assert in_order(read_all(kafka, topic))
 
 
 def test_an_executor_without_the_plugin_that_joins_later_is_refused_too(
@@ -263,7 +276,35 @@ def test_an_executor_without_the_plugin_that_joins_later_is_refused_too(
     task = processes.task(on(cluster, numbers(kafka, topic)))
     task.await_batch_on_spark()
     cluster.start_workers(1, with_plugins=False)
-    task.await_state("FAILED")
-    assert task.failure is not None
-    assert task.failure.startswith("An executor of Spark's cannot run this task: on ")
+    task.await_log("is not used now: An executor of Spark's cannot run this task: on ")
+    read = task.last("read")
+    until(lambda: task.last("read") > read + 1_000, what="records that the driver delivers")
+    task.stop()
     assert in_order(read_all(kafka, topic))
+
+
+def test_a_driver_whose_java_stands_still_is_replaced(
+    kafka: str, topic: str, processes: Processes, cluster: StandaloneCluster
+) -> None:
+    cluster.start_workers(1)
+    task = processes.task(on(cluster, numbers(kafka, topic)))
+    task.await_batch_on_spark()
+    (java,) = task.jvms()
+    java.suspend()
+    assert task.await_exit() == ExitCode.LOST
+    assert in_order(read_all(kafka, topic))
+
+
+def test_a_worker_of_an_executor_that_stands_still_costs_its_batch_at_least_once(
+    kafka: str, topic: str, processes: Processes, cluster: StandaloneCluster
+) -> None:
+    cluster.start_workers(2)
+    short = {"producer.override.transaction.timeout.ms": 8_000, "delivery.guarantee": "at-least-once"}
+    task = processes.task(on(cluster, numbers(kafka, topic, **short)))
+    task.await_batch_on_spark()
+    for each in cluster.executors()[0].children(recursive=True):
+        each.suspend()
+    task.await_log("did not end within 13 s")
+    batches = task.last("spark_batches")
+    until(lambda: task.last("spark_batches") > batches, what="a batch of the other executor")
+    task.stop()

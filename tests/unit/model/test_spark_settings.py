@@ -3,7 +3,7 @@
 import pytest
 from tests.words import words
 
-from penstock_model.resources.spark_settings import REFUSED, reason_against, refused_settings
+from penstock_model.resources.spark_settings import REFUSED, reason_against, refused_on_cluster, refused_settings
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,28 @@ def test_a_refused_setting_says_what_to_do(name: str) -> None:
     reason = reason_against(f"{name}x" if name.endswith(".") else name)
     assert reason is not None
     assert "remove it" in reason or "write spark." in reason
+
+
+@pytest.mark.parametrize(
+    "name", ["spark.executor.memory", "spark.executor.cores", "spark.pyspark.python", "spark.driver.host"]
+)
+def test_settings_of_executors_are_for_a_cluster_alone(name: str) -> None:
+    assert reason_against(name) is not None
+    assert reason_against(name, on_cluster=True) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.authenticate",
+        "spark.authenticate.secret",
+        "spark.network.crypto.enabled",
+        "spark.io.encryption.enabled",
+        "spark.python.unix.domain.socket.enabled",
+        "spark.task.maxFailures",
+        "spark.master",
+        "spark.pyspark.driver.python",
+    ],
+)
+def test_what_guarantees_rest_on_is_refused_on_a_cluster_too(name: str) -> None:
+    assert [p.property for p in refused_on_cluster({name: "x", "spark.ui.enabled": "true"})] == [f"--spark-conf {name}"]

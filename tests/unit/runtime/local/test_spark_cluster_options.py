@@ -40,7 +40,19 @@ def test_masters_of_a_standalone_cluster_are_taken(secret: Path, master: str) ->
 
 
 @pytest.mark.parametrize(
-    "master", ["local[4]", "yarn", "k8s://https://x:6443", "spark://x", "spark://x:7077/path", "spark://", "", "x:7077"]
+    "master",
+    [
+        "local[4]",
+        "yarn",
+        "k8s://https://x:6443",
+        "spark://x",
+        "spark://x:7077/path",
+        "spark://",
+        "",
+        "x:7077",
+        "spark://x:99999",
+        "spark://x:7077,y:0",
+    ],
 )
 def test_another_master_is_refused(secret: Path, master: str) -> None:
     with pytest.raises(ConfigError, match=r"--master: .* is no standalone cluster of Spark's; write spark://HOST:PORT"):
@@ -52,6 +64,7 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         "spark.task.maxFailures=4",
         "spark.authenticate=false",
         "spark.cores.max=many",
+        "spark.executor.memory=much",
         "memory=2g",
         "spark.ui.port",
     ]
@@ -65,6 +78,7 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         "--spark-conf spark.task.maxFailures",
         "--spark-conf spark.authenticate",
         "--spark-conf spark.cores.max",
+        "--spark-conf spark.executor.memory",
     ]
 
 

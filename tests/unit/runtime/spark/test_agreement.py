@@ -5,8 +5,8 @@ from importlib.metadata import version
 
 import pytest
 
+from penstock.errors import RetriableError
 from penstock_model.contracts.task_spec import PluginReference
-from penstock_runtime.spark import worker
 from penstock_runtime.spark.agreement import agreement, differences, where_agreed
 
 HERE = PluginReference(reference="penstock_sql.source:SqlSource", alias="SqlSource", version=version("penstock-sql"))
@@ -41,8 +41,9 @@ def test_a_worker_that_differs_is_told_with_its_host_and_does_nothing(changed: d
     def never(payload: bytes) -> bytes:
         raise AssertionError("it was called")
 
-    error = worker.part(where_agreed(wanted, never, b"")).error
-    assert error is not None
+    with pytest.raises(RetriableError) as raised:
+        where_agreed(wanted, never, b"")
+    error = raised.value
     assert str(error).startswith("An executor of Spark's cannot run this task: ")
     assert told in str(error)
     assert str(error).endswith("Give executors the same image, or the same packages, as the driver")

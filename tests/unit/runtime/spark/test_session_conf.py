@@ -1,5 +1,6 @@
 """The settings of a task's Spark session: the user's go before Penstock's, but for those on which a guarantee rests."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,34 +36,48 @@ def test_a_refused_spark_setting_in_the_plan_of_an_earlier_release_has_no_effect
     assert session_conf({}, scratch)["spark.task.maxFailures"] == "1"
 
 
-CLUSTER = Cluster("spark://127.0.0.1:7077", "hush", 3)
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """One whose Master takes connections; of two names the first one is not known."""
+    with socket.create_server(("127.0.0.1", 0)) as master:
+        yield Cluster(f"spark://nowhere.invalid:7077,127.0.0.1:{master.getsockname()[1]}", "hush", 3)
 
 
-def test_what_goes_to_executors_is_authenticated_and_encrypted_whatever_a_user_sets(scratch: Scratch) -> None:
+def test_what_goes_to_executors_is_authenticated_and_encrypted_whatever_a_user_sets(
+    scratch: Scratch, cluster: Cluster
+) -> None:
     conf = {
         "spark.authenticate": "false",
         "spark.network.crypto.enabled": "false",
         "spark.io.encryption.enabled": "false",
     }
-    found = session_conf(conf, scratch, CLUSTER)
+    found = session_conf(conf, scratch, cluster)
     assert {found[name] for name in conf} == {"true"}
     assert "hush" not in str(found), "the settings stand in a command line"
-    assert "hush" not in repr(CLUSTER)
+    assert "hush" not in repr(cluster)
 
 
-def test_executors_reach_the_driver_at_the_address_from_which_it_reaches_the_master(scratch: Scratch) -> None:
-    found = session_conf({}, scratch, CLUSTER)
+def test_executors_reach_the_driver_at_the_address_from_which_it_reaches_the_master(
+    scratch: Scratch, cluster: Cluster
+) -> None:
+    found = session_conf({}, scratch, cluster)
     assert (found["spark.driver.host"], found["spark.driver.bindAddress"]) == ("127.0.0.1", "127.0.0.1")
-    told = session_conf({"spark.driver.host": "driver.example", "spark.executor.memory": "2g"}, scratch, CLUSTER)
+    told = session_conf({"spark.driver.host": "driver.example", "spark.executor.memory": "2g"}, scratch, cluster)
     assert (told["spark.driver.host"], told["spark.executor.memory"]) == ("driver.example", "2g")
     assert session_conf({"spark.driver.host": "driver.example"}, scratch)["spark.driver.host"] == "127.0.0.1"
 
 
-def test_workers_of_executors_have_no_sockets_in_a_folder_that_only_the_drivers_machine_has(scratch: Scratch) -> None:
-    assert session_conf({}, scratch, CLUSTER)["spark.python.unix.domain.socket.enabled"] == "false"
+def test_workers_of_executors_have_no_sockets_in_a_folder_that_only_the_drivers_machine_has(
+    scratch: Scratch, cluster: Cluster
+) -> None:
+    assert session_conf({}, scratch, cluster)["spark.python.unix.domain.socket.enabled"] == "false"
     assert session_conf({}, scratch)["spark.python.unix.domain.socket.enabled"] == "true"
 
 
-def test_a_master_whose_name_is_not_known_is_told(scratch: Scratch) -> None:
-    with pytest.raises(ConnectError, match=r"The address of Spark's Master spark://nowhere\.invalid:7077 is not known"):
-        session_conf({}, scratch, Cluster("spark://nowhere.invalid:7077", "hush", 3))
+def test_masters_that_do_not_answer_are_told_each_with_its_reason(scratch: Scratch) -> None:
+    with pytest.raises(ConnectError, match=r"does not answer \(nowhere\.invalid:7077: .*; 127\.0\.0\.1:1: .*refused"):
+        session_conf({}, scratch, Cluster("spark://nowhere.invalid:7077,127.0.0.1:1", "hush", 3))
+
+
+def test_a_task_takes_no_more_cores_than_it_fences_whatever_a_user_sets(scratch: Scratch, cluster: Cluster) -> None:
+    assert session_conf({"spark.cores.max": "64"}, scratch, cluster)["spark.cores.max"] == "3"

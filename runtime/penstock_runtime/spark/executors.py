@@ -1,0 +1,113 @@
+"""The executors of a session on a cluster: how many there are, and whether they can do a task's work."""
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from penstock.errors import ConnectError
+from penstock_runtime.spark.cluster import Cluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["MANY_SECONDS", "Executors"]
+
+log = logging.getLogger(__name__)
+
+_LOOK: Final = 0.5
+"""Seconds between two looks."""
+_SILENT: Final = 30.0
+"""Seconds without an answer after which Java stands still."""
+MANY_SECONDS: Final = 60.0
+"""After so many without an executor the session is given up: a Master that was started again does not know it any more."""
+
+
+class Executors:
+    """Looks after them in a thread of its own, since Java may stand still, and the task's loop must not.
+
+    Args:
+        session: of the task.
+        cluster: of the session.
+    """
+
+    def __init__(self, session: "SparkSession", cluster: Cluster) -> None:
+        self._session = session
+        self._cluster = cluster
+        self._cores = 0
+        self._answered = self._had_some = time.monotonic()
+        self._has_told = False
+        self._first = threading.Event()
+        self._closed = threading.Event()
+        threading.Thread(target=self._look, name="spark-executors", daemon=True).start()
+
+    @property
+    def cores(self) -> int:
+        """How many cores they have now, at most those that the task may take; 0: there is no executor."""
+        return min(self._cores, self._cluster.cores)
+
+    @property
+    def gone_for(self) -> float:
+        """Seconds for which there has been none."""
+        return 0.0 if self._cores else time.monotonic() - self._had_some
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether Java has not answered for half a minute."""
+        return not self._closed.is_set() and time.monotonic() - self._answered > _SILENT
+
+    def wait(self) -> None:
+        """Wait for the first one.
+
+        Raises:
+            ConnectError: none has come in a minute, or the session has ended.
+        """
+        if not self._cores:
+            log.info(
+                "Spark's cluster %s has no executor for this task yet: the driver begins alone.", self._cluster.master
+            )
+        self._first.wait(MANY_SECONDS)
+        if not self._cores:
+            raise ConnectError(self.why_none)
+
+    @property
+    def why_none(self) -> str:
+        """What to look at where there are none."""
+        return (
+            f"it has had no executor for this task for {MANY_SECONDS:.0f} s. Has a Worker the memory and the cores that "
+            f"spark.executor.memory and spark.executor.cores ask for, and are they free? Why an executor ends stands in its "
+            f"Worker's folder, work/<application>/<number>/stderr"
+        )
+
+    def close(self) -> None:
+        """Look no more."""
+        self._closed.set()
+        self._first.set()
+
+    def _look(self) -> None:
+        while not self._closed.wait(_LOOK if self._first.is_set() else _LOOK / 5):
+            try:
+                found = self._found()
+            except Exception as e:  # noqa: BLE001 (a session that has ended has no executors)
+                log.debug("Spark does not say which executors there are: %s", e)
+                found = 0
+            now = time.monotonic()
+            if found or self._cores:
+                self._had_some = now
+            self._answered, before, self._cores = now, self._cores, found
+            if found:
+                self._first.set()
+            if found != before and not self._closed.is_set():
+                self._tell(found)
+
+    def _found(self) -> int:
+        java: Any = self._session.sparkContext._jsc  # noqa: SLF001 (no public way to ask the JVM)
+        found = java.sc().statusStore().executorList(True)
+        each = (found.apply(number) for number in range(found.size()))
+        return sum(int(executor.totalCores()) for executor in each if executor.id() != "driver")
+
+    def _tell(self, cores: int) -> None:
+        if cores:
+            log.info("Executors of %s: %d cores.", self._cluster.master, cores)
+        else:
+            log.warning("No executor of %s is left: the driver goes on alone until there is one.", self._cluster.master)
