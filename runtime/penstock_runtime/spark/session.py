@@ -59,8 +59,10 @@ _KILLED: Final = 10.0
 """Seconds within which a start ends whose JVM was killed."""
 _WATCH: Final = 0.2
 """Seconds between two looks at a running job."""
-_AGAIN: Final = (30.0, 600.0)
-"""Seconds after which a cluster is tried again that could not be used, at first and at most: twice as long each time."""
+_AGAIN: Final = 30.0
+"""Seconds after which a cluster is tried again that could not be used."""
+_LONGEST: Final = 600.0
+"""The most of these, where each try costs threads that Spark leaves behind: twice as long after each."""
 _GREETING: Final = 60.0
 """Seconds that the first job may take on a cluster."""
 _LEFT_ALONE: Final = 10.0
@@ -111,7 +113,7 @@ class Spark:
         self._cluster = cluster
         self._agreement = None if cluster is None else agreement.agreement(plugins)
         self._executors: Executors | None = None
-        self._start_at, self._pause = 0.0, _AGAIN[0]
+        self._start_at, self._pause = 0.0, _AGAIN
         self.trouble: str | None = None
         """Why the cluster is not used now; None: it is, or there is none."""
         self._conf = conf
@@ -280,18 +282,17 @@ class Spark:
             self._is_launching = not self._is_killed
         return self._is_launching
 
-    def _leave(self, reason: str) -> None:
-        """Go on without the cluster for a while."""
+    def _leave(self, reason: str, pause: float = _AGAIN) -> None:
+        """Go on without the cluster for so many seconds."""
         master = self._cluster.master if self._cluster is not None else ""
         self.trouble = f"The Spark cluster {master} is not used now: {reason}"
-        log.warning("%s. The driver goes on alone, and tries again in %.0f s.", self.trouble, self._pause)
+        log.warning("%s. The driver goes on alone, and tries again in %.0f s.", self.trouble, pause)
         executors, self._executors = self._executors, None
         if executors is not None:
             executors.close()
         self._session = None
         _stop_context()
-        self._start_at, self._pause = time.monotonic() + self._pause, min(2 * self._pause, _AGAIN[1])
-        self._starter = None
+        self._start_at, self._starter = time.monotonic() + pause, None
 
     @staticmethod
     def _check_answers(executors: Executors) -> None:
@@ -335,7 +336,7 @@ class Spark:
             else:
                 # The first job starts the process that forks workers; without it the first batch would wait for that.
                 _in_workers(session, _nothing, [b""])
-            self._session, self.trouble, self._pause = session, None, _AGAIN[0]
+            self._session, self.trouble, self._pause = session, None, _AGAIN
             log.info("Spark is up after %.1f s", time.monotonic() - begun)
         except BaseException as e:  # noqa: BLE001 (kept for the driver's thread)
             number = _killed_by()
@@ -345,8 +346,11 @@ class Spark:
                 self._failure = e
             elif _has_ended():
                 self._failure = SparkLost("Spark's JVM has ended")
+            elif isinstance(e, ConnectError) and not self._is_killed:
+                self._leave(str(e))
             elif not self._is_killed:
-                self._leave(str(e) if isinstance(e, ConnectError) else _UNREGISTERED.format(_cause(e)))
+                self._leave(_UNREGISTERED.format(_cause(e)), self._pause)
+                self._pause = min(2 * self._pause, _LONGEST)
 
     def _leave_surroundings(self) -> None:
         """Have no installation or settings of Spark's on this machine count, such as those of the cluster itself."""
