@@ -22,6 +22,8 @@ _ROOT: Final = Path(__file__).parents[2]
 _USERS: Final = ("nobody", "daemon")
 SECRET: Final = "a-secret-of-the-cluster"
 _CONF: Final = "/tmp/spark.conf"
+_WORK: Final = "/tmp/work"
+"""Of each Worker, in its own /tmp."""
 _OWN_TMP: Final = f"""
 conf=$(cat "$0")
 mount --bind '{_ROOT}' /mnt
@@ -75,7 +77,7 @@ class StandaloneCluster:
         user, name = _USERS[number % len(_USERS)], f"worker-{number}"
         daemon = [
             str(_HOME / "bin/spark-class"), "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1",
-            "--cores", "1", "--memory", "2g", "--webui-port", "0", "--work-dir", "/tmp/work",
+            "--cores", "1", "--memory", "2g", "--webui-port", "0", "--work-dir", _WORK,
         ]  # fmt: skip
         # It may read the packages of the user that runs the tests, and write nowhere but into its own /tmp.
         rights = ["--clear-groups", "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
@@ -159,7 +161,7 @@ def standalone_cluster(folder: Path) -> Iterator[StandaloneCluster]:
 
 def ended(executor: psutil.Process) -> int:
     """How many of Spark's tasks an executor has ended, by its log."""
-    logs = Path(f"/proc/{executor.pid}/root/tmp/work").glob("*/*/stderr")
+    logs = Path(f"/proc/{executor.pid}/root{_WORK}").glob("*/*/stderr")
     words = ("Finished task", "Executor killed task", "Executor interrupted and killed task")
     return sum(log.read_text(errors="replace").count(word) for log in logs for word in words)
 

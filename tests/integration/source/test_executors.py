@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,8 +16,9 @@ from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
 
 from ..holding import PARTITIONS, Hold
 from ..reading import Read, await_records, create, read_all
-from ..running import PLUGINS, Processes, manifest, new_name, specs, until
+from ..running import Processes, Running, manifest, new_name, specs, until
 from ..spark_cluster import StandaloneCluster, ended, go_on, standalone_cluster, stop
+from .second_attempt import check_second_attempt
 
 pytestmark = [
     pytest.mark.slow,
@@ -69,6 +68,12 @@ def in_order(records: Sequence[Read]) -> bool:
     return all(values == [f"{p}:{n}".encode() for n in range(len(values))] for p, values in found.items())
 
 
+def await_more(task: Running) -> None:
+    """Wait for records that the driver delivers."""
+    read = task.last("read")
+    until(lambda: task.last("read") > read + 1_000, what="records that the driver delivers")
+
+
 def test_a_backlog_is_delivered_by_both_executors_with_secrets_of_the_drivers_machine(
     kafka: str, topic: str, processes: Processes, cluster: StandaloneCluster, tmp_path: Path
 ) -> None:
@@ -99,89 +104,14 @@ def test_a_backlog_is_delivered_by_both_executors_with_secrets_of_the_drivers_ma
     assert "client-of-penstock" not in run.log_text()
 
 
-LOST = """
-import os, sys
-from pathlib import Path
-import psutil
-from penstock.source import InputPartition
-from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.task_spec import TaskSpec
-from penstock_runtime.kafka.compacted_topic import StatusWriter
-from penstock_runtime.process.scratch import Scratch
-from penstock_runtime.source.context import SourceContext
-from penstock_runtime.source.spark_worker import deliver_on_worker, payload
-from penstock_runtime.source.worker_slots import Offer
-from penstock_runtime.spark import session
-from penstock_runtime.spark.cluster import Cluster
-from penstock_runtime.spark.session import Spark, WorkerLost
-
-spec, folder = TaskSpec.from_json(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
-lost, is_guarded = sys.argv[3], sys.argv[4] == "guarded"
-
-def deliver_and_be_lost(data):
-    from pyspark import TaskContext
-    attempt = TaskContext.get().attemptNumber()
-    (folder / f"attempt-{attempt}").touch()
-    answer = deliver_on_worker(data)
-    (folder / f"delivered-{attempt}").touch()
-    if attempt == 0:  # behind the commit, before the answer
-        above = [p for p in psutil.Process().parents() if p.name() == "java"]  # the executor, then its Worker
-        for process in reversed(above[:1] if lost == "executor" else above[:2]):
-            process.kill()
-    return answer
-
-if not is_guarded:
-    session.in_first_attempt = lambda entry, data: entry(data)
-
-with Scratch() as scratch:
-    scratch.become_temporary()
-    setup = SourceContext.of(spec, slots_dir=scratch.slots)
-    fence = setup.transactional_fence()
-    fence.begin(StatusWriter(setup.shared, client_id="lost"))
-    there = Cluster.of(spec.spark.cluster)
-    spark = Spark(cores=2, conf=spec.spark.conf, name="lost", eager=True, scratch=scratch, cluster=there)
-    spark.session()
-    work = [(InputPartition({"p": 0, "start": 0, "end": 10}, {}), [(b'["c",{"p":0}]', b'{"n":10}')])]
-    try:
-        spark.run(deliver_and_be_lost, [payload(setup, fence.current, work, Offer({}, 1))], timeout=120)
-        print("delivered")
-    except WorkerLost as e:
-        print("lost")
-        print("refused:", "whose first attempt may have delivered records" in str(e.__cause__))
-    spark.stop()
-"""
-
-
 @pytest.mark.parametrize(
     ("lost", "guard"), [("executor", "guarded"), ("worker", "guarded"), ("worker", "without the guard")]
 )
 def test_what_was_committed_by_an_executor_that_is_lost_before_it_answers_is_not_delivered_by_another_one(
-    kafka: str, topic: str, tmp_path: Path, cluster: StandaloneCluster, seen_by_all: Path, lost: str, guard: str
+    kafka: str, topic: str, cluster: StandaloneCluster, seen_by_all: Path, lost: str, guard: str
 ) -> None:
     cluster.start_workers(2)
-    spec = tmp_path / "spec.json"
-    spec.write_text(on(cluster, numbers(kafka, topic)).to_json())
-    done = subprocess.run(
-        [sys.executable, "-c", LOST, str(spec), str(seen_by_all), lost, guard],
-        env={**os.environ, "PYTHONPATH": str(PLUGINS)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=250,
-    )
-    """Spark counts the end of an executor as a failure of its part; the end of its Worker it does not count."""
-    assert done.returncode == 0, done.stderr[-3000:]
-    begun = sorted(p.name for p in seen_by_all.glob("*-[01]"))
-    committed = [(r.value or b"").decode() for r in read_all(kafka, topic)]
-    once = [f"0:{n}" for n in range(10)]
-    if guard == "guarded":
-        assert done.stdout.splitlines()[-2:] == ["lost", f"refused: {lost == 'worker'}"]
-        assert begun == ["attempt-0", "delivered-0"]
-        assert committed == once
-    else:  # so the claim hangs on the guard alone
-        assert done.stdout.splitlines()[-1:] == ["delivered"]
-        assert begun == ["attempt-0", "attempt-1", "delivered-0", "delivered-1"]
-        assert committed == once * 2
+    check_second_attempt(on(cluster, numbers(kafka, topic)), kafka, seen_by_all, lost=lost, guard=guard)
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["frozen", "cut off from the driver"])
@@ -221,8 +151,7 @@ def test_the_driver_begins_alone_where_there_is_no_executor_yet_and_goes_on_alon
     task.await_batch_on_spark()
     cluster.kill_worker(0)
     task.await_log("is left: the driver goes on alone")
-    read = task.last("read")
-    until(lambda: task.last("read") > read + 1_000, what="records that the driver delivers")
+    await_more(task)
     batches = task.last("spark_batches")
     cluster.start_workers(1)
     until(lambda: task.last("spark_batches") > batches, what="a batch of the new executor")
@@ -237,8 +166,7 @@ def test_the_driver_goes_on_alone_while_the_master_is_away_and_asks_again(
     task = processes.task(on(cluster, numbers(kafka, topic)))
     task.await_log("its Master does not answer")
     until(lambda: task.trouble, what="the trouble that it reports")
-    read = task.last("read")
-    until(lambda: task.last("read") > read + 1_000, what="records that the driver delivers")
+    await_more(task)
     cluster.start_master()
     cluster.start_workers(1)
     until(lambda: task.last("spark_batches"), seconds=150, what="a batch on the cluster")
@@ -262,8 +190,7 @@ def test_an_executor_without_the_plugin_is_refused_before_it_delivers_a_record(
     line = task.await_log("is not used now: An executor of Spark's cannot run this task: on ")
     assert "numbers_source:Numbers is installed but cannot be imported" in line
     assert "Give executors the same image" in line
-    read = task.last("read")
-    until(lambda: task.last("read") > read + 1_000, what="records that the driver delivers")
+    await_more(task)
     task.stop()
     assert not task.last("spark_batches")
     assert in_order(read_all(kafka, topic))
@@ -277,8 +204,7 @@ def test_an_executor_without_the_plugin_that_joins_later_is_refused_too(
     task.await_batch_on_spark()
     cluster.start_workers(1, with_plugins=False)
     task.await_log("is not used now: An executor of Spark's cannot run this task: on ")
-    read = task.last("read")
-    until(lambda: task.last("read") > read + 1_000, what="records that the driver delivers")
+    await_more(task)
     task.stop()
     assert in_order(read_all(kafka, topic))
 
