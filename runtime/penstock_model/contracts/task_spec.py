@@ -40,7 +40,7 @@ class TaskState(StrEnum):
 
 
 class SparkStart(StrEnum):
-    """When the Spark session starts: in parallel with the first batches, or when a batch first needs it."""
+    """When the Spark session starts: in parallel with the first batches, or when a backlog needs it."""
 
     EAGER = "Eager"
     ON_DEMAND = "OnDemand"
@@ -83,12 +83,14 @@ class SparkSpec(Part):
         executors: the number of executors on Kubernetes; 0 is `local[n]` in the process of the task.
         conf: Spark properties, which override Penstock's.
         start: when the session starts.
+        idle_seconds: how long it stays without a backlog; None: for the life of the task.
         cluster: where its workers are; None: beside the task.
     """
 
     executors: int = Field(0, ge=0)
     conf: dict[str, str] = Field(default_factory=dict)
-    start: SparkStart = SparkStart.EAGER
+    start: SparkStart = SparkStart.ON_DEMAND
+    idle_seconds: float | None = None
     cluster: SparkCluster | None = Field(default=None, exclude_if=lambda v: v is None)
 
 

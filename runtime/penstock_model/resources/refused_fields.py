@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from penstock.errors import Problem
+from penstock_model.contracts.task_spec import SparkStart
+from penstock_model.resources.connector_parts import Spark
 from penstock_model.resources.connector_spec import ConnectorSpec
 from penstock_model.resources.spark_settings import refused_settings
 
@@ -29,4 +31,9 @@ def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
             yield Problem(f"spec.{field.alias or name}", UNSUPPORTED[field.alias or name])
     if spec.spark.executors:
         yield Problem("spec.spark.executors", "Spark runs in the task's own pod in this release; remove it, or write 0")
+    if spec.spark.start is SparkStart.EAGER and spec.spark.idle_timeout != Spark().idle_timeout:
+        yield Problem("spec.spark.idleTimeout", "with start: Eager Spark stays; remove one of the two")
+    if not spec.spark.idle_timeout:
+        message = "Spark would end after each batch; write 1m or more, or start: Eager, with which it stays"
+        yield Problem("spec.spark.idleTimeout", message)
     yield from refused_settings(spec.spark.conf)

@@ -12,8 +12,9 @@ from penstock_model.connect import plugin_chain
 from penstock_model.connect.redaction import Redactor
 from penstock_model.connect.topic_creation_rules import PREFIX
 from penstock_model.connect.variables import Resolved, Secret
-from penstock_model.contracts.task_spec import SparkSpec, TaskSpec, TaskState
+from penstock_model.contracts.task_spec import SparkSpec, SparkStart, TaskSpec, TaskState
 from penstock_model.resources import connector as resources
+from penstock_model.resources.connector_parts import Spark
 from penstock_runtime.plan.clients import OVERRIDES
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unresolve import put_back
@@ -113,12 +114,17 @@ def task_specs(
             config={**kept, **put_back(task, spec.config, resolved.values, resolved.secrets)},
             plugins={place: ref.spec() for place, ref in plugins.items()},
             worker=dict(worker),
-            spark=SparkSpec(executors=spec.spark.executors, conf=spec.spark.conf, start=spec.spark.start),
+            spark=_spark(spec.spark),
             secrets_dir=None if secrets_dir is None else str(secrets_dir),
             state=state,
         )
         for number, task in enumerate(tasks)
     )
+
+
+def _spark(given: Spark) -> SparkSpec:
+    seconds = None if given.start is SparkStart.EAGER else given.idle_timeout.total_seconds()
+    return SparkSpec(executors=given.executors, conf=given.conf, start=given.start, idle_seconds=seconds)
 
 
 def split_hash(given: Sequence[Collection[str]], tasks: Sequence[TaskSpec], literals: Sequence[Secret]) -> str:

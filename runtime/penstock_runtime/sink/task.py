@@ -18,6 +18,7 @@ from penstock_kafka.watermarks import names_of
 from penstock_runtime.kafka.consumers import Consumed, OutOfRange, RecordConsumer
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.batch_sizing import PutSize
+from penstock_runtime.pipeline.freed_memory import FreedMemory
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done, wait
 from penstock_runtime.pipeline.summary import Summary
@@ -118,6 +119,7 @@ class SinkTask:
             )
         )
         self._linger = 0.0 if frames else context.linger_seconds  # the reader gathers frames
+        self._memory = FreedMemory()
         self._state: task_state.State = Reading()
         self._failures = 0
         self._losses = 0
@@ -183,6 +185,7 @@ class SinkTask:
         self._reports.trouble(self._trouble_now())
         if self._spark is not None:
             self._spark.attend()
+            self._reports.spark(up=self._spark.is_up)
 
     def _trouble_now(self) -> str | None:
         """What hinders the task although nothing fails."""
@@ -197,6 +200,7 @@ class SinkTask:
         return waiting is not None and self._size.is_trickle(waiting)
 
     def _gather(self, until: float) -> None:
+        self._memory.give_back()
         self._stopping.wait(min(_WAIT, until - self._clock()))
         self._report_lag()
 
@@ -217,6 +221,8 @@ class SinkTask:
             self._state = task_state.detached(self._state)
             return
         self._stalls.consumed(self._consumer.trouble)
+        if not consumed:
+            self._memory.give_back()
         if not consumed and self._stalls.due:
             self._look_for_stalls()
         begun = self._clock()
@@ -304,6 +310,7 @@ class SinkTask:
             self._size.wrote(summary.read, summary.bytes, seconds)
         self._reports.active(summary.topics)
         self._reports.batch(summary, seconds=seconds, on_spark=on_spark)
+        self._memory.moved(summary.bytes)
 
     def _refresh(self) -> None:
         """Find topics and partitions: begin to read new ones, and stop reading deleted ones."""
@@ -354,6 +361,7 @@ class SinkTask:
 
     def _pause(self) -> None:
         self._consumer.assign({})
+        self._memory.give_back()
         self._state = task_state.paused(self._state)
         while self._paused.is_set() and not self._stopping.is_set():
             LOOP.turned()
@@ -375,6 +383,8 @@ class SinkTask:
         if self._offsets.pending and not reported:
             self._offsets.commit()
         self._offsets.commit_if_due()
+        if self._spark is not None:
+            self._spark.end_if_idle()
         self._failures = 0
         self._reports.trouble(self._subscription.waiting_for)
         if not reported:

@@ -20,6 +20,7 @@ from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.offsets_topic import StoredOffsets
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.batch_sizing import AdaptiveBatchSize, IdleBackoff
+from penstock_runtime.pipeline.freed_memory import FreedMemory
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, rest, until_done
 from penstock_runtime.pipeline.splits import dealt_evenly
@@ -95,6 +96,7 @@ class SourceTask:
         self._retry_at = 0.0
         self._gathers_until = 0.0
         self._batch_size = AdaptiveBatchSize(context.limits, context.batch_seconds)
+        self._memory = FreedMemory()
         self._failures = 0
         self._worker_losses = 0
         self._expiries = 0
@@ -152,6 +154,9 @@ class SourceTask:
         self._reports.trouble(None if self._spark is None else self._spark.trouble)
         if self._spark is not None:
             self._spark.attend()
+            self._reports.spark(up=self._spark.is_up)
+        if self._batch_size.is_trickle:
+            self._memory.give_back()
         if delivered:
             self._idle_backoff.reset()
             if self._batch_size.is_trickle:
@@ -294,6 +299,7 @@ class SourceTask:
         self._worker_losses = 0
         self._reports.active(done.summary.topics)
         self._reports.batch(done.summary, seconds=done.seconds, on_spark=on_spark)
+        self._memory.moved(done.summary.bytes)
         source.commit(dict(self._stored.offsets))
 
     def _on_spark(self, parts: Sequence[InputPartition]) -> Summary:
@@ -390,9 +396,12 @@ class SourceTask:
     def _pause(self, source: Source | PollingSource) -> None:
         self._attempt(lambda: self._commit(source))
         self._report_state()
+        self._memory.give_back()
         while self._paused.is_set() and not self._stopping.is_set():
             LOOP.turned()
             self._check_fence()
+            if self._spark is not None:
+                self._spark.end_if_idle()
             self._stopping.wait(0.2)
         if not self._stopping.is_set():
             self._report_state()

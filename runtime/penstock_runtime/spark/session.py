@@ -5,6 +5,8 @@ No other module starts a session. Spark never repeats a stage that delivers reco
 
 Workers run beside the task, or on the executors of a cluster. A cluster may be away, or lose all executors: then the session
 is not `ready`, the driver delivers alone, and Spark is asked again later.
+
+A session that no backlog has needed for a while ends with its JVM, which costs some 500 MB; the next backlog starts another.
 """
 
 import errno
@@ -31,6 +33,7 @@ from penstock_runtime.spark import agreement
 from penstock_runtime.spark.cluster import SECRET, Cluster
 from penstock_runtime.spark.executors import MANY_SECONDS, Executors
 from penstock_runtime.spark.first_attempt import in_first_attempt
+from penstock_runtime.spark.jvm import end_jvm
 from penstock_runtime.spark.session_conf import USER, has_named_user, session_conf
 from penstock_runtime.spark.stopped_processes import StoppedProcesses
 
@@ -93,6 +96,7 @@ class Spark:
         conf: the user's settings (`session_conf`).
         name: of the application.
         eager: start beside the first batches (`spec.spark.start`), not only for a backlog.
+        idle_seconds: after so many without a backlog the session ends, until the next one; None: it stays.
         scratch: the folder of Spark's files and sockets.
         cluster: on whose executors the workers are; None: beside the task.
         plugins: by place; executors must have them.
@@ -106,6 +110,7 @@ class Spark:
         name: str,
         eager: bool,
         scratch: Scratch,
+        idle_seconds: float | None = None,
         cluster: Cluster | None = None,
         plugins: Mapping[str, PluginReference] = MappingProxyType({}),
     ) -> None:
@@ -119,6 +124,9 @@ class Spark:
         self._conf = conf
         self._name = name
         self._eager = eager
+        self._idle_seconds = idle_seconds
+        self._used_at = 0.0
+        """When the last job ended, or the session came up."""
         self._scratch = scratch
         self._session: SparkSession | None = None
         self._jvm: subprocess.Popen[bytes] | None = None
@@ -142,6 +150,11 @@ class Spark:
             self._starter.start()
 
     @property
+    def is_up(self) -> bool:
+        """Whether there is a session, with or without executors. Any thread may ask."""
+        return self._session is not None
+
+    @property
     def ready(self) -> bool:
         """Whether jobs can run now: on a cluster, whether it has an executor for them.
 
@@ -162,7 +175,7 @@ class Spark:
         return self._executors.cores > 0
 
     def attend(self) -> None:
-        """Start an eager session, and check that the JVM runs; cheap enough to be called after every batch.
+        """Start an eager session, end an idle one, check that the JVM runs; cheap enough to be called after every batch.
 
         It is called after the first batch, not before, because the session's start uses both cores for seconds.
 
@@ -174,17 +187,34 @@ class Spark:
         process = self._jvm
         if process is not None and process.poll() is not None:
             raise SparkLost(f"Spark's JVM is gone (exit code {process.returncode})")
+        self.end_if_idle()
+
+    def end_if_idle(self) -> None:
+        """End a session that no backlog has needed for as long as `idle_seconds`, in the background."""
+        if self._session is None or self._idle_seconds is None:
+            return
+        idle = time.monotonic() - self._used_at
+        if idle >= self._idle_seconds:
+            log.info("Spark ends after %.0f s without a backlog; the next one starts it again", idle)
+            self._session = self._jvm = None
+            self._starter = threading.Thread(target=self._end, name="spark-end", daemon=True)
+            self._starter.start()
 
     def session(self) -> "SparkSession":
-        """Wait for the session and return it.
+        """Wait for the session and return it. It stays from now on, since whoever asks may keep parts of it.
 
         Raises:
             SparkLost, ConnectError: as `ready`.
         """
-        self.start()
-        if self._starter is not None:
-            with LOOP.longer(_START, "ten minutes for Spark's start"):
-                self._starter.join()
+        self._idle_seconds = None
+        return self._awaited()
+
+    def _awaited(self) -> "SparkSession":
+        with LOOP.longer(_START, "ten minutes for Spark's start"):
+            for _ in range(2):  # it may be ending
+                self.start()
+                if (starter := self._starter) is not None:
+                    starter.join()
         if not self.ready or self._session is None:
             raise ConnectError("Spark could not be started")
         return self._session
@@ -211,6 +241,7 @@ class Spark:
             WorkerLost: a worker died, was stopped for half a minute, or the job did not end within `timeout` seconds.
             SparkLost: the JVM is gone, or does not answer the request to cancel the job.
         """
+        self._used_at = time.monotonic()
         job = self._jobs.submit(self._run, entry, payloads, timeout)
         if meanwhile is not None:
             try:
@@ -223,6 +254,7 @@ class Spark:
             LOOP.turned()
             watching()
             if wait([job], _WATCH).done:
+                self._used_at = time.monotonic()
                 return _result(job, stopped)
             stopped.look()
             if self._executors is not None:
@@ -294,6 +326,13 @@ class Spark:
         _stop_context()
         self._start_at, self._starter = time.monotonic() + pause, None
 
+    def _end(self) -> None:
+        executors, self._executors = self._executors, None
+        if executors is not None:
+            executors.close()
+        end_jvm()
+        self._starter = None
+
     @staticmethod
     def _check_answers(executors: Executors) -> None:
         if executors.is_silent:
@@ -336,6 +375,7 @@ class Spark:
             else:
                 # The first job starts the process that forks workers; without it the first batch would wait for that.
                 _in_workers(session, _nothing, [b""])
+            self._used_at = time.monotonic()
             self._session, self.trouble, self._pause = session, None, _AGAIN
             log.info("Spark is up after %.1f s", time.monotonic() - begun)
         except BaseException as e:  # noqa: BLE001 (kept for the driver's thread)
@@ -399,7 +439,7 @@ class Spark:
         from py4j.protocol import Py4JError, Py4JNetworkError
         from pyspark.errors import PySparkException
 
-        session = self.session() if self._cluster is None else self._session
+        session = self._awaited() if self._cluster is None else self._session
         if session is None:
             raise WorkerLost("The session on the Spark cluster has ended", "why does it end?")
         self._serial += 1

@@ -200,6 +200,7 @@ class _Process:
             conf=self._spec.spark.conf,
             name=self._spec.id,
             eager=self._spec.spark.start is SparkStart.EAGER,
+            idle_seconds=self._spec.spark.idle_seconds,
             scratch=self._scratch,
             cluster=None if self._spec.spark.cluster is None else Cluster.of(self._spec.spark.cluster),
             plugins=self._spec.plugins,

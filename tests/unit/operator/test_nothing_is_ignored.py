@@ -121,6 +121,18 @@ def test_a_setting_of_sparks_is_refused_where_it_would_break_a_guarantee_and_tak
     assert refused == ["spec.spark.conf.spark.master", "spec.spark.conf.spark.driver.port"]
 
 
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [({"start": "Eager", "idleTimeout": "1m"}, "Spark stays"), ({"idleTimeout": "0s"}, "would end after each batch")],
+)
+def test_a_time_after_which_spark_ends_is_refused_where_it_never_or_always_would(
+    given: Mapping[str, Any], why: str
+) -> None:
+    (problem,) = refused_fields(connector({"spark": given}).spec)
+    assert problem.property == "spec.spark.idleTimeout"
+    assert why in problem.message
+
+
 def test_what_is_refused_is_a_field_of_the_resource() -> None:
     assert set(UNSUPPORTED) <= set(schema("connectors")["properties"])
     assert {p.partition(".")[0] for p in SAMPLES} == {*UNSUPPORTED, "spark"}

@@ -39,7 +39,7 @@ CHANGES = {
     "deletion": Change(False, 0, {"deletion": {"offsets": "Reset"}}),
     "onSecretChange": Change(False, 0, {"onSecretChange": "Ignore"}),
     "onSecretChange, back": Change(False, 0, {"onSecretChange": "Restart"}, {"onSecretChange": "Ignore"}),
-    "spark": Change(True, 0, {"spark": {"start": "OnDemand"}}),  # where its tasks come to the same
+    "spark": Change(True, 0, {"spark": {"start": "Eager"}}),  # where its tasks come to the same
     "topicCreationPolicy": Change(True, 1, {"topicCreationPolicy": {"name": "shop-topics"}}),
     "template": Change(False, 1, {"template": {"nodeSelector": {"disk": "ssd"}}}),
     "template, empty": Change(False, 0, {"template": {}}),

@@ -91,7 +91,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
     assert spec.restart.backoff.max == timedelta(minutes=10)
     assert spec.restart.reset_after == timedelta(minutes=30)
     assert (spec.rollout.canary, spec.deletion.offsets) == (1, "Keep")
-    assert (spec.spark.executors, spec.spark.start) == (0, "Eager")
+    assert (spec.spark.executors, spec.spark.start) == (0, "OnDemand")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,48 @@
+"""The end of Spark's JVM within a process that goes on, and may start another."""
+
+import subprocess
+import threading
+from contextlib import suppress
+from typing import Final
+
+__all__ = ["end_jvm"]
+
+_PATIENCE: Final = 10.0
+"""Seconds that the JVM may take for each of its two last steps; then it is killed."""
+
+
+def end_jvm() -> None:
+    """Stop the session of this process, then end its JVM and what that has started; the next session is in another one.
+
+    Raises nothing: a JVM that does not answer is killed.
+    """
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway  # noqa: SLF001 (no public way to the process)
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    late = threading.Timer(_PATIENCE, process.kill if process is not None else lambda: None)
+    late.daemon = True
+    late.start()
+    try:
+        with suppress(Exception):  # the JVM may be gone
+            if SparkContext._active_spark_context is not None:  # noqa: SLF001 (no public way to ask)
+                SparkContext._active_spark_context.stop()  # noqa: SLF001
+        with suppress(Exception):
+            if gateway is not None:
+                gateway.shutdown()
+    finally:
+        late.cancel()
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 (else the next session asks for this JVM)
+    if process is not None:
+        _await_end(process)
+
+
+def _await_end(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(OSError):
+        if process.stdin is not None:
+            process.stdin.close()  # which is what the JVM waits for
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

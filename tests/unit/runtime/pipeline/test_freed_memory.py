@@ -1,0 +1,16 @@
+"""What a backlog has left of memory is given back once it is over."""
+
+from penstock_runtime.pipeline.freed_memory import FreedMemory
+
+
+def test_memory_is_given_back_once_after_a_backlog_and_never_for_a_trickle() -> None:
+    given_back: list[str] = []
+    memory = FreedMemory(lambda: given_back.append("trimmed"))
+    for _ in range(100):
+        memory.moved(10_000)
+        memory.give_back()
+    assert given_back == []
+    memory.moved(64 << 20)
+    memory.give_back()
+    memory.give_back()
+    assert given_back == ["trimmed"]
