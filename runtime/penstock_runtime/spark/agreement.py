@@ -18,7 +18,7 @@ from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.plugins import plugin_ref
 from penstock_runtime.plugins.discovery import PluginEntry, Plugins
 
-__all__ = ["CANNOT", "agreement", "differences", "told", "where_agreed"]
+__all__ = ["CANNOT", "agreement", "answer", "differences", "told", "where_agreed"]
 
 _BUILT_IN: Final = "penstock_plugins."
 CANNOT: Final = "An executor of Spark's cannot run this task"
@@ -39,6 +39,11 @@ def agreement(plugins: Mapping[str, PluginReference]) -> bytes:
 def differences(wanted: bytes) -> str:
     """What this process has otherwise than was agreed, for people; empty: nothing."""
     return "; ".join(_differences(msgspec.json.decode(wanted, type=_Agreement)))
+
+
+def answer(wanted: bytes, payload: bytes) -> bytes:
+    """The differences, as a worker's answer to the first job of a session."""
+    return differences(wanted).encode()
 
 
 def where_agreed(wanted: bytes, entry: Callable[[bytes], bytes], payload: bytes) -> bytes:

@@ -12,7 +12,6 @@ A session that no backlog has needed for a while ends with its JVM, which costs 
 import errno
 import logging
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -22,7 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_model.contracts.task_spec import PluginReference
@@ -31,8 +30,9 @@ from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.spark import agreement
 from penstock_runtime.spark.cluster import SECRET, Cluster
+from penstock_runtime.spark.cluster_session import Absence, greet, launch, leave_surroundings, stop_context
 from penstock_runtime.spark.executors import MANY_SECONDS, Executors
-from penstock_runtime.spark.first_attempt import in_first_attempt
+from penstock_runtime.spark.jobs import Entry, cause, first_line, in_workers, is_alive
 from penstock_runtime.spark.jvm import end_jvm
 from penstock_runtime.spark.session_conf import USER, has_named_user, session_conf
 from penstock_runtime.spark.stopped_processes import StoppedProcesses
@@ -44,14 +44,6 @@ __all__ = ["Spark", "SparkLost", "WorkerLost"]
 
 log = logging.getLogger(__name__)
 
-_UNREGISTERED: Final = (
-    "its Master answers and takes no application. Its secret may be another one, spark.network.crypto.enabled not be set, "
-    "or it be of another version of Spark ({})"
-)
-_RAISED: Final = re.compile(r"(?:: )?((?:[\w$]+\.)*\w+(?:Error|Exception): .*)")
-Entry = Callable[[bytes], bytes]
-"""Runs in a worker: a function of a module; the worker imports it by its name."""
-
 _START: Final = 600.0
 """Seconds that the JVM may take to start, on an overloaded node."""
 _LATE: Final = 30.0
@@ -62,12 +54,6 @@ _KILLED: Final = 10.0
 """Seconds within which a start ends whose JVM was killed."""
 _WATCH: Final = 0.2
 """Seconds between two looks at a running job."""
-_AGAIN: Final = 30.0
-"""Seconds after which a cluster is tried again that could not be used."""
-_LONGEST: Final = 600.0
-"""The most of these, where each try costs threads that Spark leaves behind: twice as long after each."""
-_GREETING: Final = 60.0
-"""Seconds that the first job may take on a cluster."""
 _LEFT_ALONE: Final = 10.0
 """Seconds that a job waits for an executor once there is none: a Worker starts another in the place of one that ended."""
 
@@ -118,9 +104,7 @@ class Spark:
         self._cluster = cluster
         self._agreement = None if cluster is None else agreement.agreement(plugins)
         self._executors: Executors | None = None
-        self._start_at, self._pause = 0.0, _AGAIN
-        self.trouble: str | None = None
-        """Why the cluster is not used now; None: it is, or there is none."""
+        self._absence = Absence(cluster)
         self._conf = conf
         self._name = name
         self._eager = eager
@@ -143,9 +127,14 @@ class Spark:
         """How many parts of a batch are delivered at the same time."""
         return self._cores if self._executors is None else max(1, self._executors.cores)
 
+    @property
+    def trouble(self) -> str | None:
+        """Why the cluster is not used now; None: it is, or there is none."""
+        return self._absence.trouble
+
     def start(self) -> None:
         """Start in the background, if that was not done; on a cluster also again, some time after it could not be used."""
-        if self._starter is None and time.monotonic() >= self._start_at:
+        if self._starter is None and self._absence.is_over:
             self._starter = threading.Thread(target=self._start, name="spark-start", daemon=True)
             self._starter.start()
 
@@ -170,7 +159,8 @@ class Spark:
             return self._session is not None
         self._check_answers(self._executors)
         if self._executors.gone_for > MANY_SECONDS:
-            self._leave(self._executors.why_none)
+            self._absence.begin(self._executors.why_none)
+            self._leave()
             return False
         return self._executors.cores > 0
 
@@ -278,7 +268,7 @@ class Spark:
             SparkLost: the JVM is gone, or the session in it.
         """
         session = self._session
-        if session is not None and not _alive(session):
+        if session is not None and not is_alive(session):
             raise SparkLost("Spark's JVM is gone") from error
 
     def stop(self) -> None:
@@ -314,17 +304,14 @@ class Spark:
             self._is_launching = not self._is_killed
         return self._is_launching
 
-    def _leave(self, reason: str, pause: float = _AGAIN) -> None:
-        """Go on without the cluster for so many seconds."""
-        master = self._cluster.master if self._cluster is not None else ""
-        self.trouble = f"The Spark cluster {master} is not used now: {reason}"
-        log.warning("%s. The driver goes on alone, and tries again in %.0f s.", self.trouble, pause)
+    def _leave(self) -> None:
+        """Go on without the cluster until its absence is over."""
         executors, self._executors = self._executors, None
         if executors is not None:
             executors.close()
         self._session = None
-        _stop_context()
-        self._start_at, self._starter = time.monotonic() + pause, None
+        stop_context()
+        self._starter = None
 
     def _end(self) -> None:
         executors, self._executors = self._executors, None
@@ -351,7 +338,7 @@ class Spark:
             if self._cluster is None:
                 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             else:
-                self._leave_surroundings()
+                leave_surroundings(self._conf, self._scratch)
             from pyspark.sql import SparkSession
 
             conf = session_conf(self._conf, self._scratch, self._cluster)
@@ -359,7 +346,7 @@ class Spark:
             if not self._may_launch():
                 return
             if self._cluster is not None:
-                _launch(conf)
+                launch(conf)
                 conf[SECRET] = self._cluster.secret
             master = f"local[{self._cores}]" if self._cluster is None else self._cluster.master
             session = SparkSession.builder.master(master).appName(self._name).config(map=conf).getOrCreate()
@@ -371,12 +358,13 @@ class Spark:
             self._jvm = None if gateway is None else gateway.proc
             if self._cluster is not None:
                 self._executors = Executors(session, self._cluster)
-                self._greet(session, self._executors)
+                greet(session, self._executors, self._agreement or b"")
             else:
                 # The first job starts the process that forks workers; without it the first batch would wait for that.
-                _in_workers(session, _nothing, [b""])
+                in_workers(session, _nothing, [b""])
             self._used_at = time.monotonic()
-            self._session, self.trouble, self._pause = session, None, _AGAIN
+            self._session = session
+            self._absence.end()
             log.info("Spark is up after %.1f s", time.monotonic() - begun)
         except BaseException as e:  # noqa: BLE001 (kept for the driver's thread)
             number = _killed_by()
@@ -387,50 +375,11 @@ class Spark:
             elif _has_ended():
                 self._failure = SparkLost("Spark's JVM has ended")
             elif isinstance(e, ConnectError) and not self._is_killed:
-                self._leave(str(e))
+                self._absence.begin(str(e))
+                self._leave()
             elif not self._is_killed:
-                self._leave(_UNREGISTERED.format(_cause(e)), self._pause)
-                self._pause = min(2 * self._pause, _LONGEST)
-
-    def _leave_surroundings(self) -> None:
-        """Have no installation or settings of Spark's on this machine count, such as those of the cluster itself."""
-        os.environ.pop("SPARK_HOME", None)
-        empty = self._scratch.path / "conf"
-        empty.mkdir(exist_ok=True)
-        os.environ["SPARK_CONF_DIR"] = str(empty)
-        if python := self._conf.get("spark.pyspark.python"):
-            os.environ["PYSPARK_PYTHON"] = python
-
-    def _greet(self, session: "SparkSession", executors: Executors) -> None:
-        """Wait for the first executor of a new session, and check that executors can do this task's work.
-
-        Raises:
-            ConnectError: there is none, or they cannot; the message says why.
-        """
-        late = threading.Event()
-
-        def expire() -> None:
-            late.set()
-            session.sparkContext.cancelAllJobs()
-
-        timer = threading.Timer(_GREETING, expire)
-        timer.daemon = True
-        try:
-            executors.wait()
-            timer.start()
-            answers = _in_workers(session, partial(_differences, self._agreement or b""), [b""] * executors.cores)
-            if found := next(filter(None, answers), None):
-                raise ConnectError(agreement.told(found.decode()))
-        except ConnectError:
-            raise
-        except Exception as e:
-            if late.is_set():
-                raise ConnectError(f"its executors have not answered for {_GREETING:.0f} s") from e
-            if "ExecutorLostFailure" in str(e) or not _alive(session):
-                raise ConnectError("its executors were lost at once") from e
-            raise ConnectError(agreement.told(_cause(e))) from e
-        finally:
-            timer.cancel()
+                self._absence.begin_refused(e)
+                self._leave()
 
     def _is_running(self) -> bool:
         return self._jvm is not None and self._jvm.poll() is None
@@ -457,7 +406,7 @@ class Spark:
             session.sparkContext.setJobGroup(group, self._name, interruptOnCancel=True)
             if self._agreement is not None:
                 entry = partial(agreement.where_agreed, self._agreement, entry)
-            return _in_workers(session, entry, payloads)
+            return in_workers(session, entry, payloads)
         except (PySparkException, Py4JError, OSError) as e:
             if expired.is_set():
                 text = f"The batch did not end within {timeout:.0f} s; it is abandoned"
@@ -467,22 +416,14 @@ class Spark:
                 raise WorkerLost(text, "is its disk large enough?") from e
             if self._cluster is not None and self._is_running():
                 if agreement.CANNOT in str(e):
-                    self._leave(_cause(e))
-                raise WorkerLost(f"A part was lost on a Spark cluster: {_cause(e)}", "why are executors lost?") from e
-            if isinstance(e, (Py4JNetworkError, OSError)) or not _alive(session):
+                    self._absence.begin(cause(e))
+                    self._leave()
+                raise WorkerLost(f"A part was lost on a Spark cluster: {cause(e)}", "why are executors lost?") from e
+            if isinstance(e, (Py4JNetworkError, OSError)) or not is_alive(session):
                 raise SparkLost("Spark's JVM is gone") from e
-            raise WorkerLost(f"A Spark worker was lost: {_first_line(e)}") from e
+            raise WorkerLost(f"A Spark worker was lost: {first_line(e)}") from e
         finally:
             timer.cancel()
-
-
-def _stop_context() -> None:
-    """Stop the session, or what a start that failed has left of it, which the next one would take for its own."""
-    from pyspark import SparkContext
-
-    with suppress(Exception):  # the JVM may be gone
-        if SparkContext._active_spark_context is not None:  # noqa: SLF001 (no public way to ask)
-            SparkContext._active_spark_context.stop()  # noqa: SLF001
 
 
 def _result(job: Future[list[bytes]], stopped: StoppedProcesses) -> list[bytes]:
@@ -494,37 +435,8 @@ def _result(job: Future[list[bytes]], stopped: StoppedProcesses) -> list[bytes]:
         raise WorkerLost(f"A process of Spark was stopped, and ended for that: {e}", "what stops it (SIGSTOP)?") from e
 
 
-def _in_workers(session: "SparkSession", entry: Entry, payloads: Sequence[bytes]) -> list[bytes]:
-    """The only way into Spark's workers: each call in its first attempt, or the job fails.
-
-    RDDs, not mapInArrow: parts and results are a few bytes each, and Arrow would bring pyarrow and pandas into every worker
-    (60 MB each, half a second of start). Payloads are data, not part of the function: a large function is broadcast, in a
-    file that is never removed.
-    """
-    parts = session.sparkContext.parallelize(payloads, len(payloads))
-    return list(parts.map(partial(in_first_attempt, entry)).collect())
-
-
 def _nothing(payload: bytes) -> bytes:
     return payload
-
-
-def _differences(wanted: bytes, payload: bytes) -> bytes:
-    return agreement.differences(wanted).encode()
-
-
-def _launch(conf: Mapping[str, str]) -> None:
-    """Start the JVM with settings that everybody may see: they stand in its command line."""
-    from pyspark import SparkConf, SparkContext
-
-    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll([*conf.items()]))  # noqa: SLF001 (no public way)
-
-
-def _alive(session: Any) -> bool:
-    try:
-        return not session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 (no public way to ask the JVM)
-    except Exception:  # noqa: BLE001 (no answer is the answer)
-        return False
 
 
 def _silence_accumulators() -> None:
@@ -558,14 +470,3 @@ def _has_ended() -> bool:
 
     gateway = SparkContext._gateway  # noqa: SLF001 (no public way to the process)
     return gateway is not None and gateway.proc is not None and gateway.proc.poll() is not None
-
-
-def _cause(error: BaseException) -> str:
-    """What went wrong in a worker: of a trace of Python's the last line, else the first one that says something."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = next(filter(None, map(_RAISED.match, lines)), None)
-    return (raised[1] if raised else _first_line(error))[:300]
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]

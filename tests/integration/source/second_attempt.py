@@ -23,7 +23,7 @@ from penstock_runtime.process.scratch import Scratch
 from penstock_runtime.source.context import SourceContext
 from penstock_runtime.source.spark_worker import deliver_on_worker, payload
 from penstock_runtime.source.worker_slots import Offer
-from penstock_runtime.spark import session
+from penstock_runtime.spark import jobs
 from penstock_runtime.spark.cluster import Cluster
 from penstock_runtime.spark.session import Spark, WorkerLost
 
@@ -50,7 +50,7 @@ class Repeating(Spark):
         super()._start()
 
 if not is_guarded:
-    session.in_first_attempt = lambda entry, data: entry(data)
+    jobs.in_first_attempt = lambda entry, data: entry(data)
 
 with Scratch() as scratch:
     scratch.become_temporary()

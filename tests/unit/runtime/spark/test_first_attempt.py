@@ -70,10 +70,9 @@ def test_one_function_of_the_product_hands_anything_to_sparks_workers_and_that_t
         if "tests" not in file.relative_to(ROOT).parts
         for function, way in ways_in(file.read_text())
     }
-    assert found - TRAINING == {("session.py", "_in_workers", "parallelize")}
+    assert found - TRAINING == {("jobs.py", "in_workers", "parallelize")}
     assert (
-        "parts.map(partial(in_first_attempt, entry))"
-        in (ROOT / "runtime/penstock_runtime/spark/session.py").read_text()
+        "parts.map(partial(in_first_attempt, entry))" in (ROOT / "runtime/penstock_runtime/spark/jobs.py").read_text()
     )
 
 

@@ -1,0 +1,48 @@
+"""A job on Spark's Python workers, and what Spark says of one that failed."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from penstock_runtime.spark.first_attempt import in_first_attempt
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Entry", "cause", "first_line", "in_workers", "is_alive"]
+
+_RAISED: Final = re.compile(r"(?:: )?((?:[\w$]+\.)*\w+(?:Error|Exception): .*)")
+Entry = Callable[[bytes], bytes]
+"""Runs in a worker: a function of a module; the worker imports it by its name."""
+
+
+def in_workers(session: "SparkSession", entry: Entry, payloads: Sequence[bytes]) -> list[bytes]:
+    """The only way into Spark's workers: each call in its first attempt, or the job fails.
+
+    RDDs, not mapInArrow: parts and results are a few bytes each, and Arrow would bring pyarrow and pandas into every worker
+    (60 MB each, half a second of start). Payloads are data, not part of the function: a large function is broadcast, in a
+    file that is never removed.
+    """
+    parts = session.sparkContext.parallelize(payloads, len(payloads))
+    return list(parts.map(partial(in_first_attempt, entry)).collect())
+
+
+def is_alive(session: Any) -> bool:
+    """Whether the session runs, and its JVM answers."""
+    try:
+        return not session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 (no public way to ask the JVM)
+    except Exception:  # noqa: BLE001 (no answer is the answer)
+        return False
+
+
+def cause(error: BaseException) -> str:
+    """What went wrong in a worker: of a trace of Python's the last line, else the first one that says something."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = next(filter(None, map(_RAISED.match, lines)), None)
+    return (raised[1] if raised else first_line(error))[:300]
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error that says something."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
