@@ -240,6 +240,37 @@ def test_a_table_that_the_mode_cannot_read_is_told(database: Any, table: str, pr
         run_source(SqlSource, {**database.properties, **properties})
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("9223372036854775808", "id of public.orders holds a number outside of 64 bits.*mode: timestamp"),
+        ("10000000000000000000", "id of public.orders holds a number outside of 64 bits"),
+        ("'NaN'", "id of public.orders must hold whole numbers"),
+        ("'Infinity'", "id of public.orders must hold whole numbers"),
+        ("1.5", "id of public.orders must hold whole numbers"),
+    ],
+)
+def test_a_number_that_no_offset_can_have_is_told_before_its_row_is_read(database: Any, value: str, words: str) -> None:
+    database.run("CREATE TABLE orders (id NUMERIC NOT NULL)")
+    database.run(f"INSERT INTO orders VALUES (1), ({value})")
+    with pytest.raises(ConnectError, match=words):
+        read(database)
+
+
+@pytest.mark.parametrize("column", ["BIGINT", "NUMERIC(20)"])
+def test_rows_are_read_up_to_the_last_number_of_64_bits(database: Any, column: str) -> None:
+    from penstock.source import Limits
+    from penstock.testing._source_run import SourceRun
+
+    database.run(f"CREATE TABLE orders (id {column} PRIMARY KEY)")
+    database.run("INSERT INTO orders VALUES (1), (9223372036854775806)")
+    with SourceRun(SqlSource, {**database.properties, **BY_ID}, {}) as run:
+        run.all(Limits(100, 10_000_000), 5)
+        database.run("INSERT INTO orders VALUES (9223372036854775807)")
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == [1, 2**63 - 2, 2**63 - 1]
+        assert ids(run.all(Limits(100, 10_000_000), 5)) == [1, 2**63 - 2, 2**63 - 1]
+
+
 def test_what_is_read_in_bulk_is_read_whole(database: Any) -> None:
     database.run("CREATE TABLE orders (name TEXT)")
     database.run("INSERT INTO orders VALUES ('a'), ('b')")
@@ -396,6 +427,8 @@ def test_an_offset_with_a_mistyped_name_is_refused(database: Any) -> None:
     partition = SourcePartition({"protocol": "1", "table": "public.orders"})
     with pytest.raises(ConnectError, match="is no offset of this connector"):
         make(SqlSource).alter_offsets(parsed(SqlSource, given), {partition: {"increment": 7}})
+    with pytest.raises(ConnectError, match="whole numbers of 64 bits"):
+        make(SqlSource).alter_offsets(parsed(SqlSource, given), {partition: {"incrementing": 2**63}})
 
 
 def test_times_without_a_zone_are_those_of_the_configuration(database: Any) -> None:

@@ -19,6 +19,8 @@ __all__ = ["Place", "Rows", "offset_of", "place_of"]
 _MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = "'0001-01-03'"
 """In the year 1 whatever the zone. A constant of no type is one of the column's."""
+_END: Final = 2**63
+"""Numbers of offsets lie below it, as those of Kafka Connect."""
 
 
 class Place(NamedTuple):
@@ -52,6 +54,8 @@ def place_of(offset: Mapping[str, Any] | None) -> Place:
         millis, nanos, number = (offset.get(name) for name in ("timestamp", "timestamp_nanos", "incrementing"))
         moment = None if millis is None else int(millis) // 1000 * 1_000_000 + _micros(int(millis), nanos)
         _moment(moment or 0)
+        if number is not None and not -_END <= int(number) < _END:
+            raise ValueError(number)
         return Place(moment, None if number is None else int(number))
     except OverflowError:
         raise ConnectError(
@@ -60,8 +64,8 @@ def place_of(offset: Mapping[str, Any] | None) -> Place:
         ) from None
     except (TypeError, ValueError):
         raise ConnectError(
-            f"{dict(offset)} is no offset of this connector: it has whole numbers as incrementing, timestamp (milliseconds) "
-            "and timestamp_nanos"
+            f"{dict(offset)} is no offset of this connector: it has whole numbers of 64 bits as incrementing, timestamp "
+            "(milliseconds) and timestamp_nanos"
         ) from None
 
 
@@ -181,17 +185,27 @@ class Rows:
         """The place of a row of `next`."""
         values = list(row)
         moment = None
+        name = "the query" if isinstance(self.of, str) else self.of
         if self.config.by_timestamp:
             at = values.pop(0)
             if not isinstance(at, datetime):
-                raise ConnectError(f"{', '.join(self.config.timestamp_columns)} of {self.of} is no timestamp")
+                raise ConnectError(f"{', '.join(self.config.timestamp_columns)} of {name} is no timestamp")
             moment = (at.replace(tzinfo=UTC) if at.tzinfo is None else at) - _MOMENT_0
         number = values.pop(0) if self.config.by_number else None
-        if number is not None and (not isinstance(number, (int, Decimal)) or number != int(number)):
-            raise ConnectError(f"{self.config.incrementing_column} of {self.of} must hold whole numbers")
+        if number is not None and not _is_whole(number):
+            raise ConnectError(f"{self.config.incrementing_column} of {name} must hold whole numbers")
+        if number is not None and not -_END <= number < _END:
+            raise ConnectError(
+                f"{self.config.incrementing_column} of {name} holds a number outside of 64 bits, and offsets of Kafka Connect "
+                "have no more, so no row from there on is read: find new rows by another column, or by mode: timestamp"
+            )
         return Place(
             None if moment is None else moment // timedelta(microseconds=1), None if number is None else int(number)
         )
+
+
+def _is_whole(number: Any) -> bool:
+    return isinstance(number, int) or (isinstance(number, Decimal) and number.is_finite() and number == int(number))
 
 
 def _column(name: str) -> ColumnElement[Any]:
