@@ -59,5 +59,5 @@ def topic(unique_name: Callable[[str], str]) -> str:
 
 @pytest.fixture(scope="session")
 def rounds() -> int:
-    """How often a test marked `soak` repeats what it does: 10 times, or 50 under `make soak` (PENSTOCK_SOAK=1)."""
-    return 50 if os.environ.get("PENSTOCK_SOAK") else 10
+    """How often a test marked `soak` repeats what it does: PENSTOCK_ROUNDS, else 50 in `make soak` (PENSTOCK_SOAK=1), 10."""
+    return int(os.environ.get("PENSTOCK_ROUNDS") or (50 if os.environ.get("PENSTOCK_SOAK") else 10))

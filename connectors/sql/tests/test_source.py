@@ -243,7 +243,7 @@ def test_a_table_that_the_mode_cannot_read_is_told(database: Any, table: str, pr
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("9223372036854775808", "id of public.orders holds a number outside of 64 bits.*mode: timestamp"),
+        ("9223372036854775808", "id of public.orders holds a number outside of 64 bits.*by a timestamp"),
         ("10000000000000000000", "id of public.orders holds a number outside of 64 bits"),
         ("'NaN'", "id of public.orders must hold whole numbers"),
         ("'Infinity'", "id of public.orders must hold whole numbers"),

@@ -196,8 +196,8 @@ class Rows:
             raise ConnectError(f"{self.config.incrementing_column} of {name} must hold whole numbers")
         if number is not None and not -_END <= number < _END:
             raise ConnectError(
-                f"{self.config.incrementing_column} of {name} holds a number outside of 64 bits, and offsets of Kafka Connect "
-                "have no more, so no row from there on is read: find new rows by another column, or by mode: timestamp"
+                f"{self.config.incrementing_column} of {name} holds a number outside of 64 bits, and offsets of Kafka "
+                "Connect have no more, so no row from there on is read: find new rows by another column, or by a timestamp"
             )
         return Place(
             None if moment is None else moment // timedelta(microseconds=1), None if number is None else int(number)
