@@ -271,6 +271,22 @@ def test_rows_are_read_up_to_the_last_number_of_64_bits(database: Any, column: s
         assert ids(run.all(Limits(100, 10_000_000), 5)) == [1, 2**63 - 2, 2**63 - 1]
 
 
+def test_of_large_rows_among_small_ones_one_at_a_time_is_held(database: Any) -> None:
+    """Rows before and behind them are held by the thousand."""
+    from penstock import InputPartition, RecordBatch
+    from penstock.testing._making import make, parsed
+
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, doc TEXT)")
+    small, large = "INSERT INTO orders SELECT n, 'x' FROM", "INSERT INTO orders SELECT n, repeat('x', 20000000) FROM"
+    database.run(f"{small} generate_series(1, 2100) n")
+    database.run(f"{large} generate_series(2101, 2104) n; {small} generate_series(2105, 4300) n")
+    reader = make(SqlSource).reader(parsed(SqlSource, {**database.properties, **BY_ID}))
+    data = {"table": ["public", "orders"], "topic": "t", "zoned": True, "start": [None, None], "end": [None, 4300]}
+    counts = [batch.length for batch in reader.read(InputPartition(data)) if isinstance(batch, RecordBatch)]
+    reader.close()
+    assert counts == [2000, 101, 1, 1, 1, 2000, 196]
+
+
 def test_what_is_read_in_bulk_is_read_whole(database: Any) -> None:
     database.run("CREATE TABLE orders (name TEXT)")
     database.run("INSERT INTO orders VALUES ('a'), ('b')")

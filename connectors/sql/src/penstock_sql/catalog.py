@@ -13,7 +13,7 @@ from penstock import ConnectError
 from penstock_sql.names import OFFSETS, TableName, table_name
 from penstock_sql.source_config import SqlSourceConfig
 
-__all__ = ["Columns", "MissingTable", "columns_of", "tables_of", "topics_of"]
+__all__ = ["Columns", "MissingTable", "columns_of", "may_have_large_rows", "tables_of", "topics_of"]
 
 _TABLES: Final = sqlalchemy.text(
     "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
@@ -54,6 +54,20 @@ def columns_of(connection: Connection, table: TableName) -> Columns:
         raise MissingTable(f"Table {table} does not exist, or the user of the connector does not see it") from None
     required = frozenset(column["name"] for column in found if not column["nullable"] or column["name"] in key)
     return Columns({column["name"]: column["type"] for column in found}, required)
+
+
+_LARGE: Final = sqlalchemy.text(
+    "SELECT c.relkind NOT IN ('r', 'm') OR coalesce(pg_relation_size(nullif(c.reltoastrelid, 0)), 0) > 0 "
+    "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relname = :name"
+)
+"""PostgreSQL keeps what a row has more than a few kilobytes in a table of its own (TOAST)."""
+
+
+def may_have_large_rows(connection: Connection, table: TableName) -> bool:
+    """Whether rows may have more than some kilobytes; False only where it is certain."""
+    if connection.dialect.name != "postgresql" or table.schema is None:
+        return True
+    return bool(connection.execute(_LARGE, table._asdict()).scalar_one_or_none() in (None, True))
 
 
 def tables_of(connection: Connection, config: SqlSourceConfig) -> list[TableName]:

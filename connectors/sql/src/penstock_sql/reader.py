@@ -1,15 +1,15 @@
 """The task half of the source: the rows between two places of a table, as records."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import compress
+from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Select
 
-from penstock import ConnectError, DataError, Fields, InputPartition, PartitionReader, RecordBatch, Schema, Type
+from penstock import ConnectError, DataError, Fields, InputPartition, PartitionReader, RecordBatch, Schema
 from penstock_sql.address import Address
-from penstock_sql.catalog import Columns, columns_of
+from penstock_sql.catalog import Columns, columns_of, may_have_large_rows
 from penstock_sql.cursors import Place, Rows
 from penstock_sql.database import Database
 from penstock_sql.failures import as_connect_errors
@@ -20,8 +20,8 @@ from penstock_sql.statements import compiled, driver, run
 
 __all__ = ["SqlReader"]
 
-_LONG: Final = frozenset({Type.STRING, Type.BYTES})
-_FIRST: Final = 100
+_CHUNK: Final = 100
+"""So many rows at a time come from PostgreSQL's driver, where none of them is large."""
 _PORTION: Final = 2_000
 _PORTION_BYTES: Final = 16_000_000
 
@@ -32,7 +32,6 @@ class SqlReader(PartitionReader):
     def __init__(self, config: SqlSourceConfig, address: Address, name: str) -> None:
         self._config = config
         self._database = Database(address, name)
-        self._largest: dict[TableName | str, int] = {}
         self._schemas: dict[Any, tuple[Schema, Mapping[str, Reader | None]]] = {}
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
@@ -51,15 +50,14 @@ class SqlReader(PartitionReader):
         with as_connect_errors(self._database.place, f"Reading {'the query' if isinstance(of, str) else of}"):
             try:
                 connection = self._database.connection()
-                with connection.begin(), closing(_cursor(connection)) as cursor:
-                    cursor.execute(*compiled(connection, statement))
-                    schema, readers = self._described(connection, of, cursor)
-                    long = [field.schema.type in _LONG for field in schema.fields]
-                    while portion := cursor.fetchmany(self._portion(of)):
-                        columns = list(zip(*portion, strict=True))
-                        largest = sum(map(_largest, compress(columns, long)))
-                        self._largest[of] = max(self._largest.get(of, 1), largest)
-                        yield _batch(columns, len(portion), data["topic"], schema, readers)
+                with connection.begin():
+                    columns = None if isinstance(of, str) else columns_of(connection, of)
+                    large = isinstance(of, str) or may_have_large_rows(connection, of)
+                    cursor = _cursor(connection)
+                    with closing(_rows(connection, cursor, statement, large=large)) as given:
+                        for portion in _portions(given, large=large):
+                            schema, readers = self._described(connection, of, columns, cursor)
+                            yield _batch(portion, data["topic"], schema, readers)
             except BaseException:
                 self._database.let_go()
                 raise
@@ -68,16 +66,10 @@ class SqlReader(PartitionReader):
         """Release the connection."""
         self._database.close()
 
-    def _portion(self, of: TableName | str) -> int:
-        """How many rows to hold at once, by the largest one that was seen of them."""
-        largest = self._largest.get(of)
-        return _FIRST if largest is None else max(1, min(_PORTION, _PORTION_BYTES // largest))
-
     def _described(
-        self, connection: Connection, of: TableName | str, cursor: Any
+        self, connection: Connection, of: TableName | str, columns: Columns | None, cursor: Any
     ) -> tuple[Schema, Mapping[str, Reader | None]]:
         """The schema of the rows. It is made once for each form that a table takes, since all records share it."""
-        columns = None if isinstance(of, str) else columns_of(connection, of)
         required = frozenset[str]() if columns is None else columns.required
         description = tuple(cursor.description)
         form = (of, required, tuple(tuple(column) for column in description))
@@ -108,25 +100,42 @@ class SqlReader(PartitionReader):
 
 
 def _cursor(connection: Connection) -> Any:
-    """A cursor that does not hold all rows at once."""
     if connection.dialect.name == "sqlite":
         return driver(connection).cursor()
     run(connection, "SET TRANSACTION READ ONLY; SET LOCAL DateStyle = ISO")
-    cursor = driver(connection).cursor(name="penstock_rows")
+    cursor = driver(connection).cursor()
     texts_of(cursor)
     return cursor
 
 
-def _largest(column: Any) -> int:
-    """About the bytes of the largest value; 0 where all are small."""
-    if isinstance(next(filter(None, column), None), (str, bytes)):
-        return max(len(value) for value in column if isinstance(value, (str, bytes)))
-    return 0
+def _rows(connection: Connection, cursor: Any, statement: Select[Any], *, large: bool) -> Generator[Any, None, None]:
+    """The rows as they come from the database: one at a time where they may be large, which takes longer."""
+    text, parameters = compiled(connection, statement)
+    if connection.dialect.name == "sqlite":
+        yield from cursor.execute(text, parameters)
+    else:
+        yield from cursor.stream(text, parameters, size=1 if large else _CHUNK)
 
 
-def _batch(rows: Any, count: int, topic: str, schema: Schema, readers: Mapping[str, Reader | None]) -> RecordBatch:
-    columns = {}
-    for (name, read), column in zip(readers.items(), rows, strict=True):
+def _portions(rows: Iterator[Any], *, large: bool) -> Iterator[Sequence[Any]]:
+    """Rows that are held at once: many, or as few as have many bytes."""
+    while portion := list(_weighed(rows) if large else islice(rows, _PORTION)):
+        yield portion
+        portion.clear()  # a generator that waits holds none of them
+
+
+def _weighed(rows: Iterator[Any]) -> Iterator[Any]:
+    weight = 0
+    for row in islice(rows, _PORTION):
+        yield row
+        weight += sum(len(value) for value in row if isinstance(value, (str, bytes)))
+        if weight >= _PORTION_BYTES:
+            return
+
+
+def _batch(rows: Sequence[Any], topic: str, schema: Schema, readers: Mapping[str, Reader | None]) -> RecordBatch:
+    columns, count = {}, len(rows)
+    for (name, read), column in zip(readers.items(), zip(*rows, strict=True), strict=True):
         if read is None:
             columns[name] = list(column)
             continue

@@ -169,7 +169,7 @@ class Stream:
         row_bytes = self._sampled(connection, self._rows.between(place, self._rows.place(few[-1])))
         most = max(1, min(limits.records, limits.bytes // row_bytes))
         if most <= sample:
-            return _Some(few[-1:], sample, are_all=False)
+            return _Some([few[most - 1]], most, are_all=False)
         rows = connection.execute(_bounds(next_rows(most), ranges)).all()
         number = rows[-1][0] if rows else 0  # they may have been deleted since
         return _Some([row[1:] for row in rows], number, are_all=number < most)
