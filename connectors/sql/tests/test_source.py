@@ -372,6 +372,40 @@ def test_rows_whose_number_was_taken_before_the_transaction_wrote_are_not_skippe
         assert ids(run.all(Limits(100, 10_000_000), 5)) == [1, 2, 3]
 
 
+@pytest.mark.parametrize("prepared", [False, True])
+def test_who_holds_rows_back_for_long_is_told_in_one_line_for_all_tables(
+    database: Any, caplog: Any, prepared: bool
+) -> None:
+    from penstock import Limits
+    from penstock.testing._making import make, parsed
+
+    database.run("CREATE TABLE a (id SERIAL PRIMARY KEY); CREATE TABLE b (id SERIAL PRIMARY KEY)")
+    source = make(SqlSource).source(parsed(SqlSource, {**database.properties, **BY_ID}))
+    now = [0.0]
+    source._clock = lambda: now[0]
+    with database.server.connect(database.name) as late:
+        late.execute("SET application_name = 'a report'")
+        late.execute("BEGIN; INSERT INTO a DEFAULT VALUES")
+        if prepared:
+            late.execute("PREPARE TRANSACTION 'two'")
+        database.run("INSERT INTO a DEFAULT VALUES; INSERT INTO b DEFAULT VALUES")
+        source.start({})
+        try:
+            for seconds in (0, 59, 61, 120, 600, 662):
+                now[0] = seconds
+                assert source.latest_offsets({}, Limits(10, 1000)) == {}
+                lines = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+                assert len(lines) == (seconds >= 61) + (seconds >= 662)
+            assert all("New rows of public.a and 1 others have waited" in line for line in lines)
+            wanted = "'two', prepared" if prepared else f"pid {late.info.backend_pid} of application a report (idle in"
+            assert wanted in lines[0]
+            late.execute("ROLLBACK PREPARED 'two'" if prepared else "ROLLBACK")
+            now[0] = 700
+            assert len(source.latest_offsets({}, Limits(10, 1000))) == 2
+        finally:
+            source.stop()
+
+
 def test_an_autovacuum_holds_no_rows_back(database: Any) -> None:
     """It is a transaction as others, and takes hours on a large table. Any user must see that it is none of theirs."""
     database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY)")

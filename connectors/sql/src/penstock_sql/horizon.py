@@ -27,6 +27,16 @@ _RUNNING: Final = sqlalchemy.text(
 )
 """The transactions of this database: those with a number, which have written, and all others. Sources of ours only read."""
 
+_OLDEST: Final = sqlalchemy.text(
+    "SELECT a.pid, a.application_name, a.state, CAST(extract(epoch FROM clock_timestamp() - a.xact_start) AS bigint) "
+    "FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.granted AND l.mode = 'ExclusiveLock' "
+    "AND coalesce(l.virtualxid, CAST(l.transactionid AS text)) = ANY(:running) ORDER BY a.xact_start LIMIT 1"
+)
+_OLDEST_PREPARED: Final = sqlalchemy.text(
+    "SELECT gid, CAST(extract(epoch FROM clock_timestamp() - prepared) AS bigint) FROM pg_prepared_xacts "
+    "WHERE CAST(transaction AS text) = ANY(:running) ORDER BY prepared LIMIT 1"
+)
+
 
 class Horizon:
     """The transactions that run at this moment in a PostgreSQL database.
@@ -49,6 +59,23 @@ class Horizon:
             self._prepared = True
             self._running = _running(connection, every=False)
         return not self._running
+
+    def oldest(self, connection: Connection) -> str:
+        """The one that has begun first, and how to end it. In a transaction that has just begun."""
+        running = {"running": list(self._running)}
+        found = connection.execute(_OLDEST, running).first()
+        if found is not None:
+            pid, application, state, age = found
+            seen = f"{state}, open for {age} s" if age is not None else "more is seen by members of pg_read_all_stats"
+            return (
+                f"pid {pid} of application {application or 'without a name'} ({seen}). Let it end, or run "
+                f"SELECT pg_terminate_backend({pid})"
+            )
+        prepared = connection.execute(_OLDEST_PREPARED, running).first()
+        if prepared is None:
+            return "none any more"
+        gid, age = prepared
+        return f"{gid!r}, prepared {age} s ago. Run COMMIT PREPARED or ROLLBACK PREPARED for it"
 
 
 def _running(connection: Connection, *, every: bool) -> frozenset[Any]:

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from penstock import (
     Config,
@@ -38,6 +38,10 @@ from penstock_sql.streams import Stream, partition_of
 __all__ = ["SqlSource"]
 
 log = logging.getLogger(__name__)
+_PATIENCE: Final = 60.0
+"""Seconds for which rows wait before the log says why."""
+_AGAIN: Final = 600.0
+"""Seconds until it says so again."""
 
 
 class SqlSource(SourceConnector):
@@ -144,6 +148,7 @@ class _SqlSource(Source):
         self._clock = clock
         self._streams: dict[SourcePartition, Stream] = {}
         self._looked = float("-inf")  # at once: a table may have gone since the tasks were split
+        self._told = float("-inf")
         self._missing: set[str] = set()
 
     def start(self, offsets: Offsets) -> None:
@@ -181,7 +186,26 @@ class _SqlSource(Source):
                 continue
             found |= updates
             left -= count
+        self._tell_of_waiting()
         return found
+
+    def _tell_of_waiting(self) -> None:
+        """Say once in a while which transaction holds rows back, in one line for all tables."""
+        longest = max(self._streams.values(), key=lambda stream: stream.waits, default=None)
+        if longest is None or longest.waits < _PATIENCE or self._clock() - self._told < _AGAIN:
+            return
+        self._told = self._clock()
+        with self._errors("Looking for open transactions"):
+            holder = longest.held_by(self._database.connection())
+        others = sum(stream.waits > 0 for stream in self._streams.values()) - 1
+        log.warning(
+            "New rows of %s%s have waited for %.0f s for transactions of the database that had begun before the rows were "
+            "seen, and that could bring earlier ones. The oldest is %s",
+            longest.name,
+            f" and {others} others" if others else "",
+            longest.waits,
+            holder,
+        )
 
     def _standings(self, offsets: Offsets) -> Mapping[SourcePartition, Standing]:
         return standings(self._streams, offsets, self._config.order)

@@ -1,6 +1,5 @@
 """One table, or one query, as a stream of rows: how far it can be read."""
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +19,6 @@ from penstock_sql.source_config import SqlSourceConfig
 
 __all__ = ["Stream", "partition_of"]
 
-log = logging.getLogger(__name__)
 _SAMPLE: Final = 20
 _QUERY: Final = SourcePartition({"query": "query"})
 
@@ -75,6 +73,7 @@ class Stream:
         if waiting is None or waiting[0] != start:
             waiting = self._next(connection, start, limits)
         if waiting is None:
+            self._waits_since = None
             self.rest()
             return (), 0
         _, ends, count, horizon = waiting
@@ -83,7 +82,7 @@ class Stream:
                 passed = horizon.is_passed(connection)
             if not passed:
                 self._waiting = waiting
-                self._tell_of_waiting()
+                self._waits_since = self._clock() if self._waits_since is None else self._waits_since
                 return (), 0
         self._waits_since = None
         return ends, count
@@ -100,15 +99,18 @@ class Stream:
             some = self._some(connection, place, limits, lambda count: self._rows.next(place, count, last=last))
         return (end if some.are_all else offset_of(self._rows.place(some.keys[-1]))), some.number
 
-    def _tell_of_waiting(self) -> None:
-        if self._waits_since is None or self._clock() - self._waits_since >= _PATIENCE:
-            if self._waits_since is not None:
-                log.warning(
-                    "New rows of %s wait for transactions of the database that have begun before they were seen, and that "
-                    "could bring earlier ones: look for the oldest in pg_stat_activity (xact_start)",
-                    self.name,
-                )
-            self._waits_since = self._clock()
+    @property
+    def waits(self) -> float:
+        """For how many seconds rows that were seen have waited for transactions that could bring earlier ones."""
+        return 0.0 if self._waits_since is None else self._clock() - self._waits_since
+
+    def held_by(self, connection: Connection) -> str:
+        """The oldest of those transactions, for people."""
+        horizon = None if self._waiting is None else self._waiting[3]
+        if horizon is None:
+            return "none any more"
+        with connection.begin():
+            return horizon.oldest(connection)
 
     def rest(self) -> None:
         """Look again after the usual pause."""
@@ -247,7 +249,6 @@ def _tick(precisions: Iterable[int | None]) -> timedelta:
     return timedelta(microseconds=10 ** (6 - min(6 if p is None or p < 0 else p for p in precisions)))
 
 
-_PATIENCE: Final = 60.0
 _STANDBY: Final = sqlalchemy.text("SELECT pg_is_in_recovery()")
 _ROW: Final = "penstock_row"
 _NUMBER: Final = "penstock_number"
