@@ -406,6 +406,31 @@ def test_who_holds_rows_back_for_long_is_told_in_one_line_for_all_tables(
             source.stop()
 
 
+def test_a_look_that_finds_nothing_is_one_statement(database: Any, caplog: Any) -> None:
+    from sqlalchemy import event
+
+    from penstock import Limits
+    from penstock.testing._making import make, parsed
+
+    database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY, at TIMESTAMPTZ NOT NULL DEFAULT now())")
+    source = make(SqlSource).source(parsed(SqlSource, {**database.properties, **BY_TIME}))
+    source.start({})
+    try:
+        assert source.latest_offsets({}, Limits(10, 1000)) == {}
+        statements: list[str] = []
+        connection = source._database.connection()
+        event.listen(connection, "before_cursor_execute", lambda *given: statements.append(given[2]))
+        own = connection.connection.driver_connection
+        begun = database.rows("SELECT xact_start FROM pg_stat_activity WHERE application_name LIKE 'penstock source %'")
+        assert source.latest_offsets({}, Limits(10, 1000)) == {}
+        assert len(statements) == 1
+        assert begun == [(None,)]
+        assert own is not None
+        assert not own.autocommit
+    finally:
+        source.stop()
+
+
 def test_an_autovacuum_holds_no_rows_back(database: Any) -> None:
     """It is a transaction as others, and takes hours on a large table. Any user must see that it is none of theirs."""
     database.run("CREATE TABLE orders (id SERIAL PRIMARY KEY)")

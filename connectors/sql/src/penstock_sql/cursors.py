@@ -167,6 +167,11 @@ class Rows:
             rows = rows.where(_key(self.keys) <= self._values(last))
         return rows.order_by(*self.keys).limit(count)
 
+    def is_any(self, start: Place) -> Select[Any]:
+        """One row if there are any behind a place, whatever stands in them."""
+        rows = self._behind(sqlalchemy.select(sqlalchemy.literal_column("1")).select_from(self.source), start)
+        return rows.order_by(*self.keys).limit(1)  # in order, so that the index is used
+
     def _behind(self, rows: Select[Any], start: Place) -> Select[Any]:
         rows = rows.where(*(key.is_not(None) for key in self.keys))
         return rows.where(_key(self.keys) > self._values(start)) if start.is_set else rows

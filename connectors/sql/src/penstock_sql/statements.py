@@ -1,5 +1,7 @@
 """Statements that are put together from names."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from sqlalchemy import Connection, Select
@@ -7,12 +9,25 @@ from sqlalchemy import Connection, Select
 from penstock import DataError
 from penstock_sql.names import TableName
 
-__all__ = ["checked", "compiled", "driver", "form_of", "has_policies", "quoted", "run"]
+__all__ = ["at_once", "checked", "compiled", "driver", "form_of", "has_policies", "quoted", "run"]
 
 
 def driver(connection: Connection) -> Any:
     """The driver's own connection under one of SQLAlchemy, in the same transaction."""
     return connection.connection.driver_connection
+
+
+@contextmanager
+def at_once(connection: Connection) -> Iterator[None]:
+    """Each statement is a transaction of its own, without BEGIN and COMMIT around it. Only for PostgreSQL's driver."""
+    own = driver(connection)
+    own.autocommit = True
+    try:
+        with connection.begin():
+            yield
+    finally:
+        if not own.closed:
+            own.autocommit = False
 
 
 def run(connection: Connection, statement: str) -> int:

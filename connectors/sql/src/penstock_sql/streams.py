@@ -16,6 +16,7 @@ from penstock_sql.horizon import Horizon
 from penstock_sql.names import TableName
 from penstock_sql.ranges import RANGE
 from penstock_sql.source_config import SqlSourceConfig
+from penstock_sql.statements import at_once
 
 __all__ = ["Stream", "partition_of"]
 
@@ -137,6 +138,10 @@ class Stream:
         self, connection: Connection, start: Offset | None, limits: Limits
     ) -> tuple[Offset | None, Sequence[Offset], int, Horizon | None] | None:
         place = place_of(start)
+        if connection.dialect.name == "postgresql":
+            with at_once(connection):  # most looks find nothing, and this one statement is all that they cost
+                if connection.execute(self._rows.is_any(place)).first() is None:
+                    return None
         with connection.begin():
             before = None
             if self._config.by_timestamp:
