@@ -11,6 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from connectors.sql.tests import mariadb
+
 
 def _programs() -> Path:
     found = [Path(path).parent for path in [shutil.which("initdb")] if path]
@@ -122,3 +124,31 @@ def database(server: Server) -> Iterator[Database]:
     finally:
         with server.connect() as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[mariadb.Server]:
+    """A MariaDB that runs; shared, so leave it as it was."""
+    folder = Path(tempfile.mkdtemp(prefix="penstock-mariadb-"))
+    server = mariadb.Server(folder, _free_port())
+    server.start()
+    try:
+        with server.connect("mysql") as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE USER penstock IDENTIFIED BY 'secret'")
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def maria(mariadb_server: mariadb.Server) -> Iterator[mariadb.Database]:
+    """An empty database of it."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    with mariadb_server.connect("mysql") as connection, connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
+        cursor.execute(f"GRANT ALL ON {name}.* TO penstock")
+    try:
+        yield mariadb.Database(mariadb_server, name)
+    finally:
+        with mariadb_server.connect("mysql") as connection, connection.cursor() as cursor:
+            cursor.execute(f"DROP DATABASE {name}")

@@ -9,6 +9,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from penstock import ConfigError, Password, Problem
+from penstock_sql.mariadb_address import read_mariadb
 
 __all__ = ["Address", "address"]
 
@@ -26,9 +27,9 @@ class Address:
     """A database, and how to reach it.
 
     Attributes:
-        kind: `postgresql` or `sqlite`.
+        kind: `postgresql`, `mariadb` (MySQL too) or `sqlite`.
         place: for messages, without a password.
-        parameters: of libpq; for SQLite, `dbname` is the file.
+        parameters: of libpq, or as `read_mariadb` gives them; for SQLite, `dbname` is the file.
     """
 
     kind: str
@@ -50,7 +51,8 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
     raise ConfigError(
         Problem(
             _URL,
-            f"{_shown(url)} is no supported database: write jdbc:postgresql://HOST:PORT/DATABASE or jdbc:sqlite:FILE",
+            f"{_shown(url)} is no supported database: write jdbc:postgresql://HOST:PORT/DATABASE, "
+            "jdbc:mariadb://HOST:PORT/DATABASE or jdbc:sqlite:FILE",
         )
     )
 
@@ -89,9 +91,15 @@ def _sqlite(rest: str, user: str | None, password: str | None) -> Address:
     return Address("sqlite", file, {"dbname": file})
 
 
+def _mariadb(rest: str, user: str | None, password: str | None) -> Address:
+    return Address("mariadb", *read_mariadb(rest, user, password))
+
+
 _KINDS: Final[Mapping[str, Callable[[str, str | None, str | None], Address]]] = {
     "postgresql": _postgresql,
     "postgres": _postgresql,
+    "mariadb": _mariadb,
+    "mysql": _mariadb,
     "sqlite": _sqlite,
 }
 

@@ -7,7 +7,7 @@ whatever PostgreSQL reads as a `uuid`, an `inet` or an enumeration may come as a
 import base64
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, auto
@@ -15,11 +15,11 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import types as sql
-from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects import mysql, postgresql
 
 from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
-from penstock_sql import debezium_types
+from penstock_sql import debezium_types, mariadb_types
 from penstock_sql.moments import day_text, moment_text
 
 __all__ = ["Kind", "Reading", "column_type", "kind_of", "reading"]
@@ -41,6 +41,8 @@ class Kind(Enum):
     TEXT = auto()
     BOOLEAN = auto()
     NUMBER = auto()
+    WHOLE = auto()
+    UTC_TIMESTAMP = auto()
     OTHER = auto()
 
 
@@ -49,18 +51,18 @@ _NUMBERS: Final[Mapping[Type, Any]] = {
     Type.INT16: sql.SmallInteger(),
     Type.INT32: sql.Integer(),
     Type.INT64: sql.BigInteger(),
-    Type.FLOAT32: sql.REAL(),
+    Type.FLOAT32: sql.REAL().with_variant(mariadb_types.FLOAT, "mysql"),
     Type.FLOAT64: sql.Double(),
     Type.BOOLEAN: sql.Boolean(),
-    Type.STRING: sql.Text(),
-    Type.BYTES: sql.LargeBinary(),
+    Type.STRING: sql.Text().with_variant(mariadb_types.TEXT, "mysql"),
+    Type.BYTES: sql.LargeBinary().with_variant(mariadb_types.BYTES, "mysql"),
 }
 _JSON: Final = sql.JSON().with_variant(postgresql.JSONB(), "postgresql")
 _NAMED: Final[Mapping[str, Any]] = {
     DECIMAL_NAME: sql.Numeric(),
     DATE_NAME: sql.Date(),
-    TIME_NAME: sql.Time(),
-    TIMESTAMP_NAME: sql.DateTime(timezone=True),
+    TIME_NAME: sql.Time().with_variant(mariadb_types.TIME, "mysql"),
+    TIMESTAMP_NAME: sql.DateTime(timezone=True).with_variant(mariadb_types.DATETIME, "mysql"),
     **debezium_types.COLUMNS,
 }
 
@@ -68,11 +70,17 @@ _NAMED: Final[Mapping[str, Any]] = {
 def column_type(schema: Schema) -> Any:
     """The type of SQLAlchemy for a new column. It holds every value of the schema."""
     named = _NAMED.get(schema.name or "")
+    if schema.name == DECIMAL_NAME:
+        return sql.Numeric().with_variant(mariadb_types.decimal_type(_scale(schema)), "mysql")
     if named is not None:
         return named
     if schema.type is Type.ARRAY and schema.items is not None and schema.items.type in _NUMBERS:
         return sql.JSON().with_variant(postgresql.ARRAY(column_type(schema.items)), "postgresql")
     return _NUMBERS.get(schema.type, _JSON)
+
+
+def _scale(schema: Schema) -> int:
+    return int((schema.parameters or {}).get("scale", 0))
 
 
 _KINDS: Final[tuple[tuple[type[Any], Kind], ...]] = (
@@ -90,10 +98,18 @@ _KINDS: Final[tuple[tuple[type[Any], Kind], ...]] = (
 )
 
 
+_WHOLE: Final = (mysql.TINYINT, mysql.SMALLINT, mysql.MEDIUMINT, mysql.INTEGER, mysql.BIGINT, mysql.YEAR)
+"""Columns that would round what is no whole number, in silence."""
+
+
 def kind_of(column: Any) -> Kind:
     """The kind of a column, by its type in SQLAlchemy."""
     if isinstance(column, postgresql.DOMAIN):
         return kind_of(column.data_type)
+    if isinstance(column, mysql.TIMESTAMP):
+        return Kind.UTC_TIMESTAMP
+    if isinstance(column, _WHOLE):
+        return Kind.WHOLE
     if isinstance(column, sql.DateTime):
         return Kind.INSTANT if getattr(column, "timezone", False) else Kind.LOCAL_TIMESTAMP
     return next((kind for of, kind in _KINDS if isinstance(column, of)), Kind.OTHER)
@@ -145,7 +161,7 @@ class _Times:
 _OUTSIDE: Final = (
     "it lies outside the years 1 to 9999, which only columns of time of PostgreSQL have; let a transform change it"
 )
-_AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.ARRAY, Kind.BYTES, Kind.NUMBER})
+_AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.ARRAY, Kind.BYTES, Kind.NUMBER, Kind.WHOLE})
 """Kinds of columns for which it does not count how Debezium calls the type."""
 
 
@@ -159,7 +175,7 @@ def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo, *, unbounded: boo
     name = "" if schema is None else schema.name
     of_debezium = debezium_types.READINGS.get(name or "")
     if of_debezium is not None and (
-        kind not in _AS_THEY_ARE or (kind is Kind.NUMBER and name == debezium_types.DECIMAL)
+        kind not in _AS_THEY_ARE or (kind in (Kind.NUMBER, Kind.WHOLE) and name == debezium_types.DECIMAL)
     ):
         return of_debezium
     plain = schema is not None and name not in _NAMED
@@ -169,6 +185,10 @@ def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo, *, unbounded: boo
             return _numbers(times.instant)
         case Kind.LOCAL_TIMESTAMP:
             return _local(times)
+        case Kind.UTC_TIMESTAMP:
+            return _utc(times)
+        case Kind.WHOLE:
+            return None if plain and schema is not None and schema.type in _WHOLE_TYPES else _whole
         case Kind.DATE:
             return _numbers(times.date)
         case Kind.TIME:
@@ -207,6 +227,37 @@ def _local(times: _Times) -> Reading:
         return value if moment.tzinfo is None else moment.astimezone(times.zone).replace(tzinfo=None)
 
     return read
+
+
+def _utc(times: _Times) -> Reading:
+    numbers = _numbers(replace(times, zone=ZoneInfo("UTC")).moment)
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return numbers(value)
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return value
+        return (moment.replace(tzinfo=times.zone) if moment.tzinfo is None else moment).astimezone(UTC).replace(tzinfo=None)
+
+    return read
+
+
+_WHOLE_TYPES: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLEAN)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, (float, Decimal, str)):
+        try:
+            number = Decimal(str(value).strip())
+            if number.is_finite() and number == number.to_integral_value():
+                return int(number)
+        except ArithmeticError:
+            pass
+    raise DataError(f"a value of type {_type(value)} is no whole number, as the column has")
 
 
 _EPOCH: Final = date(1970, 1, 1)

@@ -8,12 +8,13 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 import psycopg
+import pymysql
 import sqlalchemy
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.pool import NullPool
 
 from penstock import Problem
-from penstock_sql import postgresql, sqlite
+from penstock_sql import mariadb, mariadb_session, postgresql, sqlite
 from penstock_sql.address import Address
 from penstock_sql.failures import FOREIGN, Meaning, meaning, words
 from penstock_sql.order import Write
@@ -44,7 +45,7 @@ class _Dialect(Protocol):
         """Insert, upsert, update or delete rows."""
 
 
-_DIALECTS: Final[dict[str, _Dialect]] = {"postgresql": postgresql, "sqlite": sqlite}
+_DIALECTS: Final[dict[str, _Dialect]] = {"mariadb": mariadb, "postgresql": postgresql, "sqlite": sqlite}
 
 
 class Database:
@@ -59,7 +60,13 @@ class Database:
     def __init__(self, address: Address, name: str, *, create: bool = False) -> None:
         self.place = address.place
         self.dialect = _DIALECTS[address.kind]
-        self._engine = _postgresql(address, name) if address.kind == "postgresql" else _sqlite(address, create=create)
+        match address.kind:
+            case "postgresql":
+                self._engine = _postgresql(address, name)
+            case "mariadb":
+                self._engine = _mariadb(address, name)
+            case _:
+                self._engine = _sqlite(address, create=create)
         self._connection: Connection | None = None
         self._file = address.parameters["dbname"] if address.kind == "sqlite" else None
 
@@ -126,6 +133,17 @@ def _postgresql(address: Address, name: str) -> Engine:
         creator=lambda: psycopg.connect(prepare_threshold=None, **parameters),
         poolclass=NullPool,
     )
+
+
+def _mariadb(address: Address, name: str) -> Engine:
+    def connect() -> pymysql.Connection:
+        return mariadb_session.connect(address.parameters, name)
+
+    engine = sqlalchemy.create_engine("mysql+pymysql://", creator=connect, poolclass=NullPool)
+    event.listen(engine, "connect", lambda _, record: record.info.update(penstock_name=name))
+    event.listen(engine, "commit", mariadb_session.let_go)
+    event.listen(engine, "rollback", mariadb_session.let_go)
+    return engine
 
 
 def _sqlite(address: Address, *, create: bool) -> Engine:

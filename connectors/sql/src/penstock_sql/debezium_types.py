@@ -13,6 +13,7 @@ from sqlalchemy import types as sql
 from sqlalchemy.dialects import postgresql
 
 from penstock import DataError
+from penstock_sql import mariadb_types
 
 __all__ = ["COLUMNS", "DECIMAL", "READINGS"]
 
@@ -20,17 +21,18 @@ _DAY_0: Final = date(1970, 1, 1)
 _MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME: Final = "io.debezium.time."
 _DATA: Final = "io.debezium.data."
+_UNITS: Final = ("", "Micro", "Nano")
 
 DECIMAL: Final = f"{_DATA}VariableScaleDecimal"
 """Of NUMERIC without a precision: a struct of the scale and the digits."""
 COLUMNS: Final[Mapping[str, Any]] = {
     f"{_TIME}Date": sql.Date(),
-    **{f"{_TIME}{unit}Time": sql.Time() for unit in ("", "Micro", "Nano")},
-    **{f"{_TIME}{unit}Timestamp": sql.DateTime() for unit in ("", "Micro", "Nano")},
-    f"{_TIME}ZonedTimestamp": sql.DateTime(timezone=True),
+    **{f"{_TIME}{u}Time": sql.Time().with_variant(mariadb_types.TIME, "mysql") for u in _UNITS},
+    **{f"{_TIME}{u}Timestamp": sql.DateTime().with_variant(mariadb_types.DATETIME, "mysql") for u in _UNITS},
+    f"{_TIME}ZonedTimestamp": sql.DateTime(timezone=True).with_variant(mariadb_types.DATETIME, "mysql"),
     f"{_DATA}Json": sql.JSON().with_variant(postgresql.JSONB(), "postgresql"),
-    f"{_DATA}Uuid": sql.Uuid(),
-    DECIMAL: sql.Numeric(),
+    f"{_DATA}Uuid": sql.Uuid().with_variant(mariadb_types.UUID, "mysql"),
+    DECIMAL: sql.Numeric().with_variant(mariadb_types.DECIMAL, "mysql"),
 }
 
 

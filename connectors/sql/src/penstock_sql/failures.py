@@ -8,13 +8,15 @@ from enum import Enum, auto
 from typing import Final
 
 import psycopg
+import pymysql
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from penstock import ConnectError, RetriableError
+from penstock_sql.mariadb_errors import kind_of_error, words_of_mariadb
 
 __all__ = ["FOREIGN", "Meaning", "as_connect_errors", "meaning", "words"]
 
-FOREIGN: Final = (SQLAlchemyError, psycopg.Error, sqlite3.Error, UnicodeError)
+FOREIGN: Final = (SQLAlchemyError, psycopg.Error, pymysql.Error, sqlite3.Error, UnicodeError)
 """What the libraries raise."""
 
 
@@ -59,6 +61,8 @@ def meaning(error: BaseException) -> Meaning:
     found = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     if isinstance(found, psycopg.Error):
         return _of_postgresql(found)
+    if isinstance(found, pymysql.Error):
+        return Meaning[kind_of_error(found)]
     if isinstance(found, sqlite3.Error):
         return _of_sqlite(found)
     return Meaning.DATA if isinstance(found, UnicodeError) else Meaning.FINAL
@@ -99,6 +103,8 @@ def words(error: BaseException) -> str:
     found = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     if isinstance(found, UnicodeError):
         return "a text is no valid Unicode (half of a surrogate pair)"
+    if isinstance(found, pymysql.Error):
+        return words_of_mariadb(found)
     if isinstance(found, psycopg.Error) and (primary := found.diag.message_primary):
         if str(found.sqlstate).startswith("P0"):
             return "a trigger or function of the database refuses it"

@@ -13,25 +13,30 @@ from typing import Any, Final
 
 import sqlalchemy
 from sqlalchemy import BigInteger, Column, Connection, Integer, MetaData, Table, Text, bindparam
+from sqlalchemy.dialects import mysql
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateTable
 
 from penstock import ConnectError, TopicPartition
 from penstock_sql.database import Database
 from penstock_sql.failures import Meaning, meaning
-from penstock_sql.names import OFFSETS
+from penstock_sql.mariadb_form import require_transactions
+from penstock_sql.names import OFFSETS, TableName
 
 __all__ = ["TABLE", "Position", "claim", "create", "locked", "remove", "set_position", "settle", "store"]
 
 TABLE: Final = Table(
     OFFSETS,
     MetaData(),
-    Column("connector", Text, primary_key=True),
-    Column("topic", Text, primary_key=True),
+    Column("connector", Text().with_variant(mysql.VARCHAR(255), "mysql"), primary_key=True),
+    Column("topic", Text().with_variant(mysql.VARCHAR(249), "mysql"), primary_key=True),
     Column("part", Integer, primary_key=True, autoincrement=False),
     Column("next", BigInteger),
-    Column("handed_back", Text, nullable=False),
+    Column("handed_back", Text().with_variant(mysql.LONGTEXT(), "mysql"), nullable=False),
     Column("life", Text, nullable=False),
+    mysql_engine="InnoDB",
+    mysql_default_charset="utf8mb4",
+    mysql_collate="utf8mb4_bin",
 )
 _AT: Final = (
     (TABLE.c.connector == bindparam("of_connector"))
@@ -71,6 +76,7 @@ def create(database: Database) -> None:
     """
     with database.transaction() as connection:
         if sqlalchemy.inspect(connection).has_table(TABLE.name):
+            require_transactions(connection, TableName(None, TABLE.name))
             return
     try:
         with database.definition() as connection:

@@ -32,6 +32,9 @@ def at_once(connection: Connection) -> Iterator[None]:
 
 def run(connection: Connection, statement: str) -> int:
     """Carry out a statement as it stands, without parameters, and return how many rows it changed."""
+    if connection.dialect.name == "mysql":
+        changed: int = driver(connection).query(statement)
+        return changed
     count: int = driver(connection).execute(statement).rowcount
     return count
 
@@ -78,7 +81,12 @@ def quoted(connection: Connection, name: TableName | str) -> str:
     """
     if isinstance(name, TableName):
         return ".".join(quoted(connection, part) for part in name if part is not None)
-    return '"' + checked(connection, name).replace('"', '""') + '"'
+    mark = "`" if connection.dialect.name == "mysql" else '"'
+    return mark + checked(connection, name).replace(mark, mark * 2) + mark
+
+
+_MOST_LETTERS: Final = 64
+"""Of a name in MariaDB and MySQL."""
 
 
 def checked(connection: Connection, name: str) -> str:
@@ -87,6 +95,13 @@ def checked(connection: Connection, name: str) -> str:
     Raises:
         DataError: it would be cut, so that two names become one.
     """
+    if connection.dialect.name == "mysql":
+        if len(name) > _MOST_LETTERS or name.endswith(" ") or any(letter == "\0" or letter > "\uffff" for letter in name):
+            raise DataError(
+                f"The name {name!r} is longer than {_MOST_LETTERS} letters, ends with a blank, or has a NUL or a letter "
+                "beyond U+FFFF; the database cannot have it"
+            )
+        return name
     most = connection.dialect.max_identifier_length
     if len(name.encode(errors="replace")) > most or "\0" in name:
         raise DataError(f"The name {name!r} is longer than {most} bytes, or has a NUL; the database cannot have it")

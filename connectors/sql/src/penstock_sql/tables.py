@@ -12,9 +12,11 @@ from penstock import ConnectError, DataError, Schema
 from penstock.config import nearest
 from penstock_sql.columns import Kind, column_type, kind_of
 from penstock_sql.config import SqlSinkConfig
+from penstock_sql.mariadb_form import column_name, table_form
+from penstock_sql.mariadb_types import key_type, new_table
 from penstock_sql.names import TableName
 from penstock_sql.rows import Rows
-from penstock_sql.statements import checked, form_of, quoted, run
+from penstock_sql.statements import checked, quoted, run
 
 __all__ = ["MissingTable", "Tables"]
 
@@ -41,7 +43,7 @@ class Tables:
 
     def is_as_known(self, connection: Connection, name: TableName) -> bool:
         """Whether a table that `prepare` has seen is still as it was; it stays so until the transaction ends."""
-        return form_of(connection, name) == self._forms[name]
+        return table_form(connection, name) == self._forms[name]
 
     def form(self, name: TableName) -> str:
         """Its columns with their types, in a word."""
@@ -72,7 +74,7 @@ class Tables:
             self._widen(connection, rows, missing, kinds)
             kinds = self._described(connection, rows.table) or {}
         self._known[rows.table] = kinds
-        self._forms[rows.table] = form_of(connection, rows.table)
+        self._forms[rows.table] = table_form(connection, rows.table)
 
     @staticmethod
     def _described(connection: Connection, table: TableName) -> Mapping[str, Kind] | None:
@@ -80,7 +82,7 @@ class Tables:
             columns = sqlalchemy.inspect(connection).get_columns(table.name, schema=table.schema)
         except NoSuchTableError:
             return None
-        return {column["name"]: kind_of(column["type"]) for column in columns}
+        return {column_name(connection, column["name"]): kind_of(column["type"]) for column in columns}
 
     def _create(self, connection: Connection, rows: Rows) -> None:
         if not self._config.auto_create:
@@ -92,7 +94,8 @@ class Tables:
         for part in rows.table:
             checked(connection, part or "")
         columns = [_column(connection, rows, name) for name in rows.columns]
-        table = Table(rows.table.name, MetaData(), *columns, schema=rows.table.schema, quote=True)
+        how = new_table(connection.dialect)
+        table = Table(rows.table.name, MetaData(), *columns, schema=rows.table.schema, quote=True, **how)
         connection.execute(CreateTable(table, if_not_exists=True))
 
     def _widen(self, connection: Connection, rows: Rows, missing: Sequence[str], kinds: Mapping[str, Kind]) -> None:
@@ -103,11 +106,16 @@ class Tables:
                 f"Add it, set {named('auto.evolve: true')}, or leave the field out by {named('fields.whitelist')}"
             )
         dialect = connection.dialect
-        again = "IF NOT EXISTS " if dialect.name == "postgresql" else ""
+        again = "IF NOT EXISTS " if dialect.name == "postgresql" or getattr(dialect, "is_mariadb", False) else ""
         for name in missing:
             if name in rows.keys:
                 raise DataError(
                     f"Table {rows.table} lacks {name} of the primary key, and keys are never added to a table"
+                )
+            if dialect.name == "mysql" and (same := [n for n in kinds if n.casefold() == name.casefold()]):
+                raise DataError(
+                    f"Table {rows.table} has no column {name}, but {same[0]}, which is the same to the database: let "
+                    "ReplaceField rename the field"
                 )
             of = column_type(_schema(rows, name)).compile(dialect=dialect)
             statement = (
@@ -122,7 +130,7 @@ def _column(connection: Connection, rows: Rows, name: str) -> Column[Any]:
     checked(connection, name)
     return Column(
         name,
-        column_type(schema),
+        key_type(column_type(schema)) if key else column_type(schema),
         primary_key=key,
         nullable=not key and schema.optional,
         autoincrement=False,

@@ -1,0 +1,163 @@
+"""How rows get into MariaDB and MySQL: many by one INSERT, or by way of a temporary table that knows the types of the keys.
+
+ON DUPLICATE KEY UPDATE acts on any unique key, and would change the row of another primary key. So it sets the primary key
+itself: to what it is where the row is the right one, else to the one row of a SELECT that has two, which the server refuses.
+"""
+
+import hashlib
+from typing import Any, Final
+
+import pymysql
+from sqlalchemy import Connection
+
+from penstock_sql import mariadb_session as session
+from penstock_sql.mariadb_form import is_key
+from penstock_sql.mariadb_literals import chunks
+from penstock_sql.order import Write
+from penstock_sql.statements import driver, quoted, run
+
+__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put"]
+
+UNBOUNDED: Final = False
+"""Whether columns have infinity, and years before 1 and after 9999."""
+_CHUNK: Final = 1_000_000
+"""Bytes of a statement. Larger ones are no faster."""
+_HEAD: Final = 100_000
+"""Bytes that the rest of a statement may have beside its rows."""
+_NUMBER: Final = "penstock row number"
+_PLACE: Final = "penstock place"
+_DEFINITION_SECONDS: Final = 5
+_SECONDS: Final = 60
+_DUPLICATE: Final = 1062
+_NULL: Final = 1048
+_TWO_ROWS: Final = 1242
+_REFUSAL: Final = "(SELECT NULL UNION ALL SELECT NULL)"
+"""What cannot be a value. NULL would do but for columns of AUTO_INCREMENT, which take it in silence."""
+
+
+def begin(connection: Connection, zone: str, *, whole: bool) -> None:
+    """Hold the lock by which a later start finds this transaction. What else bounds it, the session does."""
+    _wait_for_tables(connection, _SECONDS)
+    session.hold(connection, connection.info["penstock_name"])
+
+
+def begin_definition(connection: Connection) -> None:
+    """Wait for seconds only, since all others queue behind a statement that changes a table."""
+    _wait_for_tables(connection, _DEFINITION_SECONDS)
+
+
+def _wait_for_tables(connection: Connection, seconds: int) -> None:
+    if connection.info.get("lock_wait_timeout") != seconds:
+        run(connection, f"SET SESSION lock_wait_timeout = {seconds}")
+        connection.info["lock_wait_timeout"] = seconds
+
+
+def end_others(connection: Connection, name: str) -> None:
+    """End the transaction of another connection of this name, which an earlier start of the task has left."""
+    session.let_go(connection)  # `begin` holds it here if nobody does
+    session.end_holder(connection, name)
+
+
+def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
+    """Make the temporary table that `put` needs, before a savepoint."""
+    if mode == "upsert" and not write.delete and not is_key(form, write.keys):
+        named = ", ".join(write.keys)
+        raise pymysql.ProgrammingError(
+            0,
+            f"table {write.table} needs a primary or unique key of exactly the columns {named}, none of which may be null, "
+            "for insert.mode: upsert",
+        )
+    if _staged(write, mode):
+        _stage(connection, write, form)
+
+
+def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
+    """Insert, upsert, update or delete rows.
+
+    Raises:
+        pymysql.Error: the server refuses them.
+        DataError: a name that no table can have.
+    """
+    table = quoted(connection, write.table)
+    names = [quoted(connection, name) for name in write.columns]
+    keys, others = names[: len(write.keys)], names[len(write.keys) :]
+    if any(value is None for row in rows for value in row[: len(keys)]):
+        raise pymysql.IntegrityError(_NULL, "A column of the primary key cannot be null")
+    if _staged(write, mode):
+        stage = _stage_name(connection, write, form)
+        run(connection, f"DELETE FROM {stage}")
+        _insert(connection, f"INSERT INTO {stage} ({', '.join(names)}) VALUES ", rows)
+        _put_on(connection, write, table, stage)
+    elif mode == "upsert":
+        right = " AND ".join(f"{key} <=> VALUES({key})" for key in keys)
+        changes = [f"{keys[0]} = IF({right}, {keys[0]}, {_REFUSAL})", *(f"{name} = VALUES({name})" for name in others)]
+        try:
+            _insert(
+                connection,
+                f"INSERT INTO {table} ({', '.join(names)}) VALUES ",
+                rows,
+                f" ON DUPLICATE KEY UPDATE {', '.join(changes)}",
+            )
+        except pymysql.OperationalError as e:
+            if e.args[0] == _TWO_ROWS:
+                raise pymysql.IntegrityError(
+                    _DUPLICATE, "Another row, of another primary key, has the same value of a unique key"
+                ) from None
+            raise
+    else:
+        _insert(connection, f"INSERT INTO {table} ({', '.join(names)}) VALUES ", rows)
+
+
+def _insert(connection: Connection, head: str, rows: list[tuple[Any, ...]], tail: str = "") -> None:
+    most = int(_max_allowed_packet(connection)) - _HEAD
+    before, behind = head.encode(), tail.encode()
+    for chunk in chunks(rows, min(_CHUNK, most), most):
+        driver(connection).query(before + chunk + behind)
+
+
+def _max_allowed_packet(connection: Connection) -> int:
+    found: int | None = connection.info.get("max_allowed_packet")
+    if found is None:
+        with driver(connection).cursor() as cursor:
+            cursor.execute("SELECT @@max_allowed_packet")
+            found = connection.info["max_allowed_packet"] = int(cursor.fetchone()[0])
+    return found
+
+
+def _staged(write: Write, mode: str) -> bool:
+    """Whether rows go by way of a temporary table, in which keys are what the table takes them for."""
+    return write.delete or mode == "update"
+
+
+def _put_on(connection: Connection, write: Write, table: str, stage: str) -> None:
+    """Change or delete the rows of the table whose keys are in the temporary one."""
+    names = [quoted(connection, name) for name in write.columns]
+    keys, others = names[: len(write.keys)], names[len(write.keys) :]
+    match = " AND ".join(f"t.{key} = s.{key}" for key in keys)
+    if write.delete:
+        run(connection, f"DELETE t FROM {stage} s STRAIGHT_JOIN {table} t ON {match}")
+    elif others:
+        number, place = quoted(connection, _NUMBER), quoted(connection, _PLACE)
+        last = (
+            f"SELECT {', '.join(names)}, ROW_NUMBER() OVER (PARTITION BY {', '.join(keys)} ORDER BY {number} DESC) "
+            f"AS {place} FROM {stage}"
+        )
+        changes = ", ".join(f"t.{name} = s.{name}" for name in others)
+        run(connection, f"UPDATE ({last}) s STRAIGHT_JOIN {table} t ON {match} SET {changes} WHERE s.{place} = 1")
+
+
+def _stage(connection: Connection, write: Write, form: str) -> None:
+    """A temporary table with these columns of the target, which stays for the session."""
+    table, number = quoted(connection, write.table), quoted(connection, _NUMBER)
+    columns = ", ".join(quoted(connection, name) for name in write.columns)
+    run(
+        connection,
+        f"CREATE TEMPORARY TABLE IF NOT EXISTS {_stage_name(connection, write, form)} "
+        f"({number} BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE=InnoDB AS SELECT {columns} FROM {table} WHERE FALSE",
+    )
+
+
+def _stage_name(connection: Connection, write: Write, form: str) -> str:
+    """By what its columns are."""
+    made_of = f"{write.table} {write.columns} {form}"
+    return quoted(connection, "penstock_" + hashlib.sha256(made_of.encode()).hexdigest()[:32])

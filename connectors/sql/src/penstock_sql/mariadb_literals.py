@@ -1,0 +1,98 @@
+"""Values as MariaDB and MySQL read them in a statement. Pure.
+
+Numbers that are no whole ones stand in quotation marks: they are read exactly as they stand, by the type of their column.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any, Final
+
+import pymysql
+
+__all__ = ["chunks", "literal"]
+
+_ESCAPES: Final = str.maketrans({"\0": "\\0", "\\": "\\\\", "'": "\\'"})
+
+
+def _text(value: str) -> str:
+    return f"'{value.translate(_ESCAPES)}'"
+
+
+def _float(value: float) -> str:
+    if not math.isfinite(value):
+        raise pymysql.DataError(0, "the database has no infinity, and no NaN")
+    return f"'{value!r}'"
+
+
+def _decimal(value: Decimal) -> str:
+    if not value.is_finite():
+        raise pymysql.DataError(0, "the database has no infinity, and no NaN")
+    return f"'{value:f}'"
+
+
+def _moment(value: datetime) -> str:
+    local = value if value.tzinfo is None else value.astimezone(UTC)
+    return f"'{local.replace(tzinfo=None).isoformat(' ', 'microseconds')}'"
+
+
+def _iso(value: date | time) -> str:
+    return f"'{value.isoformat()}'"
+
+
+_LITERALS: Final[Mapping[type[Any], Callable[[Any], str]]] = {
+    type(None): lambda _: "NULL",
+    bool: lambda value: "1" if value else "0",
+    int: str,
+    str: _text,
+    float: _float,
+    Decimal: _decimal,
+    datetime: _moment,
+    date: _iso,
+    time: _iso,
+    bytes: lambda value: f"X'{value.hex()}'",
+}
+
+
+def literal(value: Any) -> str:
+    """A value as it stands in a statement.
+
+    Raises:
+        pymysql.DataError: the database has no such value.
+    """
+    found = _LITERALS.get(type(value))
+    if found is None:  # a subclass, such as Instant of int
+        found = next((of for known, of in _LITERALS.items() if isinstance(value, known)), None)
+    if found is None:
+        raise pymysql.DataError(0, f"a value of type {type(value).__name__} has no form in SQL")
+    return str(int(value)) if found is str else found(value)
+
+
+def chunks(rows: Iterable[Sequence[Any]], size: int, most: int) -> Iterator[bytes]:
+    """Rows as they stand behind VALUES, in pieces for one statement each.
+
+    Args:
+        rows: the values.
+        size: of a piece, in bytes; a row that is larger stands alone.
+        most: bytes of a row.
+
+    Raises:
+        pymysql.DataError: a row is larger, or the database has no such value.
+        UnicodeError: a text is no valid Unicode.
+    """
+    piece: list[bytes] = []
+    length = 0
+    for row in rows:
+        text = f"({','.join(map(literal, row))})".encode()
+        if len(text) > most:
+            raise pymysql.DataError(
+                0, f"the row takes {len(text)} bytes in a statement; max_allowed_packet of the server must be larger"
+            )
+        if piece and length + len(text) > size:
+            yield b",".join(piece)
+            piece, length = [], 0
+        piece.append(text)
+        length += len(text) + 1
+    if piece:
+        yield b",".join(piece)
