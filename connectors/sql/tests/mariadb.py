@@ -80,7 +80,8 @@ class Server:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def start(self, *options: str) -> None:
-        """Start it, and wait until it answers."""
+        """Start it, and wait until it answers. It speaks no TLS by default, which takes a tenth of a second a connection."""
+        options = options or ("--skip-ssl",)
         with (self.folder / "log").open("a") as log:
             self._process = subprocess.Popen(
                 [
@@ -114,11 +115,11 @@ class Server:
         shutil.rmtree(self.folder)
 
     def connect(self, database: str, **how: Any) -> "pymysql.Connection":
-        given: dict[str, Any] = {"user": "root", "password": "", "charset": "utf8mb4", **how}
+        given: dict[str, Any] = {"user": "root", "password": "", "charset": "utf8mb4", "ssl_disabled": True, **how}
         return pymysql.connect(host="127.0.0.1", port=self.port, database=database, autocommit=True, **given)
 
     def url(self, database: str) -> str:
-        return f"jdbc:mariadb://127.0.0.1:{self.port}/{database}"
+        return f"jdbc:mariadb://127.0.0.1:{self.port}/{database}?sslMode=disable"
 
 
 class Database:

@@ -92,6 +92,8 @@ def hold(connection: Connection, name: str) -> None:
 
 def let_go(connection: Connection) -> None:
     """Let go of the lock that the connection holds; one that is lost has let go of it."""
+    if connection.invalidated:
+        return
     if (name := connection.info.pop(_HELD, None)) is not None:
         with suppress(pymysql.Error):
             _ask(connection, "SELECT RELEASE_LOCK(%s)", _lock(connection, name))

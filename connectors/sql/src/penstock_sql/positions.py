@@ -74,10 +74,8 @@ def create(database: Database) -> None:
         ConnectError: this user may not; the message has the statement for somebody who may.
         SQLAlchemyError: anything else.
     """
-    with database.transaction() as connection:
-        if sqlalchemy.inspect(connection).has_table(TABLE.name):
-            require_transactions(connection, TableName(None, TABLE.name))
-            return
+    if _is_there(database):
+        return
     try:
         with database.definition() as connection:
             connection.execute(CreateTable(TABLE, if_not_exists=True))
@@ -91,6 +89,19 @@ def create(database: Database) -> None:
             f"The user of the connector may not create the table {TABLE.name}, which holds the offsets beside the rows. "
             f"Let somebody who may run: {statement}; GRANT SELECT, INSERT, UPDATE, DELETE ON {TABLE.name} TO that user"
         ) from e
+
+
+def _is_there(database: Database) -> bool:
+    with database.transaction() as connection:
+        try:
+            there = sqlalchemy.inspect(connection).has_table(TABLE.name)
+        except DBAPIError as e:
+            if connection.dialect.name != "mysql" or meaning(e) is not Meaning.ACCESS:
+                raise
+            return False  # as far as this user sees
+        if there:
+            require_transactions(connection, TableName(None, TABLE.name))
+        return there
 
 
 def claim(

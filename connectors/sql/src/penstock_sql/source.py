@@ -58,6 +58,12 @@ class SqlSource(SourceConnector):
         except ConfigError as e:
             yield from e.problems
             return
+        if where.kind == "mariadb":
+            yield Problem(
+                "connection.url", "MariaDB and MySQL are written to, by SqlSink, and not read yet: rows of transactions that "
+                "commit late would be passed over"
+            )
+            return
         if where.kind == "sqlite" and config.by_timestamp:
             yield Problem("mode", "SQLite has no type for points in time: use incrementing")
         if where.kind == "sqlite" and config.query:
