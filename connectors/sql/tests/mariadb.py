@@ -49,7 +49,18 @@ def _fetch(folder: Path, found: Path) -> None:
         spec = importlib.util.find_spec("pyspark")
         pyspark = next(iter((spec and spec.submodule_search_locations) or ()))
         ivy = next(Path(pyspark, "jars").glob("ivy-*.jar"))
-        command = [find_java().executable, "-cp", ivy, "org.apache.ivy.Main", "-ivy", "ivy.xml", "-confs", "default", "-cache", "ivy"]
+        command = [
+            find_java().executable,
+            "-cp",
+            ivy,
+            "org.apache.ivy.Main",
+            "-ivy",
+            "ivy.xml",
+            "-confs",
+            "default",
+            "-cache",
+            "ivy",
+        ]
         command += ["-retrieve", "libs/[artifact](-[classifier]).[ext]"]
         log = folder / "fetch.log"
         with log.open("w") as output:
@@ -74,7 +85,12 @@ class Server:
         self.home = programs()
         self._process: subprocess.Popen[bytes] | None = None
         self._user = ["--user=root"] if os.geteuid() == 0 else []
-        command = [self.home / "scripts/mariadb-install-db", "--no-defaults", f"--basedir={self.home}", *self._user]
+        command = [
+            str(self.home / "scripts/mariadb-install-db"),
+            "--no-defaults",
+            f"--basedir={self.home}",
+            *self._user,
+        ]
         command += [f"--datadir={folder}/data", "--auth-root-authentication-method=normal", "--skip-test-db"]
         done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -85,7 +101,7 @@ class Server:
         with (self.folder / "log").open("a") as log:
             self._process = subprocess.Popen(
                 [
-                    *(self.home / "bin/mariadbd", "--no-defaults", f"--basedir={self.home}", *self._user),
+                    *(str(self.home / "bin/mariadbd"), "--no-defaults", f"--basedir={self.home}", *self._user),
                     *(f"--datadir={self.folder}/data", f"--port={self.port}", "--bind-address=127.0.0.1"),
                     *(f"--socket={self.folder}/socket", "--innodb-flush-log-at-trx-commit=2", "--skip-log-bin"),
                     *("--innodb-buffer-pool-size=64M", "--skip-name-resolve", *options),
@@ -99,10 +115,12 @@ class Server:
         while True:
             try:
                 self.connect("mysql").close()
-                return
             except pymysql.Error:
-                assert self._process.poll() is None and time.monotonic() < until, (self.folder / "log").read_text()
+                left = self._process.poll() is None and time.monotonic() < until
+                assert left, (self.folder / "log").read_text()
                 time.sleep(0.05)
+            else:
+                return
 
     def kill(self) -> None:
         """As a crash of the machine's process."""

@@ -26,10 +26,16 @@ from penstock.schema import (
     struct,
 )
 from penstock.testing import run_writer
+from penstock_sql.debezium import DebeziumSqlSink
 from penstock_sql.sink import SqlSink
 
 UPSERT = {"insert_mode": "upsert", "pk_mode": "record_value", "pk_fields": "id"}
 KEYED = {"insert_mode": "upsert", "pk_mode": "record_key", "pk_fields": "id", "delete_enabled": "true"}
+
+
+def moment_of(*parts: int) -> datetime.datetime:
+    """As the driver gives it, without a zone."""
+    return datetime.datetime(*parts)  # type: ignore[arg-type]  # noqa: DTZ001
 
 
 def row(value: Any, key: Any = None, topic: str = "orders") -> Record:
@@ -58,11 +64,11 @@ def test_maps_without_a_schema_take_the_types_of_the_table(maria: Any) -> None:
     }  # fmt: skip
     assert write(maria, [row(value)], db_timezone="Europe/Berlin") == []
     (found,) = maria.rows("SELECT * FROM orders")
-    moment = datetime.datetime(2023, 11, 14, 22, 13, 20, 123_000)
+    moment = moment_of(2023, 11, 14, 22, 13, 20, 123_000)
     assert found == (
         1, Decimal("9.5000"), moment, moment.date(), datetime.timedelta(hours=1, milliseconds=1), moment.replace(hour=23),
         b"hi", '{"a": [1, null]}', "b", 1, b"\1", '{"free": "t\'ext\\\\"}', 1.5,
-        datetime.datetime(2026, 1, 31, 8, 0, 0, 1),
+        moment_of(2026, 1, 31, 8, 0, 0, 1),
     )  # fmt: skip
 
 
@@ -83,12 +89,13 @@ def test_a_missing_table_is_created_by_the_schema_and_widened_by_a_later_one(mar
         "table_name = 'orders' ORDER BY ordinal_position"
     )
     assert types == [
-        ("id", "varchar(255)", "NO"), ("small", "smallint(6)", "NO"), ("price", "decimal(65,2)", "NO"), ("day", "date", "NO"),
+        ("id", "varchar(255)", "NO"), ("small", "smallint(6)", "NO"), ("price", "decimal(65,2)", "NO"),
+        ("day", "date", "NO"),
         ("clock", "time(6)", "NO"), ("at", "datetime(6)", "NO"), ("raw", "longblob", "NO"), ("tags", "longtext", "NO"),
         ("map", "longtext", "NO"), ("done", "tinyint(1)", "NO"), ("rate", "float", "NO"), ("note", "longtext", "YES"),
     ]  # fmt: skip
     assert maria.rows("SELECT id, price, at, raw, tags, map, note FROM orders ORDER BY note") == [
-        (key, value["price"], datetime.datetime(2100, 1, 1, 0, 0, 0, 1000), b"\0\xff'", '["a"]', '{"k": 1}', note)
+        (key, value["price"], moment_of(2100, 1, 1, 0, 0, 0, 1000), b"\0\xff'", '["a"]', '{"k": 1}', note)
         for key, note in (("😀", None), ("😀 ", "x😀"))
     ]
 
@@ -162,11 +169,22 @@ def test_an_upsert_leaves_the_last_state_of_each_key_and_a_tombstone_deletes(mar
 
 def test_keys_that_the_collation_takes_for_the_same_are_one_row_with_the_last_state(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id VARCHAR(9) PRIMARY KEY, name TEXT, size INT) COLLATE utf8mb4_uca1400_ai_ci")
-    batch = [row({"name": "1"}, key="e"), row({"size": 1}, key="É"), row({"name": "2"}, key="E"), row({"name": "3"}, key="é")]
+    batch = [
+        row({"name": "1"}, key="e"),
+        row({"size": 1}, key="É"),
+        row({"name": "2"}, key="E"),
+        row({"name": "3"}, key="é"),
+    ]
     assert write(maria, batch, **KEYED) == []
     assert maria.rows("SELECT name, size FROM orders") == [("3", 1)]
-    assert write(maria, [row({"name": "4"}, key="e"), row({"name": "5"}, key="È")], **{**KEYED, "insert_mode": "update"}) == []
+    assert (
+        write(maria, [row({"name": "4"}, key="e"), row({"name": "5"}, key="È")], **{**KEYED, "insert_mode": "update"})
+        == []
+    )
     assert maria.rows("SELECT name, size FROM orders") == [("5", 1)]
+    batch = [row({"name": "a", "size": 2}, key="e"), row({"size": 3}, key="é"), row({"name": "b", "size": 4}, key="e")]
+    assert write(maria, batch, **KEYED) == []
+    assert maria.rows("SELECT name, size FROM orders") == [("b", 4)]
     assert write(maria, [row({"name": "6"}, key="ê"), row(None, key="è")], **KEYED) == []
     assert maria.rows("SELECT name, size FROM orders") == []
 
@@ -191,7 +209,8 @@ def test_an_update_changes_rows_that_are_there_and_adds_none(maria: Any) -> None
 @pytest.mark.parametrize("key", ["INT PRIMARY KEY", "INT AUTO_INCREMENT PRIMARY KEY", "INT NOT NULL UNIQUE"])
 def test_an_upsert_that_meets_another_unique_key_is_refused_and_changes_no_other_row(maria: Any, key: str) -> None:
     maria.run(
-        f"CREATE TABLE orders (id {key}, code VARCHAR(9) UNIQUE, size INT)", "INSERT INTO orders VALUES (1, 'a', 1), (2, 'b', 2)"
+        f"CREATE TABLE orders (id {key}, code VARCHAR(9) UNIQUE, size INT)",
+        "INSERT INTO orders VALUES (1, 'a', 1), (2, 'b', 2)",
     )
     batch = [
         row({"id": 3, "code": "a", "size": 3}),  # would change the row of 1
@@ -307,10 +326,30 @@ def test_a_column_with_points_of_time_of_debezium_keeps_its_microseconds(maria: 
     assert write(maria, [record], auto_create="true") == []
     assert maria.rows("SELECT * FROM orders") == [
         (
-            datetime.datetime(2023, 11, 14, 22, 13, 20, 123_456),
+            moment_of(2023, 11, 14, 22, 13, 20, 123_456),
             datetime.timedelta(seconds=1, microseconds=1),
-            datetime.datetime(2026, 1, 31, 9, 0, 0, 123_456),
+            moment_of(2026, 1, 31, 9, 0, 0, 123_456),
             uuid,
             0.1,
         )
     ]
+
+
+def test_change_events_of_debezium_are_rows(maria: Any) -> None:
+    maria.run("CREATE TABLE shop_orders (id INT PRIMARY KEY, name TEXT)")
+    events = [
+        Record(topic="shop.orders", key={"id": n}, value={"before": None, "after": after, "source": {}, "op": op})
+        for n, after, op in [
+            (1, {"id": 1, "name": "a"}, "c"),
+            (2, {"id": 2, "name": "b"}, "r"),
+            (1, {"id": 1, "name": "c"}, "u"),
+            (2, None, "d"),
+        ]
+    ]
+    url = maria.properties["connection.url"].replace("jdbc:mariadb:", "jdbc:mysql:")
+    properties = {
+        "connection.url": url, "connection.username": "penstock", "connection.password": "secret",
+        "insert.mode": "upsert", "primary.key.mode": "record_key", "delete.enabled": "true",
+    }  # fmt: skip
+    assert run_writer(DebeziumSqlSink, properties, [events]) == []
+    assert maria.rows("SELECT id, name FROM shop_orders") == [(1, "c")]

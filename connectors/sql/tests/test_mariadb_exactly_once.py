@@ -7,12 +7,12 @@ from typing import Any
 
 import pymysql
 import pytest
+from connectors.sql.tests import mariadb
 
 import penstock_sql.mariadb
 import penstock_sql.sink
 import penstock_sql.writer
-from connectors.sql.tests import mariadb
-from penstock import ConnectError, DataError, Record, RetriableError, SourcePartition, TopicPartition
+from penstock import ConnectError, DataError, Password, Record, RetriableError, SourcePartition, TopicPartition
 from penstock.schema import INT32, INT64, STRING, struct
 from penstock.testing import SinkSuite
 from penstock.testing._harness import sink_batch
@@ -365,11 +365,45 @@ def test_a_server_without_tls_is_refused_where_tls_is_wanted(maria: Any) -> None
     assert problems({**maria.properties, "connection.url": prefer}) == []
 
 
+@pytest.mark.slow
+def test_tls_is_spoken_and_verified_as_the_url_says(tmp_path: Any) -> None:
+    """MariaDB has a certificate of its own making, which no authority vouches for."""
+    from connectors.sql.tests.conftest import _free_port
+    from penstock_sql.address import address
+    from penstock_sql.mariadb_session import connect
+
+    server = mariadb.Server(tmp_path, _free_port())
+    server.start("--ssl")
+    try:
+        with server.connect("mysql") as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE USER penstock IDENTIFIED BY 'secret'")
+            cursor.execute("CREATE DATABASE shop")
+            cursor.execute("GRANT ALL ON shop.* TO penstock")
+        url = server.url("shop").partition("?")[0]
+        for mode, speaks in (("disable", False), ("trust", True), ("REQUIRED", True), (None, True)):
+            given = url if mode is None else f"{url}?sslMode={mode}"
+            with (
+                connect(address(given, "penstock", Password("secret")).parameters, "test") as one,
+                one.cursor() as cursor,
+            ):
+                cursor.execute("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
+                assert bool(cursor.fetchone()[1]) is speaks
+        for mode in ("verify-ca", "verify-full"):
+            own = {"connection.url": f"{url}?sslMode={mode}", "connection.user": "penstock"}
+            (found,) = problems({**own, "connection.password": "secret"})
+            assert "certificate verify failed" in found
+    finally:
+        server.kill()
+
+
 def test_a_user_who_may_not_create_tables_is_told_what_somebody_else_must_run(orders: Any) -> None:
     orders.run("CREATE USER writer IDENTIFIED BY 'secret'", "GRANT SELECT, INSERT ON orders TO writer")
     try:
         given = {**orders.properties, "connection.user": "writer"}
-        with pytest.raises(ConnectError, match="may not create the table penstock_offsets") as raised, SinkLife(SqlSink, given):
+        with (
+            pytest.raises(ConnectError, match="may not create the table penstock_offsets") as raised,
+            SinkLife(SqlSink, given),
+        ):
             pass
         orders.run(str(raised.value).partition("run: ")[2].partition("; GRANT")[0])
         orders.run("GRANT SELECT, INSERT, UPDATE, DELETE ON penstock_offsets TO writer")

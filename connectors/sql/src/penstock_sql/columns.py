@@ -239,7 +239,11 @@ def _utc(times: _Times) -> Reading:
             moment = datetime.fromisoformat(value)
         except ValueError:
             return value
-        return (moment.replace(tzinfo=times.zone) if moment.tzinfo is None else moment).astimezone(UTC).replace(tzinfo=None)
+        return (
+            (moment.replace(tzinfo=times.zone) if moment.tzinfo is None else moment)
+            .astimezone(UTC)
+            .replace(tzinfo=None)
+        )
 
     return read
 

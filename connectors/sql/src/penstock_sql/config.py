@@ -43,7 +43,8 @@ class SqlSinkConfig(Config):
     url: Annotated[str, not_blank] = prop(
         "connection.url",
         doc="The database: `jdbc:postgresql://HOST:PORT/DATABASE?sslmode=require`, with or without `jdbc:`, several hosts "
-        "separated by commas, any parameter of libpq; or `jdbc:sqlite:FILE`.",
+        "separated by commas, any parameter of libpq; `jdbc:mariadb://HOST:PORT/DATABASE?sslMode=verify-full`; or "
+        "`jdbc:sqlite:FILE`.",
         importance=Importance.HIGH,
     )
     user: str | None = prop("connection.user", None, doc="The user of the database.", importance=Importance.HIGH)

@@ -45,7 +45,8 @@ class DebeziumSinkConfig(Config):
 
     url: Annotated[str, not_blank] = prop(
         "connection.url",
-        doc="The database: `jdbc:postgresql://HOST:PORT/DATABASE` or `jdbc:sqlite:FILE`, as for SqlSink.",
+        doc="The database: `jdbc:postgresql://HOST:PORT/DATABASE`, `jdbc:mariadb://HOST:PORT/DATABASE` or "
+        "`jdbc:sqlite:FILE`, as for SqlSink.",
         importance=Importance.HIGH,
     )
     user: str | None = prop("connection.username", None, doc="The user of the database.", importance=Importance.HIGH)

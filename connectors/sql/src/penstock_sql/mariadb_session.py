@@ -51,7 +51,7 @@ def connect(parameters: Mapping[str, Any], name: str) -> pymysql.Connection:
         except pymysql.OperationalError as e:
             if e.args[0] != pymysql.constants.CR.CR_CONN_HOST_ERROR:
                 raise
-    return _connect(parameters, *last, name)
+    return _connect(parameters, last[0], last[1], name)
 
 
 def _connect(parameters: Mapping[str, Any], host: str, port: int, name: str) -> pymysql.Connection:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
+from unicodedata import combining, normalize
 
 from penstock import Schema
 from penstock_sql.names import TableName
@@ -74,6 +75,8 @@ def _alike(value: Any) -> Any:
     if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
         value = format(Decimal(str(value)).normalize(), "f") if math.isfinite(value) else value
     text = str(value).strip().casefold()
+    if not text.isascii():  # collations may take letters with and without accents for the same
+        text = "".join(letter for letter in normalize("NFKD", text) if not combining(letter))
     with suppress(ArithmeticError):
         return format(Decimal(text).normalize(), "f")
     return text

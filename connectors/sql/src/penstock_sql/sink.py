@@ -27,7 +27,7 @@ __all__ = ["SqlSink"]
 
 
 class SqlSink(SinkConnector):
-    """Writes records to tables of PostgreSQL or SQLite, exactly once."""
+    """Writes records to tables of PostgreSQL, MariaDB or SQLite, exactly once."""
 
     Config: ClassVar[type[Config]] = SqlSinkConfig
     java_names: ClassVar[tuple[str, ...]] = ("io.confluent.connect.jdbc.JdbcSinkConnector",)

@@ -60,8 +60,9 @@ class SqlSource(SourceConnector):
             return
         if where.kind == "mariadb":
             yield Problem(
-                "connection.url", "MariaDB and MySQL are written to, by SqlSink, and not read yet: rows of transactions that "
-                "commit late would be passed over"
+                "connection.url",
+                "MariaDB and MySQL are written to, by SqlSink, and not read yet: rows of transactions that "
+                "commit late would be passed over",
             )
             return
         if where.kind == "sqlite" and config.by_timestamp:

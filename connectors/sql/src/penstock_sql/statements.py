@@ -96,7 +96,11 @@ def checked(connection: Connection, name: str) -> str:
         DataError: it would be cut, so that two names become one.
     """
     if connection.dialect.name == "mysql":
-        if len(name) > _MOST_LETTERS or name.endswith(" ") or any(letter == "\0" or letter > "\uffff" for letter in name):
+        if (
+            len(name) > _MOST_LETTERS
+            or name.endswith(" ")
+            or any(letter == "\0" or letter > "\uffff" for letter in name)
+        ):
             raise DataError(
                 f"The name {name!r} is longer than {_MOST_LETTERS} letters, ends with a blank, or has a NUL or a letter "
                 "beyond U+FFFF; the database cannot have it"
