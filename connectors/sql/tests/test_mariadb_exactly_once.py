@@ -369,6 +369,7 @@ def test_a_server_without_tls_is_refused_where_tls_is_wanted(maria: Any) -> None
 def test_tls_is_spoken_and_verified_as_the_url_says(tmp_path: Any) -> None:
     """MariaDB has a certificate of its own making, which no authority vouches for."""
     from connectors.sql.tests.conftest import _free_port
+
     from penstock_sql.address import address
     from penstock_sql.mariadb_session import connect
 
