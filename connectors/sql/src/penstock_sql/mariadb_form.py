@@ -73,7 +73,7 @@ def require_transactions(connection: Connection, table: TableName) -> None:
             raise ConnectError(
                 f"{table} is a view, of which MariaDB does not tell whether its rows can be rolled back: name the table"
             )
-        if str(engine).lower() != "innodb":
+        if engine is not None and engine.lower() != "innodb":  # none while the table is being made
             raise ConnectError(
                 f"Table {table} has the engine {engine}, which cannot roll back, so that rows would be there twice or in "
                 f"part: ALTER TABLE {quoted(connection, table)} ENGINE=InnoDB"

@@ -96,9 +96,9 @@ def _is_there(database: Database) -> bool:
         try:
             there = sqlalchemy.inspect(connection).has_table(TABLE.name)
         except DBAPIError as e:
-            if connection.dialect.name != "mysql" or meaning(e) is not Meaning.ACCESS:
+            if connection.dialect.name != "mysql" or meaning(e) not in (Meaning.ACCESS, Meaning.SCHEMA):
                 raise
-            return False  # as far as this user sees
+            return False  # as far as this user sees, or another task makes it at this moment
         if there:
             require_transactions(connection, TableName(None, TABLE.name))
         return there
