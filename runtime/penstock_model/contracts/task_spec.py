@@ -89,8 +89,8 @@ class SparkSpec(Part):
 
     executors: int = Field(0, ge=0)
     conf: dict[str, str] = Field(default_factory=dict)
-    start: SparkStart = SparkStart.ON_DEMAND
-    idle_seconds: float | None = None
+    start: SparkStart = SparkStart.EAGER
+    idle_seconds: float | None = Field(default=None, exclude_if=lambda v: v is None)
     cluster: SparkCluster | None = Field(default=None, exclude_if=lambda v: v is None)
 
 

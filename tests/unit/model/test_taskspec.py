@@ -83,7 +83,7 @@ def test_what_is_not_written_takes_its_default() -> None:
         "worker": {},
     }
     spec = TaskSpec.from_json(json.dumps(least))
-    assert (spec.incarnation, spec.state, spec.secrets_dir, spec.spark.start) == (0, "Running", None, "OnDemand")
+    assert (spec.incarnation, spec.state, spec.secrets_dir, spec.spark.start) == (0, "Running", None, "Eager")
 
 
 @pytest.mark.parametrize(
