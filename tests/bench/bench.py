@@ -11,8 +11,17 @@ from tests.bench.broker_away import AwayFigures, Kind, run_broker_away
 from tests.bench.new_topics import create_topics, new_topics_rows
 from tests.bench.operator_work import operator_rows, run_operator
 from tests.bench.plugin_mounts import mounts_rows, start_with_mounts
+from tests.bench.quiet import run_quiet
 from tests.bench.results import Measure
-from tests.bench.rows import broker_away_rows, on_demand_rows, sink_rows, sink_trickle_rows, source_rows, trickle_rows
+from tests.bench.rows import (
+    broker_away_rows,
+    on_demand_rows,
+    quiet_rows,
+    sink_rows,
+    sink_trickle_rows,
+    source_rows,
+    trickle_rows,
+)
 from tests.bench.sides import Penstock, Side
 from tests.bench.sink_work import run_sink
 from tests.bench.source_work import run_source
@@ -83,6 +92,8 @@ class Bench:
                 return self._sql_source(part)
             case "transform-cost":
                 return cost_rows(transform_costs(times=10 if quick else 40))
+            case "quiet-connectors":
+                return self._quiet(part, 20 if quick else 100, durations)
             case "broker-away":
                 return [row for kind in _KINDS for row in self._broker_away(part, kind, durations.idle)]
             case "trickle":
@@ -97,6 +108,11 @@ class Bench:
                 side = Penstock(self.servers, spark_start="OnDemand")
                 short = Durations(durations.warm_up, min(20, durations.measured), 0)
                 return on_demand_rows(self._times(part, side.name, lambda f: run_trickle(side, self.servers, f, short)))
+
+    def _quiet(self, part: str, count: int, durations: Durations) -> list[Measure]:
+        sides = [Penstock(self.servers, spark_start="OnDemand"), *self.sides[1:]]
+        bench = replace(self, sides=sides)
+        return quiet_rows(*bench._alternate(part, lambda s, f: run_quiet(s, self.servers, f, count, durations)))
 
     def _broker_away(self, part: str, kind: Kind, seconds: float) -> list[Measure]:
         def run(side: Side, folder: Path) -> AwayFigures:

@@ -27,6 +27,7 @@ _ASKED_FOR: Final = (
     "transform-cost",
     "new-topics",
     "plugin-mounts",
+    "quiet-connectors",
     "sql",
     "sql-source",
 )

@@ -82,16 +82,16 @@ def connect_command(
     folder: Path,
     *,
     servers: str,
-    name: str,
-    connector: Mapping[str, str],
+    connectors: Mapping[str, Mapping[str, str]],
     plugins: Path | None = None,
 ) -> list[str]:
     """Write what Kafka Connect standalone reads, and give its command; `plugins` has folders of plugins of others."""
     libs = connect_jars(java)
     path = f"{libs},{plugins}" if plugins else libs
     (folder / "worker.properties").write_text(_WORKER.format(servers=servers, folder=folder, plugins=path))
-    lines = {"name": name, "tasks.max": "1", **connector}
-    (folder / "connector.properties").write_text("".join(f"{k}={v}\n" for k, v in lines.items()))
+    for name, connector in connectors.items():
+        lines = {"name": name, "tasks.max": "1", **connector}
+        (folder / f"{name}.properties").write_text("".join(f"{k}={v}\n" for k, v in lines.items()))
     (folder / "log4j2.xml").write_text(_LOG4J)
     return [
         str(java.executable),
@@ -101,7 +101,7 @@ def connect_command(
         f"{libs}/*",
         "org.apache.kafka.connect.cli.ConnectStandalone",
         "worker.properties",
-        "connector.properties",
+        *(f"{name}.properties" for name in connectors),
     ]
 
 

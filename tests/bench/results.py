@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["AtLeast", "AtMost", "Measure", "Share", "Times", "as_json", "as_table"]
+__all__ = ["AtLeast", "AtMost", "Measure", "NoMoreThan", "Share", "Times", "as_json", "as_table"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,20 @@ class Share:
 
     def __str__(self) -> str:
         return f"at most 1/{self.parts} of the peer's"
+
+
+@dataclass(frozen=True)
+class NoMoreThan:
+    """At most so many times the peer's figure."""
+
+    factor: float
+
+    def met(self, ours: float, peer: float | None) -> bool:
+        """Whether the goal is met."""
+        return peer is not None and ours <= self.factor * peer
+
+    def __str__(self) -> str:
+        return f"at most {self.factor:g} times the peer's"
 
 
 @dataclass(frozen=True)
@@ -74,7 +88,7 @@ class Measure:
     unit: str
     runs: Sequence[float]
     peer_runs: Sequence[float]
-    goal: Times | Share | AtMost | AtLeast | None = None
+    goal: Times | Share | NoMoreThan | AtMost | AtLeast | None = None
 
     @property
     def figure(self) -> float:

@@ -4,11 +4,20 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from tests.bench.broker_away import AwayFigures
-from tests.bench.results import AtMost, Measure, Share, Times
+from tests.bench.quiet import QuietFigures
+from tests.bench.results import AtMost, Measure, NoMoreThan, Share, Times
 from tests.bench.source_work import Figures
 from tests.bench.trickle import TrickleFigures
 
-__all__ = ["broker_away_rows", "on_demand_rows", "sink_rows", "sink_trickle_rows", "source_rows", "trickle_rows"]
+__all__ = [
+    "broker_away_rows",
+    "on_demand_rows",
+    "quiet_rows",
+    "sink_rows",
+    "sink_trickle_rows",
+    "source_rows",
+    "trickle_rows",
+]
 
 F = TypeVar("F")
 _MB = 1e6
@@ -48,6 +57,21 @@ def sink_trickle_rows(ours: Sequence[TrickleFigures], peer: Sequence[TrickleFigu
     ]
 
 
+def quiet_rows(ours: Sequence[QuietFigures], peer: Sequence[QuietFigures]) -> list[Measure]:
+    """The peer's records come at least once."""
+    what = f"{ours[0].connectors} quiet connectors"
+    return [
+        _row(f"{what}: CPU", "% of a core", ours, peer, lambda f: f.cpu * 100, NoMoreThan(2)),
+        _row(f"{what}, idle: CPU", "% of a core", ours, peer, lambda f: f.idle_cpu * 100, NoMoreThan(2)),
+        _row(f"{what}: latency p50", "ms", ours, peer, lambda f: f.p50 * 1000, AtMost(60)),
+        _row(f"{what}: latency p99", "ms", ours, peer, lambda f: f.p99 * 1000, AtMost(120)),
+        _row(f"{what}: memory of all tasks", "MB", ours, peer, lambda f: f.memory.task / _MB, None),
+        _row(f"{what}: memory of each task", "MB", ours, [], lambda f: f.memory.task / _MB / f.connectors, AtMost(60)),
+        _row(f"{what}: memory of `penstock run` itself", "MB", ours, [], lambda f: f.memory.parent / _MB, None),
+        _row(f"{what}: start of all", "s", ours, peer, lambda f: f.start, None),
+    ]
+
+
 def broker_away_rows(kind: str, ours: Sequence[AwayFigures], peer: Sequence[AwayFigures]) -> list[Measure]:
     """While the broker is gone."""
     return [
@@ -80,6 +104,6 @@ def _row(
     ours: Sequence[F],
     peer: Sequence[F],
     figure: Callable[[F], float],
-    goal: Times | Share | AtMost | None,
+    goal: Times | Share | NoMoreThan | AtMost | None,
 ) -> Measure:
     return Measure(name, unit, [figure(f) for f in ours], [figure(f) for f in peer], goal)

@@ -3,7 +3,7 @@
 import itertools
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol
@@ -48,6 +48,9 @@ class Side(Protocol):
     def run(self, work: Work, folder: Path) -> Measured:
         """The side on this work, not started yet; `folder` is new."""
 
+    def run_all(self, works: Sequence[Work], folder: Path) -> Measured:
+        """The side on several connectors at once."""
+
     def on(self, servers: str) -> "Side":
         """The same side on another broker."""
 
@@ -66,14 +69,23 @@ class Penstock:
 
     def run(self, work: Work, folder: Path) -> Measured:
         """As `Side` says."""
-        config = dict(work.config)
-        manifest = {
-            "apiVersion": "penstock.dev/v1alpha1",
-            "kind": "Connector",
-            "metadata": {"name": work.name},
-            "spec": {"class": config.pop(_CLASS), "config": config, "spark": {"start": self.spark_start}},
-        }
-        (folder / "connector.yaml").write_text(json.dumps(manifest))  # YAML takes JSON
+        return self.run_all([work], folder)
+
+    def run_all(self, works: Sequence[Work], folder: Path) -> Measured:
+        """As `Side` says."""
+        manifests = []
+        for work in works:
+            config = dict(work.config)
+            spec = {"class": config.pop(_CLASS), "config": config, "spark": {"start": self.spark_start}}
+            manifests.append(
+                {
+                    "apiVersion": "penstock.dev/v1alpha1",
+                    "kind": "Connector",
+                    "metadata": {"name": work.name},
+                    "spec": spec,
+                }
+            )
+        (folder / "connector.yaml").write_text("\n---\n".join(map(json.dumps, manifests)))  # YAML takes JSON
         command = [
             sys.executable,
             "-m",
@@ -101,7 +113,10 @@ class Connect:
 
     def run(self, work: Work, folder: Path) -> Measured:
         """As `Side` says."""
-        command = connect_command(
-            self.java, folder, servers=self.servers, name=work.name, connector=work.config, plugins=self.plugins
-        )
+        return self.run_all([work], folder)
+
+    def run_all(self, works: Sequence[Work], folder: Path) -> Measured:
+        """As `Side` says."""
+        connectors = {work.name: work.config for work in works}
+        command = connect_command(self.java, folder, servers=self.servers, connectors=connectors, plugins=self.plugins)
         return Measured(self.name, command, folder, None)

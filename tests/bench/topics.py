@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-__all__ = ["Headers", "Hidden", "Topic"]
+__all__ = ["Headers", "Hidden", "Topic", "Topics"]
 
 Headers = list[tuple[str, str | bytes | None]]
 _SECONDS: Final = 30.0
@@ -76,17 +76,52 @@ class Topic:
         return consumer
 
     def _consumer(self) -> Consumer:
-        return Consumer(
-            {
-                "bootstrap.servers": self._servers,
-                "group.id": "bench",
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "queued.min.messages": 1_000_000,
-                "fetch.message.max.bytes": 16 << 20,
-            }
-        )
+        return _consumer(self._servers)
+
+
+class Topics:
+    """Topics of one partition that exist from entering to leaving the `with` block."""
+
+    def __init__(self, servers: str, names: Sequence[str]) -> None:
+        self._servers = servers
+        self._names = names
+        self._admin = AdminClient({"bootstrap.servers": servers})
+
+    def __enter__(self) -> Self:
+        for made in self._admin.create_topics([NewTopic(name, 1, 1) for name in self._names]).values():
+            made.result(_SECONDS)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            for deleted in self._admin.delete_topics([*self._names]).values():
+                deleted.result(_SECONDS)
+
+    def follower(self, offset: int | None = None) -> Consumer:
+        """A `read_committed` consumer of all, from the offset on, or from the present ends."""
+        consumer = _consumer(self._servers)
+        places = [TopicPartition(name, 0, offset or 0) for name in self._names]
+        if offset is None:
+            for place in places:
+                place.offset = consumer.get_watermark_offsets(place, timeout=_SECONDS, cached=False)[1]
+        consumer.assign(places)
+        return consumer
+
+
+def _consumer(servers: str) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "bench",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "queued.min.messages": 1_000_000,
+            "fetch.message.max.bytes": 16 << 20,
+        }
+    )
 
 
 class Hidden:

@@ -13,23 +13,28 @@ _SMALLEST: Final = Limits(2_000, 256 << 10)
 
 
 class IdleBackoff:
-    """How long a source is not asked while it has nothing: a moment at first, then longer and longer. Times in seconds."""
+    """How long a source is not asked while it has nothing: the longer nothing has come, the longer. Times in seconds.
+
+    What comes waits for half as long as nothing came before it, and for 0.1 s at most; after ten quiet seconds and more for a
+    hundredth of that time, and for 0.5 s at most. What a look costs is that a process wakes: 0.3 ms of CPU, ten times as much
+    as the look itself.
+    """
 
     SHORTEST: Final = 0.002
-    LONGEST: Final = 0.1
-    FACTOR: Final = 1.3
+    LONG: Final = 0.1
+    LONGEST: Final = 0.5
 
     def __init__(self) -> None:
-        self._next = self.SHORTEST
+        self._quiet = 0.0
 
-    def reset(self) -> None:
-        """There was something: look again soon."""
-        self._next = self.SHORTEST
+    def reset(self, quiet: float = 0.0) -> None:
+        """There was something, and the source will not be asked for `quiet` seconds."""
+        self._quiet = quiet
 
     def wait(self) -> float:
         """How long to wait now that there was nothing."""
-        now = self._next
-        self._next = min(self.LONGEST, now * self.FACTOR)
+        now = max(self.SHORTEST, min(self._quiet / 2, self.LONG), min(self._quiet / 100, self.LONGEST))
+        self._quiet += now
         return now
 
 

@@ -158,9 +158,9 @@ class SourceTask:
         if self._batch_size.is_trickle:
             self._memory.give_back()
         if delivered:
-            self._idle_backoff.reset()
-            if self._batch_size.is_trickle:
-                self._gathers_until = begun + self._context.linger_seconds
+            gathers = self._context.linger_seconds if self._batch_size.is_trickle else 0.0
+            self._idle_backoff.reset(gathers)
+            self._gathers_until = begun + gathers
         else:
             self._stopping.wait(self._idle_backoff.wait())
 

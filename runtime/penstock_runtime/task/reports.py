@@ -35,6 +35,7 @@ class ParentPipe:
         self._fd = descriptor
         self._changed = threading.Condition()
         self._progress: dict[str, Any] = {}
+        self._latest: dict[str, Any] = {}
         self._events: dict[str, dict[str, Any]] = {}
         self._due = 0.0
         self._urgent = False
@@ -51,10 +52,14 @@ class ParentPipe:
             self._changed.notify_all()
 
     def progress(self, **fields: Any) -> None:
-        """Send these values with the next progress event. Later values replace earlier ones."""
+        """Send these values with the next progress event, unless they are as before. Later values replace earlier ones."""
         with self._changed:
+            changed = {k: v for k, v in fields.items() if k not in self._latest or self._latest[k] != v}
+            if not changed:
+                return
+            self._latest.update(changed)
             begins = not self._is_pending
-            self._progress.update(fields)
+            self._progress.update(changed)
             if begins:  # otherwise the thread waits for the next event already; waking it costs more than all else here
                 self._changed.notify_all()
 

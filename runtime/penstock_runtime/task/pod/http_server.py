@@ -25,6 +25,8 @@ _SECONDS: Final = 5.0
 """Time-out of a connection."""
 _MOST: Final = 32
 """Open connections."""
+_NEVER: Final = 86_400.0
+"""How often the server looks whether it is shut down, which it never is: it ends with the process."""
 
 
 def serve(port: int, registry: CollectorRegistry, *, healthy: Check, ready: Check, age: Callable[[], float]) -> int:
@@ -63,7 +65,7 @@ def serve(port: int, registry: CollectorRegistry, *, healthy: Check, ready: Chec
 
     Handler.registry = registry
     server = _Server(port, Handler)
-    threading.Thread(target=server.serve_forever, name="http", daemon=True).start()
+    threading.Thread(target=lambda: server.serve_forever(_NEVER), name="http", daemon=True).start()
     return int(server.server_address[1])
 
 

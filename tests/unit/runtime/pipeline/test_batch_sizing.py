@@ -19,6 +19,32 @@ def test_waits_grow_from_2_to_100_milliseconds_and_begin_anew_with_a_record() ->
     assert idle.wait() == 0.002
 
 
+def test_a_record_waits_for_a_tenth_of_a_second_at_most_where_one_comes_every_ten_seconds() -> None:
+    idle = IdleBackoff()
+    quiet = 0.0
+    while quiet < 10:
+        wait = idle.wait()
+        assert wait <= 0.1
+        quiet += wait
+
+
+def test_a_source_that_is_quiet_for_a_minute_is_asked_twice_a_second() -> None:
+    idle = IdleBackoff()
+    quiet, longest = 0.0, 0.0
+    while quiet < 60:
+        longest = idle.wait()
+        assert longest <= max(0.1, quiet / 99)
+        quiet += longest
+    assert longest == 0.5
+
+
+def test_a_record_that_was_gathered_is_not_followed_by_the_shortest_wait() -> None:
+    """It has been quiet for the time of the gathering already."""
+    idle = IdleBackoff()
+    idle.reset(0.08)
+    assert idle.wait() == 0.04
+
+
 def after(*batches: tuple[int, int, float], most: Limits = MOST) -> AdaptiveBatchSize:
     batch_size = AdaptiveBatchSize(most, seconds=5.0)
     for records, size, seconds in batches:

@@ -79,6 +79,19 @@ def test_progress_that_waits_goes_before_an_event(parent: Parent) -> None:
     assert merged == {"event": "progress", "read": 1, "written": 2}
 
 
+def test_progress_that_is_as_before_is_not_sent_again(parent: Parent) -> None:
+    """A quiet sink says its lag five times a second."""
+    pipe = ParentPipe(parent.writing)
+    for n in range(3):
+        pipe.progress(lag=0, read=min(n, 1))
+        pipe.flush()
+    pipe.send("failed", message="no")
+    assert [e for e in parent.until("failed") if e["event"] == "progress"] == [
+        {"event": "progress", "lag": 0, "read": 0},
+        {"event": "progress", "read": 1},
+    ]
+
+
 def test_an_event_follows_the_ones_of_other_kinds_that_were_sent_before_it(parent: Parent) -> None:
     pipe = ParentPipe(parent.writing)
     pipe.send("metrics", port=1)
