@@ -33,6 +33,12 @@ class Lines:
             file.write("".join(f"{n}\n" for n in range(self.count, self.count + BACKLOG)))
         self.count += BACKLOG
 
+    def trickle(self) -> None:
+        """By one line."""
+        with self.path.open("a") as file:
+            file.write(f"{self.count}\n")
+        self.count += 1
+
     def until_up(self, task: Running, times: int) -> None:
         """Let backlogs come, one after the other, until Spark has come up so many times."""
         while task.log_text().count(UP) < times:
@@ -115,6 +121,31 @@ def test_a_jvm_that_stands_still_as_it_should_end_is_killed(lab: Lab, tmp_path: 
     lines.until_up(task, 2)
     task.stop()
     assert lab.values(topic) == lines.all
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_a_trickle_that_becomes_a_backlog_and_back_comes_out_once_and_in_order(
+    lab: Lab, tmp_path: Path, rounds: int
+) -> None:
+    """Each round takes about a minute: a backlog until Spark is up, at both tasks; lines one by one until it has left them."""
+    topic, lines, out = lab.topic(), Lines(tmp_path / "lines"), tmp_path / "out.txt"
+    _, read = lab.start(source(lines, topic, "15s"))
+    resource = manifest(new_name(), "FileStreamSink", {**STRING, "topics": topic, "file": out})
+    _, write = lab.start(with_idle(resource, "15s"))
+    tasks = (read, write)
+    for times in range(1, rounds + 1):
+        lines.until_up(read, times)
+        while not all(task.log_text().count(ENDS) >= times for task in tasks):
+            lines.trickle()
+            until(lambda: write.last("read") == lines.count, what="the line is in the file")
+            if write.log_text().count(UP) < times:
+                lines.grow()
+    for task in tasks:
+        task.stop()
+        assert not task.jvms()
+    with out.open() as written:
+        assert all(line == f"{n}\n" for n, line in zip(range(lines.count), written, strict=True))
 
 
 def test_an_eager_spark_stays(lab: Lab, tmp_path: Path) -> None:
