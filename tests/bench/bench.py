@@ -107,7 +107,10 @@ class Bench:
             case _:
                 side = Penstock(self.servers, spark_start="OnDemand")
                 short = Durations(durations.warm_up, min(20, durations.measured), 0)
-                return on_demand_rows(self._times(part, side.name, lambda f: run_trickle(side, self.servers, f, short)))
+                return on_demand_rows(
+                    self._times(part, side.name, lambda f: run_source(side, self.servers, lines, self.records, f)),
+                    self._times(part, side.name, lambda f: run_trickle(side, self.servers, f, short)),
+                )
 
     def _quiet(self, part: str, count: int, durations: Durations) -> list[Measure]:
         sides = [Penstock(self.servers, spark_start="OnDemand"), *self.sides[1:]]

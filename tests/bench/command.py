@@ -61,7 +61,7 @@ def main() -> int:
     known = report.about(java, runs=options.runs, records=options.records, sink_transforms=sink_chain().text)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=options.folder) as name:
         folder = Path(name)
-        if {"source", "sink", "source-transforms"} & set(parts):
+        if {"source", "sink", "on-demand", "source-transforms"} & set(parts):
             data.write_lines(folder / "lines.txt", options.records)
         with EmbeddedKafka(folder / "kafka") as kafka:
             servers = kafka.bootstrap_servers

@@ -29,7 +29,8 @@ _PATIENCE: Final = 30.0
 _SECONDS_TO_START: Final = 3.0
 """For each connector: on two cores a hundred processes do not start at once."""
 
-_CALM: Final = 5.0
+_CALM: Final = 60.0
+"""After so many quiet seconds a source is asked as seldom as it will be."""
 
 
 @dataclass(frozen=True)

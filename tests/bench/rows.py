@@ -80,9 +80,11 @@ def broker_away_rows(kind: str, ours: Sequence[AwayFigures], peer: Sequence[Away
     ]
 
 
-def on_demand_rows(ours: Sequence[TrickleFigures]) -> list[Measure]:
+def on_demand_rows(backlogs: Sequence[Figures], ours: Sequence[TrickleFigures]) -> list[Measure]:
     """Only Penstock has it."""
     return [
+        _row("source, OnDemand: throughput", "records/s", backlogs, [], lambda f: f.rate, None),
+        _row("source, OnDemand: CPU", "s", backlogs, [], lambda f: f.cpu, None),
         _row("trickle, OnDemand: memory of the task", "MB", ours, [], lambda f: f.memory.task / _MB, AtMost(150)),
         _row("trickle, OnDemand: CPU", "% of a core", ours, [], lambda f: f.cpu * 100, None),
         _row("trickle, OnDemand: start", "s", ours, [], lambda f: f.start, None),

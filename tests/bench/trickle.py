@@ -27,7 +27,7 @@ __all__ = ["Durations", "TrickleFigures", "run_sink_trickle", "run_trickle"]
 
 _RATE: Final = 100
 _PATIENCE: Final = 30.0
-_CALM: Final = 5.0
+_CALM: Final = 60.0
 _LOOK: Final = 0.002
 _STRING: Final = "org.apache.kafka.connect.storage.StringConverter"
 
