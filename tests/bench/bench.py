@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from tests.bench.broker_away import AwayFigures, Kind, run_broker_away
+from tests.bench.executors import executor_rows, run_executors
 from tests.bench.new_topics import create_topics, new_topics_rows
 from tests.bench.operator_work import operator_rows, run_operator
 from tests.bench.plugin_mounts import mounts_rows, start_with_mounts
@@ -94,6 +95,16 @@ class Bench:
                 return cost_rows(transform_costs(times=10 if quick else 40))
             case "quiet-connectors":
                 return self._quiet(part, 20 if quick else 100, durations)
+            case "executors":
+                alone, two = (
+                    self._times(
+                        part,
+                        name,
+                        lambda f, n=count: run_executors(self.servers, f, self.records, n),  # type: ignore[misc]
+                    )
+                    for name, count in (("alone", 0), ("two executors", 2))
+                )
+                return executor_rows(alone, two)
             case "broker-away":
                 return [row for kind in _KINDS for row in self._broker_away(part, kind, durations.idle)]
             case "trickle":

@@ -61,6 +61,7 @@ class Penstock:
 
     servers: str
     spark_start: str = "Eager"
+    options: Sequence[str] = ()
     name: str = "Penstock"
 
     def on(self, servers: str) -> Side:
@@ -94,6 +95,7 @@ class Penstock:
             "connector.yaml",
             "--bootstrap-servers",
             self.servers,
+            *self.options,
         ]
         return Measured(self.name, command, folder, "Spark is up" if self.spark_start == "Eager" else None)
 

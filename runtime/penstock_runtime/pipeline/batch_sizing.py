@@ -15,9 +15,9 @@ _SMALLEST: Final = Limits(2_000, 256 << 10)
 class IdleBackoff:
     """How long a source is not asked while it has nothing: the longer nothing has come, the longer. Times in seconds.
 
-    What comes waits for half as long as nothing came before it, and for 0.1 s at most; after ten quiet seconds and more for a
-    hundredth of that time, and for 0.5 s at most. What a look costs is that a process wakes: 0.3 ms of CPU, ten times as much
-    as the look itself.
+    What comes waits for half as long as nothing came before it, and for 0.1 s at most; after ten quiet seconds and more for
+    a hundredth of that time, and for 0.5 s at most. What a look costs is that a process wakes: 0.3 ms of CPU, ten times as
+    much as the look itself.
     """
 
     SHORTEST: Final = 0.002

@@ -128,7 +128,7 @@ def test_a_jvm_that_stands_still_as_it_should_end_is_killed(lab: Lab, tmp_path: 
 def test_a_trickle_that_becomes_a_backlog_and_back_comes_out_once_and_in_order(
     lab: Lab, tmp_path: Path, rounds: int
 ) -> None:
-    """Each round takes about a minute: a backlog until Spark is up, at both tasks; lines one by one until it has left them."""
+    """A round takes about a minute: a backlog until Spark is up, at both tasks; lines one by one until it has left them."""
     topic, lines, out = lab.topic(), Lines(tmp_path / "lines"), tmp_path / "out.txt"
     _, read = lab.start(source(lines, topic, "15s"))
     resource = manifest(new_name(), "FileStreamSink", {**STRING, "topics": topic, "file": out})
