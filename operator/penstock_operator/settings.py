@@ -178,7 +178,7 @@ class Job(_Part):
 class Task(_Part):
     """Task pods, and what short pods share with them: their security contexts."""
 
-    resources: Resources = Resources(requests={"cpu": "200m", "memory": "1Gi"}, limits={"memory": "2Gi"})
+    resources: Resources = Resources(requests={"cpu": "50m", "memory": "128Mi"}, limits={"memory": "2Gi"})
     termination_grace_period_seconds: Count = 30
     node_lost_seconds: Count = 30
     liveness_probe: bool = True

@@ -163,7 +163,7 @@ def test_a_template_is_merged_as_kubectl_would() -> None:
     assert pod["metadata"]["labels"]["team"] == "shop"
     assert pod["metadata"]["labels"]["penstock.dev/task"] == "1"
     assert pod["metadata"]["annotations"]["a"] == "b"
-    assert container["resources"] == {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"memory": "4Gi"}}
+    assert container["resources"] == {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "4Gi"}}
     assert spec["nodeSelector"] == {"disk": "ssd"}
     assert [e["name"] for e in container["env"]][-1] == "TZ"
     assert "PENSTOCK_LIFE" in [e["name"] for e in container["env"]]

@@ -286,7 +286,7 @@ def test_a_config_map_that_loosens_a_policy_is_no_plan() -> None:
 
 
 def test_connectors_without_a_policy_keep_every_hash_so_that_an_upgrade_of_the_operator_restarts_nothing() -> None:
-    """The hashes written down when Spark came to start on demand, which restarted all that had not said otherwise."""
+    """The hashes written down when pods came to request what a quiet task takes: a change of the release, in its turn."""
     connector = Connector.read(
         {
             "metadata": {"name": "orders-in", "namespace": "shop", "uid": "u-1", "generation": 7},
