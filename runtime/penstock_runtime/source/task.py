@@ -278,7 +278,8 @@ class SourceTask:
         on_spark: bool = False,
     ) -> None:
         seconds = time.monotonic() - begun
-        self._batch_size.done(summary.read, summary.bytes, seconds)
+        if summary.read:  # what moves offsets alone says nothing of the load
+            self._batch_size.done(summary.read, summary.bytes, seconds)
         self._uncommitted.add(changed, summary, begun=begun, seconds=seconds)
         if self._context.boundary is None or self._process.isolating:
             self._commit(source, on_spark=on_spark)

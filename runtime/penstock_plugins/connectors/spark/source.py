@@ -1,7 +1,8 @@
 """SparkDataSource: runs a streaming data source written for PySpark (`DataSourceStreamReader`) unchanged.
 
 Its offsets become Kafka Connect offsets of one source partition: a flat offset unchanged, a nested one as JSON in the field
-`json`. The rows of a batch are read in order, as one input partition, because they share that one offset.
+`json`. The partitions of a small batch are read in order, as one input partition, because they share that one offset; those
+of a backlog are read in parallel (`rounds`).
 """
 
 import importlib
@@ -21,6 +22,7 @@ from penstock import (
     Limits,
     Offset,
     Offsets,
+    OffsetUpdates,
     PartitionReader,
     Problem,
     RecordBatch,
@@ -31,7 +33,9 @@ from penstock import (
 )
 from penstock.rules import not_blank
 from penstock.spark import from_spark
+from penstock_plugins.connectors.spark.cuts import Cut, cut, pickled
 from penstock_plugins.connectors.spark.ddl import parse_ddl
+from penstock_plugins.connectors.spark.rounds import PART, Round, Standing, is_backlog, number_of, standing
 from penstock_plugins.connectors.spark.rows import portions
 
 if TYPE_CHECKING:
@@ -81,15 +85,24 @@ class SparkDataSource(SourceConnector):
     def reader(self, config: SparkSourceConfig) -> "SparkSourceReader":
         return SparkSourceReader(config)
 
+    def reads_anywhere(self, config: SparkSourceConfig) -> bool:
+        """As in Spark, where executors read the partitions of a `DataSourceStreamReader`; a simple reader has one."""
+        return not isinstance(_OpenedSource(config).reader, _SimpleReaderAdapter)
+
     def alter_offsets(self, config: SparkSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accepts offsets of this data source, and deletions. What an offset means only its reader knows."""
+        """Accepts offsets of the data source and of its parts, and deletions. What an offset means only its reader knows."""
+        own = {"source": config.data_source}
         for partition, offset in offsets.items():
             if offset is None:
                 continue
-            if dict(partition) != {"source": config.data_source}:
+            if {**partition, PART: None} != {**own, PART: None}:
                 raise ConnectError(
-                    f'The partition of this connector is {{"source": "{config.data_source}"}}, and no other'
+                    f'The partition of this connector is {{"source": "{config.data_source}"}}, and no other, but for the '
+                    "parts of a backlog, as the list of offsets has them"
                 )
+            if PART in partition:
+                Round.of(partition, offset)
+                continue
             try:
                 is_object = isinstance(_decode(offset), dict)
             except ValueError:
@@ -108,21 +121,38 @@ class SparkSource(Source):
         self._reader: Any = None
         self._initial: dict[str, Any] = {}
         self._takes_rows = True
+        self._told: Offset | None = None
+        self._planned: tuple[Round, Cut] | None = None
 
     def start(self, offsets: Offsets) -> None:
         """Makes the reader. Without a committed offset, reading starts at its initial offset."""
         self._reader = _OpenedSource(self._config).reader
-        if self._partition not in offsets:
+        self._told = offsets.get(self._partition)
+        if self._told is None:
             self._initial = self._reader.initialOffset()
 
-    def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
+    def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
         """The latest offset of the reader. It may exceed the limits, because not every reader supports limits."""
+        at = self._standing(start)
+        if at.round is not None and at.left:
+            return at.round.read(self._partition, at.left if is_backlog(limits) else at.left[:1])
+        if at.parts:
+            return {**at.closed(), **({} if at.round is None else {self._partition: _encode(at.round.end)})}
         begin = self._offset(start)
         if inspect.signature(self._reader.latestOffset).parameters:
             latest = self._latest(begin, limits)
         else:  # as before Spark 4.2
             latest = self._reader.latestOffset()
-        return {} if latest == begin else {self._partition: _encode(latest)}
+        if latest == begin:
+            return {}
+        # A round begins at an offset that is committed: another life may have another initial one.
+        if is_backlog(limits) and self._partition in start:
+            found = self._cut(begin, latest)
+            of = Round(begin, latest, len(found.parts), found.digest)
+            self._planned = of, found
+            if of.parts > 1:
+                return of.read(self._partition, range(of.parts))
+        return {self._partition: _encode(latest)}
 
     def _latest(self, begin: dict[str, Any], limits: Limits) -> dict[str, Any]:
         """Passes the limit of a batch to a reader without a limit of its own: by Spark's contract it must respect that."""
@@ -138,20 +168,31 @@ class SparkSource(Source):
             log.info("%s does not support a limit of rows: %s", self._config.data_source, e)
         return latest
 
-    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """One input partition with all partitions of the reader."""
-        from pyspark import cloudpickle
-
-        if self._partition not in end or self._offset(start) == self._offset(end):
+    def partitions(self, start: Offsets, end: OffsetUpdates) -> Sequence[InputPartition]:
+        """One input partition for each part of a round; otherwise one with all partitions of the reader."""
+        planned, self._planned = self._planned, None
+        read = {p: o for p, o in end.items() if PART in p and o is not None}
+        if read:
+            of = Round.of(*next(iter(read.items())))
+            parts = planned[1].parts if planned is not None and planned[0] == of else self._parts(of, start)
+            return [InputPartition({"partitions": [*parts[number_of(p)]]}, {p: o}) for p, o in read.items()]
+        if any(PART in p for p in end):  # for a batch without records no job of Spark's is needed
+            return [InputPartition({"partitions": []}, end, local=True)]
+        changed, begin = end.get(self._partition), self._offset(start)
+        if changed is None or begin == _decode(changed):
             return []
-        partitions = self._reader.partitions(self._offset(start), self._offset(end))
-        pickled = [cloudpickle.dumps(p) for p in partitions]  # type: ignore[no-untyped-call]
-        return [InputPartition({"partitions": pickled}, {self._partition: end[self._partition]})]
+        if planned is not None and (planned[0].start, planned[0].end) == (begin, _decode(changed)):
+            one = [p for part in planned[1].parts for p in part]
+        else:
+            one = [pickled(p) for p in self._reader.partitions(begin, _decode(changed))]
+        return [InputPartition({"partitions": one}, {self._partition: changed})]
 
     def commit(self, offsets: Offsets) -> None:
-        """Passes the offset to the reader."""
-        if self._partition in offsets:
-            self._reader.commit(self._offset(offsets))
+        """Passes the offset to the reader, once all up to it is committed."""
+        own = offsets.get(self._partition)
+        if own is not None and own != self._told:
+            self._reader.commit(_decode(own))
+            self._told = own
 
     def stop(self) -> None:
         """Stops the reader."""
@@ -162,6 +203,33 @@ class SparkSource(Source):
     def _offset(self, offsets: Offsets) -> dict[str, Any]:
         offset = offsets.get(self._partition)
         return self._initial if offset is None else _decode(offset)
+
+    def _standing(self, offsets: Offsets) -> Standing:
+        own = offsets.get(self._partition)
+        return standing(self._partition, None if own is None else _decode(own), offsets)
+
+    def _cut(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Cut:
+        """The partitions that the reader gives by offsets that come from JSON, as after a crash."""
+        return cut(self._reader.partitions(*(json.loads(json.dumps(offset)) for offset in (start, end))))
+
+    def _parts(self, of: Round, start: Offsets) -> Sequence[Sequence[bytes]]:
+        """The parts of a round that was begun, as the reader gives them again.
+
+        Raises:
+            ConnectError: it gives other ones.
+        """
+        found = self._cut(of.start, of.end)
+        if (len(found.parts), found.digest) != (of.parts, of.digest):
+            at = self._standing(start)
+            raise ConnectError(
+                f"{self._config.data_source} gives other partitions than before for the same offsets, so that nobody knows "
+                f"which rows are left: {of.parts - len(at.left)} of {of.parts} parts of the rows from {dict(of.start)} to "
+                f"{dict(of.end)} are in Kafka, the others are not. Nothing more was written. Let it give the partitions of "
+                "before and start the connector again; or remove the offsets of the parts, "
+                f'{{"source": "{self._config.data_source}", "part": ..}}, and all of these rows are read again, so that '
+                "those of the parts that are in Kafka come twice"
+            )
+        return found.parts
 
 
 class SparkSourceReader(PartitionReader):
@@ -174,8 +242,8 @@ class SparkSourceReader(PartitionReader):
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         """The rows as structs."""
-        for pickled in partition.data["partitions"]:
-            rows = self._opened.reader.read(pickle.loads(pickled))  # noqa: S301 (made by the driver half)
+        for data in partition.data["partitions"]:
+            rows = self._opened.reader.read(pickle.loads(data))  # noqa: S301 (made by the driver half)
             for values in portions(rows, self._opened.shape, _PORTION):
                 yield RecordBatch(
                     length=len(values), topic=self._topic, value=values, value_schema=self._schema, owned=True

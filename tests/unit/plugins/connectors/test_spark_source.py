@@ -9,12 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock import ConfigError, InputPartition, Instant, Limits, Offsets, SourcePartition
+from penstock import ConfigError, InputPartition, Instant, Limits, Offsets, OffsetUpdates, SourcePartition
+from penstock.offsets import updated
 from penstock.schema import INT64, TIMESTAMP, struct
 from penstock.testing import SourceSuite
 from penstock_plugins.connectors.spark.source import SparkDataSource, SparkSource, SparkSourceConfig, SparkSourceReader
 
-PLENTY = Limits(1_000_000, 1 << 30)
+PLENTY = Limits(10_000, 1 << 20)
+"""More than all rows, and no backlog (`test_spark_rounds`)."""
 
 SOURCES = """
     import datetime as dt
@@ -167,7 +169,7 @@ def run(texts: SparkSourceConfig, start: Offsets, batches: int = 100) -> tuple[l
             assert batch.value_schema == struct({"n": INT64, "at": TIMESTAMP.as_optional()})
             values += batch.column("value")
         assert part.offsets == end
-        at = end
+        at = updated(at, end)
         source.commit(at)
     source.stop()
     source.stop()
@@ -236,7 +238,7 @@ def test_a_wrong_path_is_refused(path: str) -> None:
         SparkSource(SparkSourceConfig.parse({"data.source": path, "topic": "t"})).start({})
 
 
-def latest(name: str, times: int = 1) -> Offsets:
+def latest(name: str, times: int = 1) -> OffsetUpdates:
     source = SparkSource(config(name))
     source.start({})
     for _ in range(times):
