@@ -213,6 +213,53 @@ def test_other_partitions_for_the_same_offsets_fail_the_task_until_they_are_thos
         assert_each_once_and_spans_in_order(reader.to_end(), count)
 
 
+def test_where_the_offsets_of_parts_are_removed_their_round_is_read_again(wide: Wide, tmp_path: Path) -> None:
+    """What the message of the test above advises."""
+    hold, count = Hold(tmp_path), 4_000
+    killed_amid_a_round(wide, hold, count)
+    read = [row["n"] for row in rows(wide.lab.records(wide.topic))]
+    own = wide.offsets()["own"]["row"]
+    assert len([n for n in read if n >= own]) == 100
+    wide.there_are(count, spans=SPANS - 1)
+    wide.alter(({"source": "wide_data_source:Wide", "part": int(part)}, None) for part in wide.parts())
+    task = wide.lab.processes.task(wide.lab.spec(wide.resource))
+    with Reader(wide.lab.servers, wide.topic) as reader:
+        reader.count(count + 100)
+        task.stop()
+        found = sorted(row["n"] for row in rows(reader.to_end()))
+    assert found == sorted([*range(count), *(n for n in read if n >= own)])
+
+
+def test_parts_are_listed_put_back_and_count_no_more_where_the_sources_offset_is_set(
+    wide: Wide, tmp_path: Path
+) -> None:
+    killed_amid_a_round(wide, Hold(tmp_path), 10_000)
+    before, listed = wide.offsets(), wide.penstock("list", "--output", "json")
+    assert len(json.loads(listed)["offsets"]) == 1 + SPANS // 2
+    wide.penstock("alter", "--offsets", "-", "--yes", "--force", stdin=listed)
+    assert wide.offsets() == before
+    old = len(wide.lab.records(wide.topic))
+    wide.alter([({"source": "wide_data_source:Wide"}, {"row": 9_000})])
+    task = wide.lab.processes.task(wide.lab.spec(wide.resource))
+    with Reader(wide.lab.servers, wide.topic) as reader:
+        reader.count(old + 1_000)
+        until(lambda: wide.offsets() == {"own": {"row": 10_000}}, what=lambda: f"{wide.offsets()}\n{task.last_words()}")
+        task.stop()
+        assert sorted(row["n"] for row in rows(reader.to_end()[old:])) == list(range(9_000, 10_000))
+
+
+def test_after_a_reset_amid_a_round_all_rows_come_again(wide: Wide, tmp_path: Path) -> None:
+    killed_amid_a_round(wide, Hold(tmp_path), 4_000)
+    old = len(wide.lab.records(wide.topic))
+    wide.penstock("reset", "--yes", "--force")
+    assert wide.offsets() == {}
+    task = wide.lab.processes.task(wide.lab.spec(wide.resource))
+    with Reader(wide.lab.servers, wide.topic) as reader:
+        reader.count(old + 4_000)
+        task.stop()
+        assert sorted(row["n"] for row in rows(reader.to_end()[old:])) == list(range(4_000))
+
+
 def test_a_trickle_is_one_transaction_of_all_partitions_in_their_order(wide: Wide) -> None:
     task = start(wide, wide.lab.spec(wide.resource), 0)
     with Reader(wide.lab.servers, wide.topic) as reader:
@@ -226,3 +273,20 @@ def test_a_trickle_is_one_transaction_of_all_partitions_in_their_order(wide: Wid
     assert [json.loads(r.key or b"")[1] for r in wide.lab.offset_records(wide.name)] == [
         {"source": "wide_data_source:Wide"}
     ] * 10
+
+
+def test_at_least_once_a_kill_amid_a_round_loses_no_row(lab: Lab, tmp_path: Path) -> None:
+    wide, hold = connector(lab, tmp_path, **{"delivery.guarantee": "at-least-once"}), Hold(tmp_path)
+    spec = lab.spec(wide.resource)
+    task = start(wide, spec, 5_000)
+    task.await_batch_on_spark()
+    hold.on([3])
+    hold.await_reader(3)
+    task.kill_all()
+    release(hold)
+    task = lab.processes.task(next_life(spec))
+    until(lambda: wide.offsets() == {"own": {"row": 5_000}}, what=lambda: f"{wide.offsets()}\n{task.last_words()}")
+    task.stop()
+    found = [row["n"] for row in rows(lab.records(wide.topic))]
+    assert set(found) == set(range(5_000))
+    assert len(found) <= 5_200
