@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import NoSuchTableError
 
 from penstock import ConnectError
+from penstock_sql.mariadb_catalog import mariadb_columns, mariadb_tables, mariadb_views
 from penstock_sql.names import OFFSETS, TableName, table_name
 from penstock_sql.source_config import SqlSourceConfig
 
@@ -46,14 +47,23 @@ def columns_of(connection: Connection, table: TableName) -> Columns:
     Raises:
         MissingTable: there is none, or this user does not see it.
     """
+    if connection.dialect.name == "mysql":
+        there = Columns(*mariadb_columns(connection, table))
+        if not there.types:
+            raise _missing(table)
+        return there
     try:
         inspector = sqlalchemy.inspect(connection)
         found = inspector.get_columns(table.name, schema=table.schema)
         key = inspector.get_pk_constraint(table.name, schema=table.schema)["constrained_columns"]
     except NoSuchTableError:
-        raise MissingTable(f"Table {table} does not exist, or the user of the connector does not see it") from None
+        raise _missing(table) from None
     required = frozenset(column["name"] for column in found if not column["nullable"] or column["name"] in key)
     return Columns({column["name"]: column["type"] for column in found}, required)
+
+
+def _missing(table: TableName) -> MissingTable:
+    return MissingTable(f"Table {table} does not exist, or the user of the connector does not see it")
 
 
 _LARGE: Final = sqlalchemy.text(
@@ -80,7 +90,7 @@ def tables_of(connection: Connection, config: SqlSourceConfig) -> list[TableName
     if config.whitelist:
         wanted = [table_name(name, "") for name in config.whitelist]
         missing = [name for name in wanted if not any(_means(name, table) for table in there)]
-        if missing and connection.dialect.name == "postgresql":  # a view is read if it is named
+        if missing and connection.dialect.name != "sqlite":  # a view is read if it is named
             views = [view for name in missing for view in _views(connection, name)]
             there = [*there, *views]
             missing = [name for name in missing if not any(_means(name, table) for table in views)]
@@ -117,12 +127,17 @@ def _there(connection: Connection, config: SqlSourceConfig) -> Sequence[TableNam
     if connection.dialect.name == "postgresql":
         rows = connection.execute(_TABLES, {"pattern": config.schema_pattern})
         found = [TableName(schema, name) for schema, name in rows]
+    elif connection.dialect.name == "mysql":
+        named = {schema for name in config.whitelist if (schema := table_name(name, "").schema) is not None}
+        found = mariadb_tables(connection, config.schema_pattern, named)
     else:
         found = [TableName(None, name) for name in sorted(sqlalchemy.inspect(connection).get_table_names())]
     return [table for table in found if table.name != OFFSETS]
 
 
 def _views(connection: Connection, name: TableName) -> Iterable[TableName]:
+    if connection.dialect.name == "mysql":
+        return [view for view in mariadb_views(connection, name.schema) if _means(name, view)]
     text = sqlalchemy.text(
         "SELECT schemaname, viewname FROM pg_views WHERE viewname = :name UNION ALL "
         "SELECT schemaname, matviewname FROM pg_matviews WHERE matviewname = :name"

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy
-from sqlalchemy import ColumnElement, FromClause, Select, func, tuple_
+from sqlalchemy import ColumnElement, FromClause, Select, and_, func, or_, tuple_
 from sqlalchemy.sql.elements import quoted_name
 
 from penstock import ConnectError, Offset
@@ -19,6 +19,8 @@ __all__ = ["Place", "Rows", "offset_of", "place_of"]
 _MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = "'0001-01-03'"
 """In the year 1 whatever the zone. A constant of no type is one of the column's."""
+_FIRST_OF_MARIADB: Final = "TIMESTAMP'0001-01-03 00:00:00'"
+"""There it would be a text."""
 _END: Final = 2**63
 """Numbers of offsets lie below it, as those of Kafka Connect."""
 
@@ -95,11 +97,13 @@ class Rows:
         of: the table, or the text of a query.
         config: names the columns.
         zoned: whether the timestamps have a zone.
+        mariadb: whether it is MariaDB that reads them, which takes no index for comparisons of several columns at once.
     """
 
     of: TableName | str
     config: SqlSourceConfig
     zoned: bool = True
+    mariadb: bool = False
 
     @property
     def source(self) -> FromClause:
@@ -131,7 +135,8 @@ class Rows:
         if not self.config.by_timestamp:
             return self.keys
         moment, *number = self.keys
-        return [func.greatest(moment, sqlalchemy.literal_column(_FIRST)).label("penstock_moment"), *number]
+        first = sqlalchemy.literal_column(_FIRST_OF_MARIADB if self.mariadb else _FIRST)
+        return [func.greatest(moment, first).label("penstock_moment"), *number]
 
     def described(self) -> Select[Any]:
         """No row, for the types of the keys."""
@@ -143,7 +148,7 @@ class Rows:
 
     def between(self, start: Place, end: Place) -> Select[Any]:
         """The rows behind one place up to another, in order."""
-        rows = self.all().where(_key(self.keys) <= self._values(end))
+        rows = self.all().where(self._up_to(end))
         return self._behind(rows, start).order_by(*self.keys)
 
     def next(
@@ -164,7 +169,7 @@ class Rows:
                 < sqlalchemy.literal(before if self.zoned else before.astimezone(self.config.zone).replace(tzinfo=None))
             )
         if last is not None:
-            rows = rows.where(_key(self.keys) <= self._values(last))
+            rows = rows.where(self._up_to(last))
         return rows.order_by(*self.keys).limit(count)
 
     def is_any(self, start: Place) -> Select[Any]:
@@ -174,17 +179,28 @@ class Rows:
 
     def _behind(self, rows: Select[Any], start: Place) -> Select[Any]:
         rows = rows.where(*(key.is_not(None) for key in self.keys))
-        return rows.where(_key(self.keys) > self._values(start)) if start.is_set else rows
+        if not start.is_set:
+            return rows
+        keys, values = self.keys, self._values(start)
+        if self.mariadb and len(keys) == 2:
+            return rows.where(keys[0] >= values[0], or_(keys[0] > values[0], keys[1] > values[1]))
+        return rows.where(_key(keys) > _key(values))
 
-    def _values(self, place: Place) -> Any:
+    def _up_to(self, end: Place) -> ColumnElement[bool]:
+        keys, values = self.keys, self._values(end)
+        if self.mariadb and len(keys) == 2:
+            return and_(keys[0] <= values[0], or_(keys[0] < values[0], keys[1] <= values[1]))
+        compared: ColumnElement[bool] = _key(keys) <= _key(values)
+        return compared
+
+    def _values(self, place: Place) -> list[ColumnElement[Any]]:
         values: list[Any] = []
         if self.config.by_timestamp:
             moment = _moment(place.moment or 0)
             values.append(moment if self.zoned else moment.replace(tzinfo=None))
         if self.config.by_number:
             values.append(-(2**63) if place.number is None else place.number)
-        literals = [sqlalchemy.literal(value) for value in values]
-        return literals[0] if len(literals) == 1 else tuple_(*literals)
+        return [sqlalchemy.literal(value) for value in values]
 
     def place(self, row: Any) -> Place:
         """The place of a row of `next`."""

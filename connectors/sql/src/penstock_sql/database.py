@@ -59,6 +59,7 @@ class Database:
 
     def __init__(self, address: Address, name: str, *, create: bool = False) -> None:
         self.place = address.place
+        self.kind = address.kind
         self.dialect = _DIALECTS[address.kind]
         match address.kind:
             case "postgresql":

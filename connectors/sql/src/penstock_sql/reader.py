@@ -14,6 +14,8 @@ from penstock_sql.cursors import Place, Rows
 from penstock_sql.database import Database
 from penstock_sql.failures import as_connect_errors
 from penstock_sql.fields import Reader, field_of_postgresql, field_of_sqlite, rows_schema, texts_of
+from penstock_sql.mariadb_fields import field_of_mariadb
+from penstock_sql.mariadb_reading import MariadbCursor
 from penstock_sql.names import TableName
 from penstock_sql.source_config import SqlSourceConfig
 from penstock_sql.statements import compiled, driver, run
@@ -45,7 +47,7 @@ class SqlReader(PartitionReader):
         if not data:
             return
         of = data["query"] if "query" in data else TableName(*data["table"])
-        rows = Rows(of, self._config, zoned=data.get("zoned", True))
+        rows = Rows(of, self._config, zoned=data.get("zoned", True), mariadb=self._database.kind == "mariadb")
         statement = rows.all() if "end" not in data else rows.between(Place(*data["start"]), Place(*data["end"]))
         with as_connect_errors(self._database.place, f"Reading {'the query' if isinstance(of, str) else of}"):
             try:
@@ -88,6 +90,13 @@ class SqlReader(PartitionReader):
         if connection.dialect.name == "sqlite":
             assert columns is not None
             fields = {column[0]: field_of_sqlite(columns.types[column[0]]) for column in cursor.description}
+        elif connection.dialect.name == "mysql":
+            never = frozenset[str]() if columns is None else columns.required
+            best_fit = self._config.numeric_mapping == "best_fit"
+            fields = {
+                f.name: field_of_mariadb(f, self._config.zone, best_fit=best_fit, required=f.name in never)
+                for f in cursor.description
+            }
         else:
             best_fit = self._config.numeric_mapping == "best_fit"
             fields = {
@@ -102,6 +111,8 @@ class SqlReader(PartitionReader):
 def _cursor(connection: Connection) -> Any:
     if connection.dialect.name == "sqlite":
         return driver(connection).cursor()
+    if connection.dialect.name == "mysql":
+        return MariadbCursor(connection)
     run(connection, "SET TRANSACTION READ ONLY; SET LOCAL DateStyle = ISO")
     cursor = driver(connection).cursor()
     texts_of(cursor)
@@ -110,6 +121,9 @@ def _cursor(connection: Connection) -> Any:
 
 def _rows(connection: Connection, cursor: Any, statement: Select[Any], *, large: bool) -> Generator[Any, None, None]:
     """The rows as they come from the database: one at a time where they may be large, which takes longer."""
+    if isinstance(cursor, MariadbCursor):
+        yield from cursor.rows(statement)
+        return
     text, parameters = compiled(connection, statement)
     if connection.dialect.name == "sqlite":
         yield from cursor.execute(text, parameters)

@@ -28,7 +28,9 @@ from penstock_sql.address import Address, address
 from penstock_sql.catalog import MissingTable, tables_of
 from penstock_sql.cursors import place_of
 from penstock_sql.database import Database
-from penstock_sql.failures import as_connect_errors
+from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
+from penstock_sql.mariadb_catalog import rights_missing
+from penstock_sql.mariadb_horizon import Looks
 from penstock_sql.names import TableName
 from penstock_sql.ranges import RANGE, Round, Standing, range_of, standings, table_of
 from penstock_sql.reader import SqlReader
@@ -45,7 +47,7 @@ _AGAIN: Final = 600.0
 
 
 class SqlSource(SourceConnector):
-    """Reads new and changed rows of tables of PostgreSQL or SQLite, exactly once."""
+    """Reads new and changed rows of tables of PostgreSQL, MariaDB or SQLite, exactly once."""
 
     Config: ClassVar[type[Config]] = SqlSourceConfig
     java_names: ClassVar[tuple[str, ...]] = ("io.confluent.connect.jdbc.JdbcSourceConnector",)
@@ -58,18 +60,14 @@ class SqlSource(SourceConnector):
         except ConfigError as e:
             yield from e.problems
             return
-        if where.kind == "mariadb":
-            yield Problem(
-                "connection.url",
-                "MariaDB and MySQL are written to, by SqlSink, and not read yet: rows of transactions that "
-                "commit late would be passed over",
-            )
-            return
         if where.kind == "sqlite" and config.by_timestamp:
             yield Problem("mode", "SQLite has no type for points in time: use incrementing")
         if where.kind == "sqlite" and config.query:
             yield Problem("query", "SQLite does not tell the types of a query: name tables")
-        yield from Database(where, self._name).refusal()
+        refusal = list(Database(where, self._name).refusal())
+        yield from refusal
+        if where.kind == "mariadb" and config.mode != "bulk" and not refusal:
+            yield from _unseen(where, self._name)
 
     def task_configs(
         self, config: SqlSourceConfig, properties: Mapping[str, str], max_tasks: int
@@ -120,6 +118,19 @@ class SqlSource(SourceConnector):
         return f"penstock source {self.context.connector}"[:63]
 
 
+def _unseen(where: Address, name: str) -> Iterable[Problem]:
+    """Why a MariaDB does not tell this user what it must, if that will not pass by itself."""
+    database = Database(where, name)
+    try:
+        connection = database.connection()
+        with connection.begin():
+            return list(rights_missing(connection))
+    except FOREIGN as e:
+        return [] if meaning(e) is Meaning.PASSING else [Problem("connection.url", f"{where.place}: {words(e)}")]
+    finally:
+        database.close()
+
+
 def tables(config: SqlSourceConfig, name: str) -> list[TableName]:
     """The tables that a connector reads.
 
@@ -153,6 +164,7 @@ class _SqlSource(Source):
         self._database = Database(where, name)
         self._context = context
         self._clock = clock
+        self._looks = Looks()
         self._streams: dict[SourcePartition, Stream] = {}
         self._looked = float("-inf")  # at once: a table may have gone since the tasks were split
         self._told = float("-inf")
@@ -170,11 +182,12 @@ class _SqlSource(Source):
             of = list(tables(config, self._name))
         for each in of:
             partition = partition_of(each, offsets)
-            self._streams[partition] = Stream(each, config, self._clock)
+            self._streams[partition] = Stream(each, config, self._clock, self._looks)
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
         """The ends of what can be read; what one table does not need of its share is for those behind it."""
         self._look_for_tables()
+        self._looks.begin()
         found: dict[SourcePartition, Offset | None] = {}
         left, shares = limits.records, len(self._streams)
         for partition, standing in self._standings(start).items():

@@ -3,20 +3,26 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import add
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy
+from pymysql.constants import FIELD_TYPE
 from sqlalchemy import Connection, Select
+from sqlalchemy.sql.elements import quoted_name
 
 from penstock import ConnectError, Limits, Offset, Offsets, SourcePartition
 from penstock_sql.catalog import columns_of, topics_of
 from penstock_sql.cursors import Place, Rows, offset_of, place_of
 from penstock_sql.horizon import Horizon
+from penstock_sql.mariadb_catalog import see_transactions
+from penstock_sql.mariadb_horizon import Looks, MariadbHorizon
 from penstock_sql.names import TableName
 from penstock_sql.ranges import RANGE
 from penstock_sql.source_config import SqlSourceConfig
-from penstock_sql.statements import at_once
+from penstock_sql.statements import at_once, run
 
 __all__ = ["Stream", "partition_of"]
 
@@ -38,20 +44,31 @@ class Stream:
     """What is known of a table between two looks at it.
 
     An end that was found counts once no transaction can bring rows before it any more; until then it is kept.
+
+    Args:
+        of: the table, or the text of a query.
+        config: how it is read.
+        clock: in seconds.
+        looks: at what runs in MariaDB, shared by all streams of a task.
     """
 
     def __init__(
-        self, of: TableName | str, config: SqlSourceConfig, clock: Callable[[], float] = time.monotonic
+        self,
+        of: TableName | str,
+        config: SqlSourceConfig,
+        clock: Callable[[], float] = time.monotonic,
+        looks: Looks | None = None,
     ) -> None:
         self.name = "the query" if isinstance(of, str) else str(of)
         self._rows = Rows(of, config)
         self._config = config
         self._clock = clock
+        self._looks = looks or Looks()
         self._quiet_since = float("-inf")
         self._checked = False
         self._tick = timedelta(0)
         self._waits_since: float | None = None
-        self._waiting: tuple[Offset | None, Sequence[Offset], int, Horizon | None] | None = None
+        self._waiting: _Waiting | None = None
 
     def is_due(self, start: Offset | None) -> bool:
         """Whether it is to be looked at again."""
@@ -136,7 +153,7 @@ class Stream:
 
     def _next(
         self, connection: Connection, start: Offset | None, limits: Limits
-    ) -> tuple[Offset | None, Sequence[Offset], int, Horizon | None] | None:
+    ) -> "_Waiting | None":
         place = place_of(start)
         if connection.dialect.name == "postgresql":
             with at_once(connection):  # most looks find nothing, and this one statement is all that they cost
@@ -145,8 +162,7 @@ class Stream:
         with connection.begin():
             before = None
             if self._config.by_timestamp:
-                now: datetime = connection.execute(sqlalchemy.select(sqlalchemy.func.clock_timestamp())).scalar_one()
-                before = now - timedelta(milliseconds=self._config.timestamp_delay_ms) - self._tick
+                before = _now(connection) - timedelta(milliseconds=self._config.timestamp_delay_ms) - self._tick
             ranges = self._config.ranges
             some = self._some(
                 connection, place, limits, lambda count: self._rows.next(place, count, before=before), ranges
@@ -155,6 +171,8 @@ class Stream:
                 return None
             places = dict.fromkeys(map(self._rows.place, some.keys))  # rows of one moment may fill several ranges
             ends = list(map(offset_of, places))
+        if connection.dialect.name == "mysql":
+            return start, ends, some.number, MariadbHorizon(self._looks)
         if connection.dialect.name != "postgresql":  # one writer at a time: what is committed later sorts behind
             return start, ends, some.number, None
         with connection.begin():
@@ -183,6 +201,8 @@ class Stream:
 
     def _sampled(self, connection: Connection, rows: Select[Any]) -> int:
         """About how many bytes a row has."""
+        if connection.dialect.name == "mysql":
+            return _sampled_of_mariadb(connection, self._rows.all(), rows)
         if connection.dialect.name != "postgresql":
             return _USUAL_BYTES
         each = rows.subquery(_ROW)
@@ -212,15 +232,22 @@ class Stream:
                 "The server is a standby, which does not know the transactions of the primary one, so rows of them would be "
                 "passed over: read from the primary, or by mode: bulk"
             )
+        if connection.dialect.name == "mysql":
+            self._rows = replace(self._rows, mariadb=True)
+            self._tick = _NOW_TICK
+            run(connection, "SET SESSION TRANSACTION READ ONLY")  # so that other sources wait for none of this one
+            if config.mode != "bulk":
+                see_transactions(connection, of)
         if isinstance(of, str):
             if config.by_timestamp:
                 none = connection.execute(self._rows.described())
                 assert none.cursor is not None
                 moment = none.cursor.description[0]
-                if moment[1] not in (_TIMESTAMP, _TIMESTAMPTZ):
+                local, zoned = _MOMENTS[connection.dialect.name]
+                if moment[1] not in (local, zoned):
                     raise ConnectError(f"{', '.join(config.timestamp_columns)} of the query is no timestamp")
-                self._rows = replace(self._rows, zoned=moment[1] == _TIMESTAMPTZ)
-                self._tick = _tick([moment[4]])
+                self._rows = replace(self._rows, zoned=moment[1] == zoned)
+                self._tick = max(self._tick, _tick([moment[4]]))
             return
         columns = columns_of(connection, of)
         missing = [name for name in wanted if name not in columns.types]
@@ -246,7 +273,29 @@ class Stream:
                     f"{', '.join(config.timestamp_columns)} of {of} must be timestamps, all with or without a zone"
                 )
             self._rows = replace(self._rows, zoned=bool(zones.pop()))
-            self._tick = _tick([getattr(columns.types[name], "precision", None) for name in config.timestamp_columns])
+            precisions = [getattr(columns.types[name], "precision", None) for name in config.timestamp_columns]
+            self._tick = max(self._tick, _tick(precisions))
+
+
+def _now(connection: Connection) -> datetime:
+    """By the clock of the server."""
+    if connection.dialect.name == "mysql":
+        now: datetime = connection.execute(sqlalchemy.select(sqlalchemy.func.utc_timestamp(6))).scalar_one()
+        return now.replace(tzinfo=UTC)
+    at: datetime = connection.execute(sqlalchemy.select(sqlalchemy.func.clock_timestamp())).scalar_one()
+    return at
+
+
+def _sampled_of_mariadb(connection: Connection, every: Select[Any], rows: Select[Any]) -> int:
+    """About how many bytes a row has, by the texts of its values."""
+    names = connection.execute(every.limit(0)).keys()
+    each = (sqlalchemy.func.coalesce(sqlalchemy.func.octet_length(_column(name)), 0) for name in names)
+    average = sqlalchemy.select(sqlalchemy.func.avg(reduce(add, each))).select_from(rows.subquery(_ROW))
+    return int(connection.execute(average).scalar_one() or 0) + 1
+
+
+def _column(name: str) -> Any:
+    return sqlalchemy.column(quoted_name(name, True))
 
 
 def _tick(precisions: Iterable[int | None]) -> timedelta:
@@ -254,14 +303,18 @@ def _tick(precisions: Iterable[int | None]) -> timedelta:
     return timedelta(microseconds=10 ** (6 - min(6 if p is None or p < 0 else p for p in precisions)))
 
 
+_Waiting = tuple[Offset | None, Sequence[Offset], int, Horizon | MariadbHorizon | None]
+"""From where, the ends, about how many rows, and who is waited for."""
+_NOW_TICK: Final = timedelta(seconds=1)
+"""NOW() of MariaDB has whole seconds, whatever the column has."""
 _STANDBY: Final = sqlalchemy.text("SELECT pg_is_in_recovery()")
 _ROW: Final = "penstock_row"
 _NUMBER: Final = "penstock_number"
 _TOTAL: Final = "penstock_total"
 _USUAL_BYTES: Final = 200
 _WORTH_A_RANGE: Final = 2_000
-_TIMESTAMP: Final = 1114
-_TIMESTAMPTZ: Final = 1184
+_MOMENTS: Final = {"postgresql": (1114, 1184), "mysql": (FIELD_TYPE.DATETIME, FIELD_TYPE.TIMESTAMP)}
+"""The numbers of the types of timestamps, without and with a zone."""
 
 
 class _Some(NamedTuple):

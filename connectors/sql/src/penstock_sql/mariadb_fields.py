@@ -1,0 +1,179 @@
+"""Rows of MariaDB as records: the schema of each column of a result, and its values, which come as the server writes them. Pure."""
+
+import struct
+from collections.abc import Callable, Mapping
+from datetime import UTC, time
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from pymysql.constants import FIELD_TYPE, FLAG
+
+from penstock import DataError, Instant, Schema
+from penstock.schema import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    decimal,
+)
+from penstock_sql.moments import day, local_moment
+
+__all__ = ["MariadbField", "field_of_mariadb"]
+
+_Column = tuple[Schema, Callable[[Any], Any] | None]
+
+_BINARY: Final = 63
+"""The character set of what has none."""
+_MOST_DIGITS: Final = 18
+_MOST_INT64: Final = 2**63 - 1
+
+
+class MariadbField(NamedTuple):
+    """A column of a result, as the server describes it."""
+
+    name: str
+    type: int
+    flags: int
+    length: int
+    scale: int
+    charset: int
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether it has no negative numbers."""
+        return bool(self.flags & FLAG.UNSIGNED)
+
+
+_WHOLE: Final[Mapping[int, tuple[Schema, Schema]]] = {
+    FIELD_TYPE.TINY: (INT8, INT16),
+    FIELD_TYPE.SHORT: (INT16, INT32),
+    FIELD_TYPE.INT24: (INT32, INT32),
+    FIELD_TYPE.LONG: (INT32, INT64),
+    FIELD_TYPE.YEAR: (INT32, INT32),
+}
+"""With and without a sign."""
+
+
+def field_of_mariadb(field: MariadbField, zone: ZoneInfo, *, best_fit: bool, required: bool) -> _Column:
+    """The schema of a column of a result, required, and how the server's texts of its values are read.
+
+    Args:
+        field: the column.
+        zone: of DATETIME.
+        best_fit: `numeric.mapping`.
+        required: the column is never null, so a date of zeros cannot become null.
+    """
+    kind = field.type
+    if kind == FIELD_TYPE.TINY and field.length == 1:
+        return BOOLEAN, _boolean
+    if kind in _WHOLE:
+        return _WHOLE[kind][field.is_unsigned], int
+    if kind == FIELD_TYPE.LONGLONG:
+        return INT64, _int64 if field.is_unsigned else int
+    if kind in (FIELD_TYPE.NEWDECIMAL, FIELD_TYPE.DECIMAL):
+        return _decimal(field, best_fit=best_fit)
+    match kind:
+        case FIELD_TYPE.FLOAT:
+            return FLOAT32, _single
+        case FIELD_TYPE.DOUBLE:
+            return FLOAT64, float
+        case FIELD_TYPE.DATE | FIELD_TYPE.NEWDATE:
+            return DATE, _or_zeros(day, required=required)
+        case FIELD_TYPE.TIME:
+            return TIME, _time
+        case FIELD_TYPE.DATETIME:
+            return TIMESTAMP, _or_zeros(local_moment(zone), required=required)
+        case FIELD_TYPE.TIMESTAMP:
+            return TIMESTAMP, _or_zeros(local_moment(UTC), required=required)
+        case FIELD_TYPE.BIT:
+            return (BOOLEAN, _bit) if field.length == 1 else (BYTES, None)
+        case FIELD_TYPE.NULL:
+            return STRING, None
+    return (BYTES if field.charset == _BINARY else STRING), None
+
+
+def _boolean(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise DataError(
+            "TINYINT(1) is a boolean, and has a number that is neither 0 nor 1: make the column a TINYINT, or add 0 to it by a "
+            "query"
+        )
+    return text == "1"
+
+
+def _bit(value: bytes) -> bool:
+    return value != b"\0"
+
+
+def _int64(text: str) -> int:
+    number = int(text)
+    if number > _MOST_INT64:
+        raise DataError(
+            "a number of BIGINT UNSIGNED is greater than 9223372036854775807, the last one of int64; read the column by a "
+            "query with CAST(... AS DECIMAL(20))"
+        )
+    return number
+
+
+def _single(text: str) -> float:
+    """The shortest number of the same float32, of one that was written with the digits of a float64."""
+    value = float(text)
+    short = float(f"{value:.6g}")
+    return short if abs(short) < _MOST_SHORT and struct.pack("f", short) == struct.pack("f", value) else _longer(value)
+
+
+_MOST_SHORT: Final = 3e38
+"""What rounding moves beyond the end of float32 cannot be packed."""
+
+
+def _longer(value: float) -> float:
+    for digits in (7, 8):
+        short = float(f"{value:.{digits}g}")
+        if abs(short) < _MOST_SHORT and struct.pack("f", short) == struct.pack("f", value):
+            return short
+    return value
+
+
+def _decimal(field: MariadbField, *, best_fit: bool) -> _Column:
+    precision = field.length - (field.scale > 0) - (not field.is_unsigned)
+    if best_fit and precision <= _MOST_DIGITS:
+        return (FLOAT64, float) if field.scale else (INT64, int)
+    return decimal(field.scale), Decimal
+
+
+def _time(text: str) -> Instant:
+    try:
+        found = time.fromisoformat(text)
+    except ValueError:
+        raise DataError(
+            "a TIME is negative or has more than a day, which Kafka Connect's Time has not; read the column by a query with "
+            "CAST(... AS CHAR)"
+        ) from None
+    return Instant(((found.hour * 60 + found.minute) * 60 + found.second) * 1000 + found.microsecond // 1000)
+
+
+def _or_zeros(read: Callable[[str], Instant], *, required: bool) -> Callable[[str], Instant | None]:
+    """A date of zeros is no date: null where the column may be null."""
+
+    def of(text: str) -> Instant | None:
+        try:
+            return read(text)
+        except ValueError:
+            if not required and text.startswith("0000-00-00"):
+                return None
+        raise DataError(
+            "a date has a month or day of zero"
+            + (", and the column is NOT NULL" if text.startswith("0000-00-00") else "")
+            + "; correct it, or read the column by a query with CAST(... AS CHAR)"
+        )
+
+    return of
