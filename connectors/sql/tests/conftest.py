@@ -134,6 +134,8 @@ def mariadb_server() -> Iterator[mariadb.Server]:
     try:
         with server.connect("mysql") as connection, connection.cursor() as cursor:
             cursor.execute("CREATE USER penstock IDENTIFIED BY 'secret'")
+            cursor.execute("CREATE USER reader IDENTIFIED BY 'secret'")
+            cursor.execute("GRANT PROCESS ON *.* TO reader")
         yield server
     finally:
         server.stop()
@@ -146,6 +148,7 @@ def maria(mariadb_server: mariadb.Server) -> Iterator[mariadb.Database]:
     with mariadb_server.connect("mysql") as connection, connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
         cursor.execute(f"GRANT ALL ON {name}.* TO penstock")
+        cursor.execute(f"GRANT SELECT ON {name}.* TO reader")
     try:
         yield mariadb.Database(mariadb_server, name)
     finally:

@@ -141,7 +141,7 @@ class Server:
 
 
 class Database:
-    """A database of one test, and a user who has all rights in it and none elsewhere."""
+    """A database of one test, a user who has all rights in it and none elsewhere, and one who has those of a source."""
 
     def __init__(self, server: Server, name: str) -> None:
         self.server = server
@@ -151,6 +151,7 @@ class Database:
             "connection.user": "penstock",
             "connection.password": "secret",
         }
+        self.reading = {**self.properties, "connection.user": "reader"}
 
     def run(self, *statements: str) -> None:
         connection = self.server.connect(self.name)
