@@ -134,7 +134,7 @@ class SqlSourceConfig(Config):
     def _one_select(cls, query: str | None) -> str | None:
         if query is None or not query.strip():
             return None
-        plain = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", query)
+        plain = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`", "", query)
         if ";" in plain.rstrip().rstrip(";"):
             raise ValueError("Write one SELECT, not several statements")
         return query.strip().rstrip(";")
