@@ -64,7 +64,8 @@ class TestTimestamp(SourceSuite):
     def properties(self, maria: Any) -> Mapping[str, str]:
         maria.run("CREATE TABLE IF NOT EXISTS orders (id SERIAL PRIMARY KEY, at DATETIME(6) NOT NULL)")
         maria.run(
-            "INSERT INTO orders (at) SELECT TIMESTAMP'2026-01-01 00:00:00' + INTERVAL (seq DIV 5) MICROSECOND FROM seq_1_to_57"
+            "INSERT INTO orders (at) "
+            "SELECT TIMESTAMP'2026-01-01 00:00:00' + INTERVAL (seq DIV 5) MICROSECOND FROM seq_1_to_57"
         )
         return {**maria.reading, **BY_TIME}
 
@@ -79,8 +80,8 @@ def test_each_type_becomes_the_one_that_kafka_connect_has_for_it(maria: Any) -> 
         "blob_ BLOB, kind ENUM('a', 'b'), kinds SET('a', 'b'), doc JSON, code UUID, net INET6, net4 INET4, place POINT)"
     )
     maria.run(
-        "INSERT INTO orders VALUES (9223372036854775807, 1, b'1', b'101', -128, 255, -32768, 65535, 16777215, -2147483648, 42, "
-        "-9223372036854775808, 16777217.5, 0.1, 9.5, 1e-30, '2023-11-14', '2023-11-14 22:13:20.123', "
+        "INSERT INTO orders VALUES (9223372036854775807, 1, b'1', b'101', -128, 255, -32768, 65535, 16777215, -2147483648, "
+        "42, -9223372036854775808, 16777217.5, 0.1, 9.5, 1e-30, '2023-11-14', '2023-11-14 22:13:20.123', "
         "'2023-11-14 22:13:20.123999', '01:00:00.001', 2026, 'é', 'x', '😀', X'00FF27', 'a', X'80', 'b', 'a,b', "
         """'{"a": [1, 1.10]}', '00000000-0000-0000-0000-000000000001', '::1', '10.0.0.1', POINT(1, 2))"""
     )
@@ -128,7 +129,9 @@ def test_no_digit_of_a_float_is_lost(maria: Any) -> None:
 
 
 def test_numbers_may_be_mapped_to_what_fits(maria: Any) -> None:
-    maria.run("CREATE TABLE orders (id DECIMAL(18) PRIMARY KEY, price DECIMAL(10, 2), u DECIMAL(18) UNSIGNED, big DECIMAL(19))")
+    maria.run(
+        "CREATE TABLE orders (id DECIMAL(18) PRIMARY KEY, price DECIMAL(10, 2), u DECIMAL(18) UNSIGNED, big DECIMAL(19))"
+    )
     maria.run("INSERT INTO orders VALUES (1, 9.5, 2, 3)")
     (record,) = read(maria, **{"numeric.mapping": "best_fit"})
     assert record.value == {"id": 1, "price": 9.5, "u": 2, "big": Decimal(3)}
@@ -146,7 +149,11 @@ def test_a_date_of_zeros_is_null_where_the_column_may_be_null(maria: Any) -> Non
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("DATE NOT NULL", "'0000-00-00'", "Column x of orders: a date has a month or day of zero, and the column is NOT NULL"),
+        (
+            "DATE NOT NULL",
+            "'0000-00-00'",
+            "Column x of orders: a date has a month or day of zero, and the column is NOT NULL",
+        ),
         ("DATETIME NOT NULL", "'0000-00-00'", "Column x of orders: .* NOT NULL"),
         ("TIMESTAMP NOT NULL", "'0000-00-00'", "Column x of orders: .* NOT NULL"),
         ("DATE", "'2026-00-00'", "Column x of orders: a date has a month or day of zero; correct it"),
@@ -324,7 +331,9 @@ def test_numbers_of_statements_that_insert_many_rows_at_once_may_be_mixed(maria:
 @pytest.mark.parametrize("mode", FORMS)
 def test_of_transactions_that_commit_in_any_order_each_row_is_read_once(maria: Any, mode: str) -> None:
     """Some wait for locks, some are rolled back, and some take their time long before they write."""
-    maria.run("CREATE TABLE orders (id SERIAL, at DATETIME(6) NOT NULL DEFAULT NOW(6), w INT)", "CREATE TABLE locks (id INT)")
+    maria.run(
+        "CREATE TABLE orders (id SERIAL, at DATETIME(6) NOT NULL DEFAULT NOW(6), w INT)", "CREATE TABLE locks (id INT)"
+    )
     maria.run("INSERT INTO locks VALUES (1)")
     stopping = threading.Event()
 
@@ -403,7 +412,9 @@ def test_an_old_copy_of_the_list_of_transactions_is_not_believed(maria: Any) -> 
 
 
 @pytest.mark.parametrize("prepared", [False, True])
-def test_who_holds_rows_back_for_long_is_told_in_one_line_for_all_tables(maria: Any, caplog: Any, prepared: bool) -> None:
+def test_who_holds_rows_back_for_long_is_told_in_one_line_for_all_tables(
+    maria: Any, caplog: Any, prepared: bool
+) -> None:
     maria.run("CREATE TABLE a (id SERIAL)", "CREATE TABLE b (id SERIAL)")
     source = make(SqlSource).source(parsed(SqlSource, {**maria.reading, **BY_ID}))
     now = [0.0]
@@ -471,7 +482,7 @@ def test_a_wrong_password_is_told_at_once_and_a_server_that_is_away_is_not(maria
 
 def test_a_server_that_does_not_know_all_transactions_is_refused(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id SERIAL) ENGINE=MyISAM", "INSERT INTO orders VALUES (DEFAULT)")
-    with pytest.raises(ConnectError, match="orders has the engine MyISAM, .* ALTER TABLE .* ENGINE=InnoDB"):
+    with pytest.raises(ConnectError, match=r"orders has the engine MyISAM, .* ALTER TABLE .* ENGINE=InnoDB"):
         read(maria)
     maria.run("ALTER TABLE orders ENGINE=InnoDB")
     maria.run("SET GLOBAL read_only = 1")
@@ -486,7 +497,7 @@ def test_a_server_that_does_not_know_all_transactions_is_refused(maria: Any) -> 
 
 @pytest.mark.parametrize("mode", ["incrementing", "timestamp+incrementing", "bulk"])
 def test_names_are_quoted_whatever_is_in_them(maria: Any, mode: str) -> None:
-    table, number, at, single = "a`b%s'; DROP TABLE x", "i`d\"%(x)s", "a:t %", "f`\\"
+    table, number, at, single = "a`b%s'; DROP TABLE x", 'i`d"%(x)s', "a:t %", "f`\\"
 
     def quoted(name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
@@ -556,7 +567,11 @@ def test_tables_are_shared_among_tasks_and_chosen_by_name(maria: Any) -> None:
         maria.run(f"CREATE TABLE {table} (id INT PRIMARY KEY)")
     maria.run("CREATE VIEW v AS SELECT * FROM a", "CREATE SEQUENCE s", "CREATE TABLE penstock_offsets (id INT)")
     other = f"{maria.name}_other"
-    maria.run(f"CREATE DATABASE {other}", f"CREATE TABLE {other}.d (id INT PRIMARY KEY)", f"GRANT SELECT ON {other}.* TO reader")
+    maria.run(
+        f"CREATE DATABASE {other}",
+        f"CREATE TABLE {other}.d (id INT PRIMARY KEY)",
+        f"GRANT SELECT ON {other}.* TO reader",
+    )
 
     def tasks(most: int, **more: str) -> list[list[str]]:
         given = {**maria.reading, **BY_ID, **more}
@@ -567,7 +582,9 @@ def test_tables_are_shared_among_tasks_and_chosen_by_name(maria: Any) -> None:
         own = maria.name
         assert tasks(2) == [[f"{own}.a", f"{own}.c"], [f"{own}.b"]]
         assert tasks(9, **{"table.whitelist": f"a,{other}.d"}) == [[f"{own}.a"], [f"{other}.d"]]
-        assert tasks(1, **{"table.blacklist": "a", "schema.pattern": f"{own}%"}) == [[f"{own}.b", f"{own}.c", f"{other}.d"]]
+        assert tasks(1, **{"table.blacklist": "a", "schema.pattern": f"{own}%"}) == [
+            [f"{own}.b", f"{own}.c", f"{other}.d"]
+        ]
         assert tasks(1, **{"table.whitelist": "v"}) == [[f"{own}.v"]]
         with pytest.raises(ConnectError, match=r"table\.whitelist names nowhere"):
             tasks(1, **{"table.whitelist": "a,nowhere"})
@@ -579,7 +596,7 @@ def test_tables_are_shared_among_tasks_and_chosen_by_name(maria: Any) -> None:
 
 def test_a_table_that_is_dropped_holds_up_no_other_one(maria: Any) -> None:
     maria.run("CREATE TABLE a (id INT PRIMARY KEY)", "CREATE TABLE b (id INT PRIMARY KEY)")
-    with source_of(maria, **{"table.poll.interval.ms": "3600000"}) as run:
+    with source_of(maria) as run:
         reads_nothing(run)
         maria.run("INSERT INTO a VALUES (1)", "INSERT INTO b VALUES (1)")
         read_all(run, 2)
@@ -681,17 +698,18 @@ def test_of_large_rows_among_small_ones_one_at_a_time_is_held_and_few_are_in_a_b
     counts = [batch.length for batch in reader.read(InputPartition(data)) if isinstance(batch, RecordBatch)]
     reader.close()
     assert counts == [2000, 101, 1, 1, 2000, 197]
-    with SourceRun(SqlSource, {**maria.reading, **BY_ID}, {}) as run:
-        run.at = {SourcePartition({"protocol": "1", "table": f"{maria.name}.orders"}): {"incrementing": 2100}}
-        (end,) = run.source.latest_offsets(run.at, Limits(1000, 10_000_000)).values()
-        assert 2101 <= end["incrementing"] <= 2105
+    table = SourcePartition({"protocol": "1", "table": f"{maria.name}.orders"})
+    with SourceRun(SqlSource, {**maria.reading, **BY_ID}, {table: {"incrementing": 2100}}) as run:
+        run.step(Limits(1000, 10_000_000))
+    assert 1 <= len(ids(run)) <= 4
 
 
 @pytest.mark.parametrize("mode", FORMS)
 def test_a_backlog_is_read_in_ranges_each_row_once(maria: Any, mode: str) -> None:
     maria.run("CREATE TABLE orders (id SERIAL, at DATETIME(6) NOT NULL, KEY (at, id))")
     maria.run(
-        "INSERT INTO orders (at) SELECT TIMESTAMP'2026-01-01 00:00:00' + INTERVAL (seq DIV 3) MICROSECOND FROM seq_1_to_30000"
+        "INSERT INTO orders (at) "
+        "SELECT TIMESTAMP'2026-01-01 00:00:00' + INTERVAL (seq DIV 3) MICROSECOND FROM seq_1_to_30000"
     )
     with source_of(maria, FORMS[mode], **{"backlog.ranges": "4"}) as run:
         assert run.step(Limits(20_000, 1 << 30))
@@ -720,7 +738,9 @@ def test_the_index_is_used_for_what_lies_behind_a_place(maria: Any, mode: str) -
     event.listen(connection, "before_cursor_execute", lambda *given: statements.append((given[2], given[3])))
     try:
         source.latest_offsets({partition: start}, Limits(10, 1 << 20))
-        looks = [(text, given) for text, given in statements if "LIMIT" in text and "orders" in text and "*" not in text]
+        looks = [
+            (text, given) for text, given in statements if "LIMIT" in text and "orders" in text and "*" not in text
+        ]
         assert looks
         for text, given in looks:
             driver = connection.connection.driver_connection

@@ -135,7 +135,7 @@ class Rows:
         if not self.config.by_timestamp:
             return self.keys
         moment, *number = self.keys
-        first = sqlalchemy.literal_column(_FIRST_OF_MARIADB if self.mariadb else _FIRST)
+        first: ColumnElement[Any] = sqlalchemy.literal_column(_FIRST_OF_MARIADB if self.mariadb else _FIRST)
         return [func.greatest(moment, first).label("penstock_moment"), *number]
 
     def described(self) -> Select[Any]:

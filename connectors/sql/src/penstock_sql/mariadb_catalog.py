@@ -64,7 +64,8 @@ def rights_missing(connection: Connection) -> Iterator[Problem]:
     if not getattr(connection.dialect, "is_mariadb", False):
         yield Problem(
             "connection.url",
-            "The server is MySQL, which SqlSource reads by mode: bulk only: which transactions run is known of MariaDB alone",
+            "The server is MySQL, which SqlSource reads by mode: bulk only: which transactions run is known of MariaDB "
+            "alone",
         )
         return
     try:

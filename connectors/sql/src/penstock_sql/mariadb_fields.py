@@ -1,4 +1,4 @@
-"""Rows of MariaDB as records: the schema of each column of a result, and its values, which come as the server writes them. Pure."""
+"""Rows of MariaDB as records: the schema of each column of a result, and its values as the server writes them. Pure."""
 
 import struct
 from collections.abc import Callable, Mapping
@@ -98,14 +98,15 @@ def field_of_mariadb(field: MariadbField, zone: ZoneInfo, *, best_fit: bool, req
             return (BOOLEAN, _bit) if field.length == 1 else (BYTES, None)
         case FIELD_TYPE.NULL:
             return STRING, None
-    return (BYTES if field.charset == _BINARY else STRING), None
+        case _:  # texts and bytes of every kind
+            return (BYTES if field.charset == _BINARY else STRING), None
 
 
 def _boolean(text: str) -> bool:
     if text not in ("0", "1"):
         raise DataError(
-            "TINYINT(1) is a boolean, and has a number that is neither 0 nor 1: make the column a TINYINT, or add 0 to it by a "
-            "query"
+            "TINYINT(1) is a boolean, and has a number that is neither 0 nor 1: make the column a TINYINT, or add 0 to it "
+            "by a query"
         )
     return text == "1"
 

@@ -4,8 +4,8 @@ As `horizon` says for PostgreSQL: the end of a batch counts only once all have e
 tell who runs, and both need the right PROCESS:
 
 * `information_schema.innodb_trx` has every transaction from its first touch of InnoDB to its end, also one that is prepared
-  for a commit in two phases. It is a copy, made anew only if nobody has read it for a tenth of a second. So whoever looks does
-  so in a transaction of their own, by a statement that is like no other one: a copy that shows it is new.
+  for a commit in two phases. It is a copy, made anew only if nobody has read it for a tenth of a second. So whoever looks
+  does so in a transaction of their own, by a statement that is like no other one: a copy that shows it is new.
 * `information_schema.processlist` has the statements. One may have taken its time, and wait for the lock of a table, before
   it touches InnoDB.
 
@@ -47,8 +47,10 @@ _MOST_DOUBLINGS: Final = 6
 
 
 class _Transaction(NamedTuple):
-    """Attributes:
-    connection: 0 where it is prepared and its connection has ended.
+    """One of InnoDB's.
+
+    Attributes:
+        connection: 0 where it is prepared and its connection has ended.
     """
 
     connection: int
@@ -107,7 +109,7 @@ class Looks:
             found = _look(connection)
             # Others that look as often would all keep it old: so each waits for another while, and longer each time.
             self._old = 0 if found is not None else min(self._old + 1, _MOST_DOUBLINGS)
-            self._next = time.monotonic() + _COPY_SECONDS * random.uniform(1, 2**self._old)
+            self._next = time.monotonic() + _COPY_SECONDS * random.uniform(1, 2**self._old)  # noqa: S311
             if found is not None:
                 self._last = found
                 break

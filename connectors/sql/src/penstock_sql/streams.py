@@ -151,9 +151,7 @@ class Stream:
             return data
         return {**data, "start": list(place_of(start)), "end": list(place_of(end))}
 
-    def _next(
-        self, connection: Connection, start: Offset | None, limits: Limits
-    ) -> "_Waiting | None":
+    def _next(self, connection: Connection, start: Offset | None, limits: Limits) -> "_Waiting | None":
         place = place_of(start)
         if connection.dialect.name == "postgresql":
             with at_once(connection):  # most looks find nothing, and this one statement is all that they cost
