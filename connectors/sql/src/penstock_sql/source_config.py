@@ -20,7 +20,8 @@ class SqlSourceConfig(Config):
 
     url: Annotated[str, not_blank] = prop(
         "connection.url",
-        doc="The database, as for the sink: `jdbc:postgresql://HOST:PORT/DATABASE` or `jdbc:sqlite:FILE`.",
+        doc="The database, as for the sink: `jdbc:postgresql://HOST:PORT/DATABASE`, `jdbc:mariadb://HOST:PORT/DATABASE` or "
+        "`jdbc:sqlite:FILE`.",
         importance=Importance.HIGH,
     )
     user: str | None = prop("connection.user", None, doc="The user of the database.", importance=Importance.HIGH)
@@ -54,7 +55,8 @@ class SqlSourceConfig(Config):
     schema_pattern: str | None = prop(
         "schema.pattern",
         None,
-        doc="The schemas whose tables are read, as a pattern of LIKE. Default: all but the system's.",
+        doc="The schemas whose tables are read, as a pattern of LIKE. Default: all but the system's; of MariaDB, the "
+        "database of the URL.",
     )
     query: str | None = prop(
         "query",
@@ -76,8 +78,8 @@ class SqlSourceConfig(Config):
     timestamp_delay_ms: Annotated[int, at_least(0), long] = prop(
         "timestamp.delay.interval.ms",
         0,
-        doc="How old rows must be by their timestamp. Only needed where timestamps are not the database's own: PostgreSQL's "
-        "open transactions are waited for anyway.",
+        doc="How old rows must be by their timestamp. Only needed where timestamps are not the database's own: open "
+        "transactions of PostgreSQL and MariaDB are waited for anyway.",
     )
     numeric_mapping: Annotated[str, words("none", "best_fit")] = prop(
         "numeric.mapping",
