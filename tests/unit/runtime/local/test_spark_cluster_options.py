@@ -1,12 +1,16 @@
 """`penstock run --master`: its options, all that is wrong with them at once, and the tasks that can use the cluster."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from penstock.errors import ConfigError
-from penstock_model.contracts.task_spec import SparkCluster
-from penstock_runtime.local.spark_cluster import cluster_options
+from penstock.sink import FrameSink, Sink, SinkConnector
+from penstock_model.contracts.task_spec import SparkCluster, SparkSpec, TaskSpec
+from penstock_runtime.local.spark_cluster import cluster_options, on_cluster
+from penstock_runtime.pipeline.context import TaskContext
 
 MASTER = "spark://spark.example:7077"
 
@@ -97,3 +101,33 @@ def test_options_of_a_cluster_are_refused_without_one(secret: Path) -> None:
     with pytest.raises(ConfigError) as raised:
         cluster_options(None, secret, ["spark.executor.memory=2g"])
     assert [p.property for p in raised.value.problems] == ["--master-secret", "--spark-conf"]
+
+
+class Anywhere(SinkConnector):
+    """A sink that says that it can be written from any machine."""
+
+    def __init__(self, half: type[Sink]) -> None:
+        self._half = half
+
+    def writes_anywhere(self, config: Any) -> bool:
+        return True
+
+    def sink(self, config: Any) -> Sink:
+        return self._half()
+
+
+class Frames(FrameSink):
+    def put_frame(self, frame: Any) -> None:
+        raise AssertionError("no frame")
+
+
+@pytest.mark.parametrize(("half", "is_there"), [(Sink, True), (Frames, False)])
+def test_a_sink_of_frames_stays_on_the_drivers_machine_whatever_it_says(
+    secret: Path, half: type[Sink], is_there: bool
+) -> None:
+    """No job that a plugin has Spark do for a frame is kept from a second attempt."""
+    options = cluster_options("spark://a:7077", secret, [])
+    spec = TaskSpec.model_construct(connector="c", spark=SparkSpec(), plugins={"connector": SimpleNamespace(alias="A")})
+    context = cast("TaskContext", SimpleNamespace(connector=Anywhere(half), plugin_config=None, spec=spec))
+    (found,) = on_cluster([spec], context, options)
+    assert (found.spark.cluster is not None) is is_there
