@@ -127,7 +127,12 @@ def test_a_sink_of_frames_stays_on_the_drivers_machine_whatever_it_says(
 ) -> None:
     """No job that a plugin has Spark do for a frame is kept from a second attempt."""
     options = cluster_options("spark://a:7077", secret, [])
-    spec = TaskSpec.model_construct(connector="c", spark=SparkSpec(), plugins={"connector": SimpleNamespace(alias="A")})
+    fields: dict[str, Any] = {
+        "connector": "c",
+        "spark": SparkSpec(),
+        "plugins": {"connector": SimpleNamespace(alias="A")},
+    }
+    spec = TaskSpec.model_construct(**fields)
     context = cast("TaskContext", SimpleNamespace(connector=Anywhere(half), plugin_config=None, spec=spec))
     (found,) = on_cluster([spec], context, options)
     assert (found.spark.cluster is not None) is is_there
