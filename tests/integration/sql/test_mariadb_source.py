@@ -98,21 +98,6 @@ def test_kills_leave_each_row_in_its_topic_once(
     task.stop()
 
 
-def test_a_table_that_is_dropped_meanwhile_is_told_and_holds_up_no_other_one(lab: Lab, shop: mariadb.Database) -> None:
-    create(shop)
-    shop.run("INSERT INTO events (name) VALUES ('a')", "INSERT INTO events_of_others (name) VALUES ('b')")
-    prefix = new_name("shop-")
-    spec = lab.spec(source(shop, prefix))
-    running = lab.processes.task(spec)
-    until(lambda: all(ids(lab, f"{prefix}{name}") == [1] for name in NAMES), what=running.last_words)
-    shop.run("DROP TABLE events_of_others", "INSERT INTO events (name) VALUES ('c')")
-    until(lambda: running.process.poll() is not None, what=running.last_words)
-    assert "events_of_others' doesn't exist" in running.last_words()
-    running = lab.processes.task(next_life(spec))
-    until(lambda: ids(lab, f"{prefix}events") == [1, 2], what=running.last_words)
-    running.stop()
-
-
 def _kill_connections(shop: mariadb.Database) -> None:
     for (number,) in shop.rows("SELECT id FROM information_schema.processlist WHERE user = 'reader'"):
         try:
