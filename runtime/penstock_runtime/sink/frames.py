@@ -91,11 +91,12 @@ class FramePut:
         assert schema is not None
         shape = schema if schema.type is Type.STRUCT else struct({"value": schema})
         rows = (run.values if shape is schema else [{"value": v} for v in run.values] for run in frame)
-        # As one piece: Spark would make a partition, and so a file, of each.
         table = pa.concat_tables([arrow_table(shape, part) for part in rows]).combine_chunks()
         try:
             fields = cast("StructType", to_spark(shape))
-            frame_ = self._spark.session().createDataFrame(table, schema=fields)
+            # In one partition of Spark's, as writers may work on several at once, where a later record of a Kafka
+            # partition could be written before an earlier one. And each would be a file.
+            frame_ = self._spark.session().createDataFrame(table, schema=fields).coalesce(1)
             with LOOP.witnessed(self._spark.at_work):  # a plugin's call, which Spark may work on for an hour
                 self._sink.put_frame(frame_)
         except BaseException as e:

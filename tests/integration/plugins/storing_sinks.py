@@ -148,7 +148,7 @@ class Frames(FrameSink):
 
 
 class RecordingFrames(SinkConnector):
-    """Tells the columns and rows of each frame, and the offsets of each commit."""
+    """Tells the columns, Spark's partitions and the rows of each frame, and the offsets of each commit."""
 
     Config = FramesConfig
 
@@ -163,7 +163,8 @@ class Recorded(FrameSink):
 
     def put_frame(self, frame: "DataFrame") -> None:
         time.sleep(self._each * frame.count())
-        self._tell("frame", columns=frame.columns, ids=[row["id"] for row in frame.collect()])
+        ids = [[row["id"] for row in rows] for rows in frame.rdd.glom().collect()]
+        self._tell("frame", columns=frame.columns, partitions=len(ids), ids=[n for rows in ids for n in rows])
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         self._tell("commit", offsets={f"{t}-{p}": o for (t, p), o in offsets.items()})

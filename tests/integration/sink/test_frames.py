@@ -39,6 +39,20 @@ def test_records_of_two_schemas_come_to_a_sink_of_frames_in_the_order_of_their_p
     ]
 
 
+def test_a_frame_lies_in_one_partition_so_that_a_writer_which_works_in_parallel_keeps_the_order(lab: Lab) -> None:
+    topic = lab.topic("t", 2)
+    for partition in range(2):
+        lab.produce(topic, *(message(10 * partition + n, "v1") for n in range(10)), partition=partition)
+    name, task = lab.start(frames_sink(lab, topic))
+    for partition in range(2):
+        lab.wait_committed(name, topic, 10, partition)
+    task.stop()
+    assert {e["partitions"] for e in lab.journal.of("frame")} == {1}
+    for partition in range(2):
+        found = [n for e in lab.journal.of("frame") for n in e["ids"] if n // 10 == partition]
+        assert found == list(range(10 * partition, 10 * partition + 10))
+
+
 def test_partitions_share_frames_as_far_as_the_order_of_each_allows(lab: Lab) -> None:
     topic, versions = lab.topic("t", 4), ("v1", "v2", "v1", "v1")
     for partition in range(4):
