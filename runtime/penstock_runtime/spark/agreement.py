@@ -17,6 +17,7 @@ from penstock.errors import ConfigError, RetriableError
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.plugins import plugin_ref
 from penstock_runtime.plugins.discovery import PluginEntry, Plugins
+from penstock_runtime.spark.worker import part
 
 __all__ = ["CANNOT", "agreement", "answer", "differences", "told", "where_agreed"]
 
@@ -49,14 +50,21 @@ def answer(wanted: bytes, payload: bytes) -> bytes:
 def where_agreed(wanted: bytes, entry: Callable[[bytes], bytes], payload: bytes) -> bytes:
     """Call the entry, in a worker that has what was agreed.
 
+    An error of the configuration, with which the driver has made the same plugins, is of this machine: it lacks a module
+    or a file that the configuration names. Were it not, the driver would come to it itself.
+
     Raises:
-        RetriableError: it has not, and nothing is delivered. Not an answer as data: the job fails, and the driver goes on
-            without the cluster.
+        RetriableError: it has not, or such an error. Not an answer as data: the job fails, its part is lost, and the driver
+            goes on without the cluster.
     """
     found = _cached_differences(wanted)
     if found:
         raise RetriableError(told(found))
-    return entry(payload)
+    result = entry(payload)
+    error = part(result).error
+    if isinstance(error, ConfigError):
+        raise RetriableError(told(f"on {gethostname()}, {str(error).rstrip('.')}"))
+    return result
 
 
 def told(found: str) -> str:

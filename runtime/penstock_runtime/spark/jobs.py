@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "cause", "first_line", "in_workers", "is_alive"]
 
 _RAISED: Final = re.compile(r"(?:: )?((?:[\w$]+\.)*\w+(?:Error|Exception): .*)")
+_OWN: Final = re.compile(r"penstock\.errors\.\w+: ")
+"""The class of an error of ours says nothing to people, and its message all."""
 Entry = Callable[[bytes], bytes]
 """Runs in a worker: a function of a module; the worker imports it by its name."""
 
@@ -40,7 +42,7 @@ def cause(error: BaseException) -> str:
     """What went wrong in a worker: of a trace of Python's the last line, else the first one that says something."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = next(filter(None, map(_RAISED.match, lines)), None)
-    return (raised[1] if raised else first_line(error))[:300]
+    return _OWN.sub("", raised[1] if raised else first_line(error), count=1)[:300]
 
 
 def first_line(error: BaseException) -> str:

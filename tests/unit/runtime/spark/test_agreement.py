@@ -3,21 +3,36 @@
 import json
 from importlib.metadata import version
 
+import msgspec
 import pytest
 
-from penstock.errors import RetriableError
+from penstock.errors import ConfigError, ConnectError, RetriableError
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.spark.agreement import agreement, differences, where_agreed
+from penstock_runtime.spark.worker import Answer, failure, part
 
 HERE = PluginReference(reference="penstock_sql.source:SqlSource", alias="SqlSource", version=version("penstock-sql"))
 ABSENT = PluginReference(reference="not_installed_anywhere:Plugin", alias="Plugin", version="1.0")
+ANSWER = msgspec.msgpack.encode(Answer())
 BUILT_IN = PluginReference(reference="penstock_plugins.transforms.cast:Cast", alias="Cast", version="0")
 
 
 def test_a_worker_that_has_the_same_does_the_work() -> None:
     wanted = agreement({"connector": HERE})
     assert differences(wanted) == ""
-    assert where_agreed(wanted, lambda payload: payload + b"!", b"done") == b"done!"
+    assert where_agreed(wanted, lambda payload: payload, ANSWER) == ANSWER
+
+
+def test_an_error_of_a_configuration_that_the_driver_has_made_its_plugins_of_is_of_this_worker() -> None:
+    failed = msgspec.msgpack.encode(failure(ConfigError("data.source: no module named orders")))
+    with pytest.raises(RetriableError, match=r"cannot run this task: on .*data\.source: no module named orders\. Give"):
+        where_agreed(agreement({}), lambda payload: payload, failed)
+
+
+def test_another_error_is_an_answer() -> None:
+    failed = msgspec.msgpack.encode(failure(ConnectError("the disk is full")))
+    result = where_agreed(agreement({}), lambda payload: payload, failed)
+    assert str(part(result).error) == "the disk is full"
 
 
 def test_built_in_plugins_have_the_version_of_penstock() -> None:
