@@ -23,6 +23,9 @@ from penstock_runtime.local.child import Child
 __all__ = ["Supervisor", "Task"]
 
 _TICK: Final = 0.5
+_ROUND: Final = 0.25
+"""Seconds from one look at all tasks to the next. Between them only those are looked at that have reported something: a
+hundred tasks that report each second would otherwise be looked at ten thousand times."""
 _LEAVING: Final = ("FAILED", "UNASSIGNED")
 """States that an ending task reports for the status topic. Here the exit code of its process counts."""
 
@@ -95,6 +98,11 @@ class Task:
             case _:  # an event that a newer task process has
                 pass
 
+    @property
+    def condition(self) -> tuple[str, str | None, str | None, int]:
+        """What people are told as soon as it changes; of how far a task has come they hear now and then."""
+        return self.state, self.trouble, self.error, self.restarts
+
     def begin(self, child: Child) -> None:
         """Begin an incarnation."""
         self.child = child
@@ -141,7 +149,7 @@ class Supervisor:
         log: descriptor of the children's log.
         metrics_port: of the first task, the next tasks have the next ports; 0: any.
         watch: called as often as `on_change`, to look after what the tasks need.
-        on_change: called after events, at least twice a second.
+        on_change: called as soon as the condition of a task changes, and at least twice a second.
     """
 
     def __init__(
@@ -173,16 +181,24 @@ class Supervisor:
         for task in self.tasks:
             if not self._stopping:
                 self._start(task)
+        next_round = 0.0
         while any(t.child is not None or (t.due is not None and not self._stopping) for t in self.tasks):
-            self._wait()
-            if not self._stopping:
-                self._watch()
-            for task in self.tasks:
+            reporting = self._wait()
+            now = time.monotonic()
+            is_round = now >= next_round
+            if is_round:
+                next_round = now + _ROUND
+                if not self._stopping:
+                    self._watch()
+            looked_at = [t for t in self.tasks if is_round or t.due is not None or t.name in reporting]
+            before = [task.condition for task in looked_at]
+            for task in looked_at:
                 if task.child is not None:
                     self._check_child(task)
-                if task.due is not None and not self._stopping and time.monotonic() >= task.due:
+                if task.due is not None and not self._stopping and now >= task.due:
                     self._restart(task)
-            self._on_change(self.tasks)
+            if is_round or before != [task.condition for task in looked_at]:
+                self._on_change(self.tasks)
 
     def stop(self) -> None:
         """Ask all tasks to finish and leave. May be called in a signal handler."""
@@ -200,12 +216,17 @@ class Supervisor:
                 task.child.kill()
         os.write(self._wake_write, b"x")
 
-    def _wait(self) -> None:
+    def _wait(self) -> set[str]:
+        """The names of the tasks that have reported something."""
         waiting = [t.due - time.monotonic() for t in self.tasks if t.due is not None and not self._stopping]
         due = min(waiting, default=_TICK)
+        reporting = set()
         for key, _ in self._selector.select(max(0.0, min(_TICK, due))):
             if key.data is None:
                 os.read(self._wake_read, 1024)
+            else:
+                reporting.add(key.data.name)
+        return reporting
 
     def _start(self, task: Task) -> None:
         port = self._metrics_port + self.tasks.index(task) if self._metrics_port else 0
