@@ -14,7 +14,7 @@ import pytest
 
 from penstock_model.contracts.task_spec import TaskSpec
 
-from ..checking import assert_counts_up
+from ..checking import assert_counts_up, seeded
 from ..holding import Hold
 from ..lab import Lab, failed
 from ..reading import Read, Reader
@@ -190,6 +190,37 @@ def test_a_worker_that_is_killed_after_another_has_committed_doubles_nothing(wid
     task.await_log("A Spark worker was lost")
     with Reader(wide.lab.servers, wide.topic) as reader:
         reader.count(count)
+        task.stop()
+        assert_each_once_and_spans_in_order(reader.to_end(), count)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("victim", ["task", "worker", "jvm"])
+def test_kills_at_any_moment_of_rounds_leave_each_row_once(wide: Wide, victim: str, rounds: int) -> None:
+    random, count, spec = seeded(), 0, wide.lab.spec(wide.resource)
+    task = start(wide, spec, count)
+    with Reader(wide.lab.servers, wide.topic) as reader:
+        for _ in range(rounds):
+            batches = task.last("spark_batches") or 0
+            count += 20_000
+            wide.there_are(count)
+            until(lambda: (task.last("spark_batches") or 0) > batches, what=task.last_words)  # noqa: B023
+            reader.to_end()
+            reader.count(min(count, len(reader.records) + random.randrange(1, 4_000)))
+            if victim == "worker":
+                random.choice(until(lambda: [*task.workers(), *task.daemons()])).kill()  # noqa: B023
+                continue
+            if victim == "task":
+                task.kill_all()
+            else:
+                task.jvms()[0].kill()
+                assert task.await_exit() == 4
+            spec = next_life(spec)
+            task = wide.lab.processes.task(spec)
+            task.await_log("Spark is up")
+        reader.count(count)
+        until(lambda: wide.offsets() == {"own": {"row": count}}, what=lambda: f"{wide.offsets()}\n{task.last_words()}")
         task.stop()
         assert_each_once_and_spans_in_order(reader.to_end(), count)
 
