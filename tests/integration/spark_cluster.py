@@ -66,18 +66,18 @@ class StandaloneCluster:
         self.master = self._start("master", [str(_HOME / "bin/spark-class"), *command, *more])
         self._await_log("master", "I have been elected leader")
 
-    def start_workers(self, count: int, *, with_plugins: bool = True) -> None:
-        """Start so many, of one core each, and wait until the Master has them."""
-        names = [self._start_worker(with_plugins=with_plugins) for _ in range(count)]
+    def start_workers(self, count: int, *, cores: int = 1, with_plugins: bool = True) -> None:
+        """Start so many, of one core each or more, and wait until the Master has them."""
+        names = [self._start_worker(cores, with_plugins=with_plugins) for _ in range(count)]
         for name in names:
             self._await_log(name, "Successfully registered with master")
 
-    def _start_worker(self, *, with_plugins: bool) -> str:
+    def _start_worker(self, cores: int, *, with_plugins: bool) -> str:
         number = len(self.workers)
         user, name = _USERS[number % len(_USERS)], f"worker-{number}"
         daemon = [
             str(_HOME / "bin/spark-class"), "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1",
-            "--cores", "1", "--memory", "2g", "--webui-port", "0", "--work-dir", _WORK,
+            "--cores", str(cores), "--memory", "2g", "--webui-port", "0", "--work-dir", _WORK,
         ]  # fmt: skip
         # It may read the packages of the user that runs the tests, and write nowhere but into its own /tmp.
         rights = ["--clear-groups", "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]

@@ -41,9 +41,9 @@ def seen_by_all() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def on(cluster: StandaloneCluster, spec: TaskSpec) -> TaskSpec:
+def on(cluster: StandaloneCluster, spec: TaskSpec, **conf: str) -> TaskSpec:
     there = SparkCluster(master=cluster.url, secret_file=str(cluster.secret_file), cores=4)
-    spark = spec.spark.model_copy(update={"conf": {"spark.executor.memory": "512m"}, "cluster": there})
+    spark = spec.spark.model_copy(update={"conf": {"spark.executor.memory": "512m", **conf}, "cluster": there})
     return spec.model_copy(update={"spark": spark})
 
 
@@ -102,6 +102,28 @@ def test_a_backlog_is_delivered_by_both_executors_with_secrets_of_the_drivers_ma
     first = min(times)
     assert times == dict.fromkeys(range(first, first + 250_000), 8), "each source partition has these numbers, once"
     assert "client-of-penstock" not in run.log_text()
+
+
+@pytest.mark.parametrize(("executor_cores", "executors"), [(1, 2), (2, 1)], ids=["two executors", "one of two cores"])
+def test_executors_of_one_machine_share_a_backlog_each_record_once(
+    kafka: str, topic: str, processes: Processes, cluster: StandaloneCluster, executor_cores: int, executors: int
+) -> None:
+    """They have one user, one /tmp and, of one executor, one Java."""
+    cluster.start_workers(1, cores=2)
+    task = processes.task(
+        on(cluster, numbers(kafka, topic), **{"spark.executor.cores": str(executor_cores)}),
+    )
+    task.await_batch_on_spark()
+    assert len(cluster.await_executors(executors)) == executors
+    batches = task.last("spark_batches")
+    until(lambda: task.last("spark_batches") > batches + 10, what="ten more batches")
+    (killed, *_) = cluster.executors()
+    killed.kill()
+    task.await_log("Batch not delivered, planning it again")
+    batches = task.last("spark_batches")
+    until(lambda: task.last("spark_batches") > batches + 2, what="batches after that")
+    task.stop()
+    assert in_order(read_all(kafka, topic))
 
 
 @pytest.mark.parametrize(
