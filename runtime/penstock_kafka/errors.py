@@ -67,7 +67,11 @@ _TOPIC_RIGHTS: Final = {
 }
 """The right on a topic that is needed, by the first word of what was being done; a transaction is committed by writing."""
 _GROUP_RIGHTS: Final = {"Committing": "Read", "Deleting": "Delete", "Asking": "Describe"}
-_TOO_LARGE: Final = "Raise the topic's max.message.bytes."
+_LARGER: Final = {
+    KafkaError.MSG_SIZE_TOO_LARGE: "Raise the topic's max.message.bytes.",
+    KafkaError.RECORD_LIST_TOO_LARGE: "Raise the topic's segment.bytes: what is sent must fit into a segment.",
+}
+"""What helps where records are too large."""
 _PASSING: Final = {
     KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
     KafkaError._TRANSPORT,  # noqa: SLF001
@@ -133,7 +137,7 @@ def _translated(error: KafkaError, doing: str) -> ConnectError:
     if code in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):  # noqa: SLF001
         return ConnectError(f"{text}. {CHECK_CREDENTIALS}")
     if code in REFUSED:
-        return ConnectError(f"{text}. {_TOO_LARGE}" if code == KafkaError.MSG_SIZE_TOO_LARGE else text)
+        return ConnectError(f"{text}. {_LARGER[code]}" if code in _LARGER else text)
     if error.fatal() or code == KafkaError._FATAL:  # noqa: SLF001
         return Fenced(text)
     if code == KafkaError._STATE:  # noqa: SLF001 (the transaction failed before this record came)

@@ -119,6 +119,15 @@ def test_a_record_too_large_for_its_topic_fails_the_task_with_size_and_side(lab:
     assert "max.request.size" not in message
 
 
+def test_a_record_larger_than_a_segment_of_its_topic_fails_the_task_with_what_helps(lab: Lab) -> None:
+    topic = lab.topic(max_message_bytes="4000000", segment_bytes=str(1 << 20))
+    script = [[{"value": "x", "repeat": 2_000_000}]]
+    _, task = lab.source(script, topic, **{"producer.override.max.request.size": "4000000"})
+    message = failed(task)
+    assert f"Writing a record of 2000074 bytes to topic '{topic}'" in message
+    assert "Raise the topic's segment.bytes" in message
+
+
 @MODES
 def test_a_record_too_large_for_the_producer_names_the_property_of_the_producer(lab: Lab, guarantee: str) -> None:
     _, task = lab.source(
