@@ -593,18 +593,6 @@ def test_tables_are_shared_among_tasks_and_chosen_by_name(maria: Any) -> None:
         maria.run(f"DROP DATABASE {other}")
 
 
-def test_a_table_that_is_dropped_holds_up_no_other_one(maria: Any) -> None:
-    maria.run("CREATE TABLE a (id INT PRIMARY KEY)", "CREATE TABLE b (id INT PRIMARY KEY)")
-    with source_of(maria) as run:
-        reads_nothing(run)
-        maria.run("INSERT INTO a VALUES (1)", "INSERT INTO b VALUES (1)")
-        read_all(run, 2)
-        maria.run("DROP TABLE a", "INSERT INTO b VALUES (2)")
-        with pytest.raises(ConnectError, match=r"a' doesn't exist"):  # the task is tried again, and looks at its tables
-            read_all(run, 3)
-        assert read_all(run, 3) == [1, 1, 2]
-
-
 @pytest.mark.parametrize(
     ("table", "row", "properties", "words"),
     [

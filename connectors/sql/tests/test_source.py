@@ -487,14 +487,6 @@ def test_rows_of_a_moment_that_is_not_over_yet_are_left(database: Any) -> None:
     assert len(found) == 1 or late == [(False,)]
 
 
-def test_a_table_that_is_dropped_holds_up_no_other_one(database: Any) -> None:
-    database.run("CREATE TABLE a (id INT PRIMARY KEY); CREATE TABLE b (id INT PRIMARY KEY); INSERT INTO b VALUES (1)")
-    tables = json.dumps([["public", "a"], ["public", "b"]])
-    database.run("DROP TABLE a")
-    found = run_source(SqlSource, {**database.properties, **BY_ID, "task.tables": tables, "task.state": "x"})
-    assert [record.topic for record in found] == ["shop.b"]
-
-
 def test_an_offset_with_a_mistyped_name_is_refused(database: Any) -> None:
     from penstock.testing._making import make, parsed
 

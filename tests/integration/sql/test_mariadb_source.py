@@ -98,6 +98,26 @@ def test_kills_leave_each_row_in_its_topic_once(
     task.stop()
 
 
+def test_a_table_that_is_dropped_meanwhile_holds_up_no_other_one(lab: Lab, shop: mariadb.Database) -> None:
+    create(shop)
+    shop.run("INSERT INTO events (name) VALUES ('a')", "INSERT INTO events_of_others (name) VALUES ('b')")
+    prefix = new_name("shop-")
+    spec = lab.spec(source(shop, prefix))
+    running = lab.processes.task(spec)
+    until(lambda: all(ids(lab, f"{prefix}{name}") == [1] for name in NAMES), what=running.last_words)
+    shop.run("DROP TABLE events_of_others", "INSERT INTO events (name) VALUES ('c')")
+    until(lambda: ids(lab, f"{prefix}events") == [1, 2], what=running.last_words)
+    running.await_log("shop.events_of_others. Create what is missing")
+    running.stop()
+    shop.run("INSERT INTO events (name) VALUES ('d')")
+    running = lab.processes.task(next_life(spec))
+    until(lambda: ids(lab, f"{prefix}events") == [1, 2, 3], what=running.last_words)
+    shop.run("DROP TABLE events")
+    running.await_log("All tables that this task reads are not there")
+    assert running.process.poll() is None
+    running.stop()
+
+
 def _kill_connections(shop: mariadb.Database) -> None:
     for (number,) in shop.rows("SELECT id FROM information_schema.processlist WHERE user = 'reader'"):
         try:

@@ -80,13 +80,9 @@ def may_have_large_rows(connection: Connection, table: TableName) -> bool:
     return bool(connection.execute(_LARGE, table._asdict()).scalar_one_or_none() in (None, True))
 
 
-def tables_of(connection: Connection, config: SqlSourceConfig) -> list[TableName]:
-    """The tables to read, in their order.
-
-    Raises:
-        ConnectError: two of them would be written to one topic, or a table that is named does not exist.
-    """
-    there = _there(connection, config)
+def tables_of(connection: Connection, config: SqlSourceConfig) -> tuple[list[TableName], list[TableName]]:
+    """The tables to read, in their order, and the names of those that are named and not there."""
+    there, missing = _there(connection, config), list[TableName]()
     if config.whitelist:
         wanted = [table_name(name, "") for name in config.whitelist]
         missing = [name for name in wanted if not any(_means(name, table) for table in there)]
@@ -94,15 +90,9 @@ def tables_of(connection: Connection, config: SqlSourceConfig) -> list[TableName
             views = [view for name in missing for view in _views(connection, name)]
             there = [*there, *views]
             missing = [name for name in missing if not any(_means(name, table) for table in views)]
-        if missing:
-            raise ConnectError(
-                f"table.whitelist names {', '.join(map(str, missing))}, which this user does not see in the database"
-            )
         there = [table for table in there if any(_means(name, table) for name in wanted)]
     refused = [table_name(name, "") for name in config.blacklist]
-    found = [table for table in there if not any(_means(name, table) for name in refused)]
-    topics_of(found, config)
-    return found
+    return [table for table in there if not any(_means(name, table) for name in refused)], missing
 
 
 def topics_of(tables: Iterable[TableName], config: SqlSourceConfig) -> dict[TableName, str]:

@@ -7,9 +7,18 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Select
 
-from penstock import ConnectError, DataError, Fields, InputPartition, PartitionReader, RecordBatch, Schema
+from penstock import (
+    ConnectError,
+    DataError,
+    Fields,
+    InputPartition,
+    PartitionReader,
+    RecordBatch,
+    RetriableError,
+    Schema,
+)
 from penstock_sql.address import Address
-from penstock_sql.catalog import Columns, columns_of, may_have_large_rows
+from penstock_sql.catalog import Columns, MissingTable, columns_of, may_have_large_rows
 from penstock_sql.cursors import Place, Rows
 from penstock_sql.database import Database
 from penstock_sql.failures import as_connect_errors
@@ -40,8 +49,8 @@ class SqlReader(PartitionReader):
         """The rows of a partition.
 
         Raises:
-            RetriableError: the database is away.
-            ConnectError: the table is gone, or has a value that no record can have.
+            RetriableError: the database is away, or the table is gone: the driver half goes on with the others.
+            ConnectError: it has a value that no record can have.
         """
         data = partition.data
         if not data:
@@ -60,6 +69,8 @@ class SqlReader(PartitionReader):
                         for portion in _portions(given, large=large):
                             schema, readers = self._described(connection, of, columns, cursor)
                             yield _batch(portion, data["topic"], schema, readers)
+            except MissingTable as e:
+                raise RetriableError(str(e)) from None
             except BaseException:
                 self._database.let_go()
                 raise

@@ -25,12 +25,13 @@ from penstock import (
     SourcePartition,
 )
 from penstock_sql.address import Address, address
-from penstock_sql.catalog import MissingTable, tables_of
+from penstock_sql.catalog import MissingTable, tables_of, topics_of
 from penstock_sql.cursors import place_of
 from penstock_sql.database import Database
 from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
 from penstock_sql.mariadb_catalog import rights_missing
 from penstock_sql.mariadb_horizon import Looks
+from penstock_sql.missing_tables import MissingTables
 from penstock_sql.names import TableName
 from penstock_sql.ranges import RANGE, Round, Standing, range_of, standings, table_of
 from penstock_sql.reader import SqlReader
@@ -136,16 +137,22 @@ def tables(config: SqlSourceConfig, name: str) -> list[TableName]:
 
     Raises:
         RetriableError: the database is away.
-        ConnectError: one is named that is not there.
+        ConnectError: one is named that is not there, or two would be written to one topic.
     """
     database = Database(address(config.url, config.user, config.password), name)
     try:
         with as_connect_errors(database.place, "Looking for tables"):
             connection = database.connection()
             with connection.begin():
-                return tables_of(connection, config)
+                found, missing = tables_of(connection, config)
     finally:
         database.close()
+    if missing:
+        raise ConnectError(
+            f"table.whitelist names {', '.join(map(str, missing))}, which this user does not see in the database"
+        )
+    topics_of(found, config)
+    return found
 
 
 class _SqlSource(Source):
@@ -167,8 +174,9 @@ class _SqlSource(Source):
         self._looks = Looks()
         self._streams: dict[SourcePartition, Stream] = {}
         self._looked = float("-inf")  # at once: a table may have gone since the tasks were split
+        self._asked = False
         self._told = float("-inf")
-        self._missing: set[str] = set()
+        self._missing = MissingTables(config.whitelist)
 
     def start(self, offsets: Offsets) -> None:
         """Look at the tables."""
@@ -198,14 +206,14 @@ class _SqlSource(Source):
                 continue
             try:
                 updates, count = self._next(standing, stream, share)
-            except MissingTable as e:
+            except MissingTable:
                 stream.rest()
-                if stream.name not in self._missing:
-                    self._missing.add(stream.name)
-                    log.warning("%s: the other tables are read on", e)
+                self._missing.add(stream.name)
                 continue
+            self._missing.discard(stream.name)
             found |= updates
             left -= count
+        self._missing.tell(self._clock(), len(self._streams), self._config.table_poll_interval_ms / 1000)
         self._tell_of_waiting()
         return found
 
@@ -234,9 +242,14 @@ class _SqlSource(Source):
         """What the next batch of a table changes, and about how many rows it has."""
         with self._errors(f"Looking for new rows of {stream.name}"):
             connection = self._database.connection()
-            if standing.round is not None and standing.round.left:
-                return self._rest(standing.table, stream, standing.round, limits)
-            ends, count = stream.ends(connection, standing.position, limits)
+            try:
+                if standing.round is not None and standing.round.left:
+                    return self._rest(standing.table, stream, standing.round, limits)
+                ends, count = stream.ends(connection, standing.position, limits)
+            except FOREIGN as e:
+                if meaning(e) is Meaning.SCHEMA:
+                    stream.check_again(connection)
+                raise
         if len(ends) > 1:
             return standing.divided(ends, self._config.order), count
         if ends:
@@ -280,7 +293,7 @@ class _SqlSource(Source):
         self._database.close()
 
     def _look_for_tables(self) -> None:
-        """Ask for new tasks where there are other tables; the first task does."""
+        """Ask for new tasks where there are other tables; the first task does. Planning tells of what is missing."""
         config = self._config
         elapsed = self._clock() - self._looked
         if not config.task_state or elapsed * 1000 < config.table_poll_interval_ms:
@@ -289,15 +302,19 @@ class _SqlSource(Source):
         with self._errors("Looking for tables"):
             connection = self._database.connection()
             with connection.begin():
-                found = tables_of(connection, config)
-        if _state(found) != config.task_state:
-            self._context.request_task_reconfiguration(_state(found))
+                state = _state(tables_of(connection, config)[0])
+        is_other = state != config.task_state
+        if is_other or self._asked:  # also once when all is as planned again, so that what was refused meanwhile passes
+            self._context.request_task_reconfiguration(state)
+        self._asked = is_other
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
         with as_connect_errors(self._database.place, doing):
             try:
                 yield
+            except MissingTable:  # the connection is as good as before, and what other tables wait for is kept
+                raise
             except BaseException:
                 self._database.let_go()
                 for stream in self._streams.values():

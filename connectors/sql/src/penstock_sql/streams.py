@@ -84,6 +84,8 @@ class Stream:
             ConnectError: the columns are not what the mode needs.
             SQLAlchemyError: anything else.
         """
+        if self._config.mode == "bulk":  # no other statement tells that the table is gone
+            self._checked = False
         self._check_once(connection)
         if self._config.mode == "bulk":
             return [{"polled": int(time.time() * 1000)}], limits.records
@@ -91,7 +93,6 @@ class Stream:
         if waiting is None or waiting[0] != start:
             waiting = self._next(connection, start, limits)
         if waiting is None:
-            self._waits_since = None
             self.rest()
             return (), 0
         _, ends, count, horizon = waiting
@@ -131,13 +132,24 @@ class Stream:
             return horizon.oldest(connection)
 
     def rest(self) -> None:
-        """Look again after the usual pause."""
+        """Look again after the usual pause: there is nothing that waits."""
         self._quiet_since = self._clock()
+        self._waits_since = None
 
     def forget(self) -> None:
         """Look again: it may be another server from now on, or one that has lost its latest transactions."""
         self._waiting = None
         self._checked = False
+
+    def check_again(self, connection: Connection) -> None:
+        """See that the table is what it was taken for.
+
+        Raises:
+            MissingTable: it is not there any more.
+            ConnectError: its columns are not what the mode needs.
+        """
+        self.forget()
+        self._check_once(connection)
 
     def data(self, start: Offset | None, end: Offset | None) -> Mapping[str, Any]:
         """What a reader needs to read from one offset to another."""

@@ -1,0 +1,62 @@
+"""Tables that a task is to read and that are not there: told now and then, while the others are read."""
+
+import logging
+from collections.abc import Collection
+from typing import Final
+
+from penstock import RetriableError
+
+__all__ = ["MissingTables"]
+
+log = logging.getLogger(__name__)
+_AGAIN: Final = 600.0
+"""Seconds until the log names the same tables again."""
+
+
+class MissingTables:
+    """Which of a task's tables are not there.
+
+    Args:
+        whitelist: the property `table.whitelist`.
+    """
+
+    def __init__(self, whitelist: Collection[str]) -> None:
+        self._for_good = ", or take it out of table.whitelist" if whitelist else ""
+        self._names: set[str] = set()
+        self._told: frozenset[str] = frozenset()
+        self._again = float("-inf")
+
+    def add(self, name: str) -> None:
+        """A table is not there."""
+        self._names.add(name)
+
+    def discard(self, name: str) -> None:
+        """A table is there, perhaps again."""
+        if name in self._names:
+            self._names.remove(name)
+            log.info("Table %s is there again, and is read from its offset on", name)
+
+    def tell(self, now: float, tables: int, pause: float) -> None:
+        """Name those that are not there in the log, when they change and now and then.
+
+        Args:
+            now: seconds by some clock.
+            tables: how many there should be.
+            pause: seconds after which it is looked again if none is there.
+
+        Raises:
+            RetriableError: none of them is there.
+        """
+        if not self._names:
+            self._told = frozenset()
+            return
+        missing = frozenset(self._names)
+        what = (
+            f"not there, or not seen by the user of the connector: {', '.join(sorted(missing))}. Create what is missing, "
+            f"grant SELECT on it{self._for_good}"
+        )
+        if len(missing) == tables:
+            raise RetriableError(f"All tables that this task reads are {what}", retry_after=pause)
+        if missing != self._told or now >= self._again:
+            self._told, self._again = missing, now + _AGAIN
+            log.warning("The other tables are read on, but some are %s", what)
