@@ -190,6 +190,22 @@ def test_what_the_other_tables_wait_for_is_kept(shop: Shop) -> None:
         later.execute("COMMIT")
 
 
+def test_rows_of_a_table_that_is_gone_wait_for_nobody(shop: Shop, caplog: Any) -> None:
+    """Also if they had waited for a transaction when the connection was lost."""
+    with shop.reading() as run, shop.session() as early:
+        look(run)
+        early.execute("BEGIN")
+        early.execute("INSERT INTO b (w) VALUES (2)")
+        shop.add("a")
+        look(run)
+        with pytest.raises(ConnectionResetError), run.source._errors("Looking"):  # type: ignore[union-attr]
+            raise ConnectionResetError
+        shop.run("DROP TABLE a")
+        for shop.now in (1, 62):
+            look(run)
+        assert ["New rows of" in line for line in caplog.messages] == [False]
+
+
 def test_a_task_none_of_whose_tables_is_there_tells_it_and_waits(shop: Shop) -> None:
     with shop.reading() as run:
         look(run)
