@@ -217,11 +217,9 @@ def read_all(run: SourceRun, count: int) -> list[int]:
 
 @contextmanager
 def session(database: Any) -> Iterator[Any]:
-    connection = database.server.connect(database.name)
-    with connection.cursor() as cursor:
+    with database.server.connect(database.name) as connection, connection.cursor() as cursor:
         cursor.execute("SET time_zone = '+00:00'")
         yield cursor
-    connection.close()
 
 
 FORMS = {

@@ -44,10 +44,8 @@ class Shop:
 
     @contextmanager
     def session(self) -> Iterator[Any]:
-        connection = self._database.server.connect(self._database.name)
-        with connection.cursor() as cursor:
+        with self._database.server.connect(self._database.name) as connection, connection.cursor() as cursor:
             yield cursor
-        connection.close()
 
     @contextmanager
     def reading(self, offsets: Any = None, **more: str) -> Iterator[SourceRun]:
