@@ -51,14 +51,14 @@ def started(work: Callable[..., Any], *given: Any) -> threading.Thread:
 def test_a_statement_that_goes_on_between_the_two_lists_is_in_one_of_them(
     maria: mariadb.Database, connection: Connection
 ) -> None:
-    with session(maria) as holder, session(maria) as late:
+    with session(maria) as late, session(maria) as holder:
         holder.execute("SELECT GET_LOCK('the lock', 0)")
         late.execute("BEGIN")
         waiting = started(late.execute, "INSERT INTO orders SELECT NULL FROM (SELECT GET_LOCK('the lock', 60)) t")
         _until(maria, WAITS)
 
-        class Hooked(pymysql.cursors.Cursor):
-            def execute(self, query: Any, args: Any = None) -> int:
+        class Hooked(pymysql.cursors.Cursor):  # type: ignore[misc]
+            def execute(self, query: Any, args: Any = None) -> Any:
                 found = super().execute(query, args)
                 if "information_schema" in query and waiting.is_alive():
                     holder.execute("SELECT RELEASE_LOCK('the lock')")
@@ -77,7 +77,7 @@ def test_a_statement_that_goes_on_between_the_two_lists_is_in_one_of_them(
 def test_what_only_reads_is_not_waited_for_from_the_first_look_on(
     maria: mariadb.Database, connection: Connection
 ) -> None:
-    with session(maria) as holder, session(maria) as report:
+    with session(maria) as report, session(maria) as holder:
         holder.execute("SELECT GET_LOCK('the lock', 0)")
         long = started(report.execute, "SELECT GET_LOCK('the lock', 60) FROM orders")
         _until(maria, WAITS)
@@ -86,10 +86,19 @@ def test_what_only_reads_is_not_waited_for_from_the_first_look_on(
         long.join()
 
 
+def test_the_scheduler_of_events_is_not_waited_for(maria: mariadb.Database, connection: Connection) -> None:
+    maria.run("SET GLOBAL event_scheduler = ON")
+    try:
+        assert maria.rows("SELECT command FROM information_schema.processlist WHERE user = 'event_scheduler'")
+        assert is_passed(MariadbHorizon(Looks()), connection)
+    finally:
+        maria.run("SET GLOBAL event_scheduler = OFF")
+
+
 def test_a_statement_that_turns_out_to_read_only_is_waited_for_no_longer(
     maria: mariadb.Database, connection: Connection
 ) -> None:
-    with session(maria) as first, session(maria) as second, session(maria) as report:
+    with session(maria) as report, session(maria) as first, session(maria) as second:
         first.execute("SELECT GET_LOCK('first', 0)")
         second.execute("SELECT GET_LOCK('second', 0)")
         statement = "SELECT GET_LOCK('second', 60) FROM (SELECT GET_LOCK('first', 60)) t STRAIGHT_JOIN orders"

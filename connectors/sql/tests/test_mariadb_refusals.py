@@ -58,11 +58,11 @@ def problems(properties: dict[str, str]) -> list[str]:
     return [str(problem) for problem in make(SqlSource).validate(parsed(SqlSource, properties))]
 
 
-def test_a_replica_is_refused_though_it_takes_writes_and_one_of_its_threads_is_stopped(
+def test_a_replica_is_refused_though_it_takes_writes_and_one_of_its_threads_is_stopped_and_its_primary_is_read(
     start: Callable[..., mariadb.Server],
 ) -> None:
     primary, replica = start("--log-bin=log", "--server-id=1"), start("--server-id=2")
-    shop_of(primary)
+    original = shop_of(primary)
     shop = mariadb.Database(replica, "shop")
     with replica.connect("mysql") as connection, connection.cursor() as cursor:
         cursor.execute(
@@ -79,6 +79,11 @@ def test_a_replica_is_refused_though_it_takes_writes_and_one_of_its_threads_is_s
             cursor.execute(f"STOP SLAVE {thread}")
             assert refusal(shop).startswith("The server is a replica or read-only")
             cursor.execute("START SLAVE")
+        ((dumping,),) = original.rows(
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE command LIKE 'Binlog%'"
+        )
+        assert dumping == 1
+        assert len(run_source(SqlSource, {**original.reading, **BY_ID})) == 1
 
 
 def test_a_node_of_galera_is_refused(maria: mariadb.Database, monkeypatch: Any) -> None:

@@ -247,7 +247,7 @@ def test_rows_of_a_transaction_that_commits_late_are_not_skipped(maria: Any, mod
 def test_a_statement_that_has_its_time_and_has_not_touched_a_table_yet_is_waited_for(maria: Any, mode: str) -> None:
     """And then for the transaction that it leaves open. InnoDB knows of none of that."""
     maria.run("CREATE TABLE orders (id SERIAL, at DATETIME(6) NOT NULL)")
-    with session(maria) as holder, session(maria) as late, source_of(maria, FORMS[mode]) as run:
+    with session(maria) as late, session(maria) as holder, source_of(maria, FORMS[mode]) as run:
         holder.execute("SELECT GET_LOCK('the lock', 0)")
         late.execute("BEGIN")
         statement = "INSERT INTO orders (at) SELECT NOW(6) FROM (SELECT GET_LOCK('the lock', 60)) t"

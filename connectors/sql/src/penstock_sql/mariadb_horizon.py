@@ -28,8 +28,8 @@ __all__ = ["Looks", "MariadbHorizon"]
 _BEGIN: Final = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 """In the list of transactions from now on, and no other one of a source's."""
 _STATEMENTS: Final = (
-    "SELECT id, query_id FROM information_schema.processlist WHERE id <> CONNECTION_ID() "
-    "AND command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID')"
+    "SELECT id, query_id FROM information_schema.processlist "
+    "WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID')"
 )
 _TRANSACTIONS: Final = (
     "SELECT trx_mysql_thread_id, CAST(trx_started AS CHAR), trx_id, trx_is_read_only, "
