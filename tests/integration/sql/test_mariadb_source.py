@@ -98,6 +98,7 @@ def test_kills_leave_each_row_in_its_topic_once(
     task.stop()
 
 
+@pytest.mark.slow
 def test_a_table_that_is_dropped_meanwhile_holds_up_no_other_one(lab: Lab, shop: mariadb.Database) -> None:
     create(shop)
     shop.run("INSERT INTO events (name) VALUES ('a')", "INSERT INTO events_of_others (name) VALUES ('b')")
