@@ -24,6 +24,7 @@ from pyspark import daemon  # noqa: E402
 from pyspark import worker as spark_worker  # noqa: E402
 
 from penstock_runtime.pipeline.gc_tuning import collect_seldom  # noqa: E402
+from penstock_runtime.sink import frame_worker  # noqa: E402
 from penstock_runtime.sink import spark_worker as sink_worker  # noqa: E402
 from penstock_runtime.source import spark_worker as source_worker  # noqa: E402
 
@@ -34,6 +35,7 @@ def main() -> None:
     """Serve Spark's requests for workers until its JVM ends."""
     assert source_worker.deliver_on_worker is not None  # loaded for the workers
     assert sink_worker.consume is not None
+    assert frame_worker.rows_of is not None
     assert spark_worker.main is not None
     collect_seldom()
     os.environ.pop(_SECRET, None)

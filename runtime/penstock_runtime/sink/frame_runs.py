@@ -5,14 +5,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from penstock.batch import RecordBatch
 from penstock.fields import Fields
 from penstock.schema import Schema
 from penstock.sink import TopicPartition
 
-__all__ = ["Run", "merged", "runs_of"]
+__all__ = ["Count", "KeptRun", "R", "Run", "merged", "runs_of"]
+
+
+class _Run(Protocol):
+    @property
+    def schema(self) -> Any: ...
+    def __len__(self) -> int: ...
+
+
+R = TypeVar("R", bound=_Run)
+"""A run, wherever its rows are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +43,42 @@ class Run:
     schema: Schema | None
     values: list[Any] | Fields
 
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+class Count(msgspec.Struct, array_like=True):
+    """Records of one partition in one part: how many were read, their bytes, and how many failed."""
+
+    read: int = 0
+    bytes: int = 0
+    failed: int = 0
+
+
+class KeptRun(msgspec.Struct):
+    """Rows of one partition that follow each other, of one schema.
+
+    Attributes:
+        number: under which they are kept, in their part of the batch.
+        source: the partition.
+        offset: of the first of them.
+        schema: of the rows, as JSON.
+        rows: how many.
+        rest: the records of the partition from here to the end of the part.
+        part: the number of that; the driver knows it.
+    """
+
+    number: int
+    source: tuple[str, int]
+    offset: int
+    schema: str
+    rows: int
+    rest: Count
+    part: int = 0
+
+    def __len__(self) -> int:
+        return self.rows
+
 
 def runs_of(source: TopicPartition, batch: RecordBatch) -> list[Run]:
     """A batch of one partition, cut where the schema changes."""
@@ -48,7 +96,7 @@ def runs_of(source: TopicPartition, batch: RecordBatch) -> list[Run]:
     ]
 
 
-def merged(partitions: Iterable[Sequence[Run]]) -> list[list[Run]]:
+def merged(partitions: Iterable[Sequence[R]]) -> list[list[R]]:
     """Frames, as the runs that each consists of: of one schema, and those of one partition in their order.
 
     Records of different partitions have no order between them, so at each step one schema is chosen, and every partition
@@ -59,10 +107,10 @@ def merged(partitions: Iterable[Sequence[Run]]) -> list[list[Run]]:
     Args:
         partitions: the runs of each partition, in order.
     """
-    numbers: dict[Schema | None, int] = {}
+    numbers: dict[Any, int] = {}
     known: dict[int, int] = {}
 
-    def number(run: Run) -> int:
+    def number(run: R) -> int:
         """The same for equal schemas; each object is hashed once, as that looks at all of its fields."""
         found = known.get(id(run.schema))
         if found is None:

@@ -2,25 +2,29 @@
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from penstock.errors import ConnectError, DataError, RetriableError
-from penstock.fields import Fields
-from penstock.schema import Type, struct
+from penstock._schema_json import schema_from_json
+from penstock.errors import ConnectError, RetriableError
 from penstock.sink import FrameSink, TopicPartition
+from penstock.spark import to_spark
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.pipeline.record_errors import Failure, describe
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.process.plugin_place import raised_in
-from penstock_runtime.sink.frame_runs import Run, merged, runs_of
+from penstock_runtime.sink.frame_rows import check, shape_of, table_of
+from penstock_runtime.sink.frame_runs import KeptRun, R, Run, merged, runs_of
 from penstock_runtime.sink.process import SinkProcess
+from penstock_runtime.spark.kept_rows import KeptRows
 from penstock_runtime.spark.session import Spark
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 __all__ = ["FramePut"]
@@ -46,6 +50,11 @@ class FramePut:
         self._seconds = seconds
         self._stopping = stopping
 
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of a partition's records matters to the sink."""
+        return self._sink.ordered
+
     def put(self, consumed: Sequence[Consumed]) -> Summary:
         """As `SinkProcess.put`; or a part of it, and `Summary.unfinished` says so: its offsets are those of that part."""
         summary = Summary()
@@ -55,50 +64,90 @@ class FramePut:
             batch, failed = self._process.converted(one, summary)
             failures.append((one, failed))
             partitions.setdefault(one.source, []).extend(runs_of(one.source, batch))
-        ordered = self._sink.ordered
-        frames = merged(partitions.values() if ordered else [[run] for runs in partitions.values() for run in runs])
+        frames = self._frames(partitions.values())
         for frame in frames:
-            _check(frame)
+            check(frame)
         if (
-            not ordered or len(frames) < 2
+            not self.ordered or len(frames) < 2
         ):  # none is left out, and a dead letter that is refused leaves nothing half done
             self._process.handle_failures(failures, summary)
             failures = []
         if frames:
             self._spark.session()  # may have to start
-        started = time.perf_counter()
-        for number, frame in enumerate(frames):
-            if ordered and number and (time.perf_counter() - started > self._seconds or self._stopping()):
-                failures = _leave_out(frames[number:], failures, summary)
-                break
-            self._process.retrying(lambda f=frame: self._put(f), summary)  # type: ignore[misc]
-            summary.written += sum(len(run.values) for run in frame)
+        left = self._put_all(frames, self._made_here, summary)
+        if left:
+            failures = _leave_out(left, failures, summary)
         self._process.handle_failures(failures, summary)
-        summary.add_time("deliver", time.perf_counter() - started)
         return summary
+
+    def put_kept(self, kept: KeptRows, runs: Sequence[KeptRun], summary: Summary) -> None:
+        """Write the rows that workers have made, as `put` does; dead letters of these records are in Kafka already.
+
+        Args:
+            kept: holds the rows.
+            runs: those that count, of each partition in order.
+            summary: of the workers; on return of what is written.
+
+        Raises: as `put`.
+        """
+        partitions: dict[tuple[str, int], list[KeptRun]] = {}
+        for run in runs:
+            partitions.setdefault(run.source, []).append(run)
+        left = self._put_all(self._frames(partitions.values()), partial(_made_of, kept), summary, _has_not_failed)
+        if left:
+            _leave_out_kept(left, summary)
+
+    def _frames(self, partitions: Collection[Sequence[R]]) -> list[list[R]]:
+        return merged(partitions if self.ordered else [[run] for runs in partitions for run in runs])
 
     def close(self) -> None:
         """Close everything."""
         with suppress(Exception):
             self._process.close()
 
-    def _put(self, frame: Sequence[Run]) -> None:
-        import pyarrow as pa
+    def _put_all(
+        self,
+        frames: Sequence[Sequence[R]],
+        making: Callable[[Sequence[R]], Callable[[], "DataFrame"]],
+        summary: Summary,
+        may_leave: Callable[[Sequence[Sequence[R]]], bool] = lambda left: True,
+    ) -> Sequence[Sequence[R]]:
+        """Write frames until the time is over.
 
-        from penstock.spark import arrow_table, to_spark
+        Returns:
+            Those that are left.
+        """
+        started = time.perf_counter()
+        try:
+            for number, frame in enumerate(frames):
+                left = frames[number:]
+                over = time.perf_counter() - started > self._seconds or self._stopping()
+                if self.ordered and number and over and may_leave(left):
+                    return left
+                self._process.retrying(lambda f=frame: self._put(making(f)), summary)  # type: ignore[misc]
+                summary.written += sum(len(run) for run in frame)
+            return []
+        finally:
+            summary.add_time("deliver", time.perf_counter() - started)
 
+    def _made_here(self, frame: Sequence[Run]) -> Callable[[], "DataFrame"]:
         schema = frame[0].schema
         assert schema is not None
-        shape = schema if schema.type is Type.STRUCT else struct({"value": schema})
-        rows = (run.values if shape is schema else [{"value": v} for v in run.values] for run in frame)
-        table = pa.concat_tables([arrow_table(shape, part) for part in rows]).combine_chunks()
+        table = table_of(frame)
+
+        def made() -> "DataFrame":
+            fields = cast("StructType", to_spark(shape_of(schema)))
+            # In one partition of Spark's, as writers may work on several at once, where a later record of a Kafka partition
+            # could be written before an earlier one. And each would be a file.
+            return self._spark.session().createDataFrame(table, schema=fields).coalesce(1)
+
+        return made
+
+    def _put(self, made: Callable[[], "DataFrame"]) -> None:
         try:
-            fields = cast("StructType", to_spark(shape))
-            # In one partition of Spark's, as writers may work on several at once, where a later record of a Kafka
-            # partition could be written before an earlier one. And each would be a file.
-            frame_ = self._spark.session().createDataFrame(table, schema=fields).coalesce(1)
+            frame = made()
             with LOOP.witnessed(self._spark.at_work):  # a plugin's call, which Spark may work on for an hour
-                self._sink.put_frame(frame_)
+                self._sink.put_frame(frame)
         except BaseException as e:
             self._spark.check(e)
             if isinstance(e, RetriableError):
@@ -107,17 +156,6 @@ class FramePut:
             raise ConnectError(
                 f"Exiting WorkerSinkTask due to unrecoverable exception. {describe(error)}{raised_in(error)}"
             ) from error
-
-
-def _check(frame: Sequence[Run]) -> None:
-    """Before any frame of the batch is written: one that fails half way comes again."""
-    if any(None in run.values for run in frame if not isinstance(run.values, Fields)):
-        raise DataError("A tombstone cannot become a row. Drop them: Filter with predicate RecordIsTombstone.")
-    if frame[0].schema is None:
-        raise ConnectError(
-            "A Spark sink needs values with a schema, and these have none. Use a converter that gives one: "
-            "value.converter.schemas.enable=true, or value.converter.schema.content for messages without envelope."
-        )
 
 
 def _leave_out(
@@ -145,3 +183,27 @@ def _leave_out(
         kept.append((consumed, before))
     summary.dropped -= dropped
     return kept
+
+
+def _made_of(kept: KeptRows, frame: Sequence[KeptRun]) -> Callable[[], "DataFrame"]:
+    fields = cast("StructType", to_spark(schema_from_json(frame[0].schema)))
+    return lambda: kept.frame([(run.part, run.number) for run in frame], fields)
+
+
+def _has_not_failed(left: Sequence[Sequence[KeptRun]]) -> bool:
+    """Whether no dead letter would come again with what is left: those of the batch are in Kafka."""
+    return not any(of.rest.failed for frame in left for of in frame)
+
+
+def _leave_out_kept(frames: Sequence[Sequence[KeptRun]], summary: Summary) -> None:
+    """As `_leave_out`, of what workers have made."""
+    first: dict[tuple[str, int], KeptRun] = {}
+    for frame in frames:
+        for of in frame:
+            first.setdefault(of.source, of)
+    summary.unfinished = True
+    summary.offsets = [(t, p, first[t, p].offset if (t, p) in first else offset) for t, p, offset in summary.offsets]
+    summary.read -= sum(run.rest.read for run in first.values())
+    summary.bytes -= sum(run.rest.bytes for run in first.values())
+    rows = sum(len(of) for frame in frames for of in frame)
+    summary.dropped -= sum(run.rest.read for run in first.values()) - rows

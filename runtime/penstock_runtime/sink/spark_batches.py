@@ -18,8 +18,9 @@ from penstock_runtime.sink import spark_worker
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.offsets import SinkOffsets
 from penstock_runtime.spark.backlog import are_workers_ready
+from penstock_runtime.spark.jobs import Entry, Job, in_workers
 from penstock_runtime.spark.session import Spark, WorkerLost
-from penstock_runtime.spark.worker import part
+from penstock_runtime.spark.worker import Part, part
 
 __all__ = ["SparkBatch", "SparkBatches"]
 
@@ -126,48 +127,54 @@ class SparkBatches:
         Raises:
             RetriableError: a worker, or Spark, is lost: how much is written is not known.
         """
+        parts = [part(result) for result in self._results(splits, spark_worker.consume, in_workers, meanwhile)]
+        total, _, gaps = self._joined(splits, parts)
+        sizes = [part.size for part in parts if part.size is not None]
+        self._size.learn(sizes, total.read, total.bytes, sum(total.seconds.values()))
+        errors = [part.error for part in parts if part.error is not None]
+        return SparkBatch(total, not gaps and not errors, errors)
+
+    def _results(
+        self, splits: list[list[Range]], entry: Entry, through: Job, meanwhile: Callable[[], None] | None
+    ) -> list[bytes]:
         begun = self._clock()
         limits = self._range_limits(len(splits))
         payloads = [spark_worker.range_payload(self._context, split, limits) for split in splits]
         self._end_file.unlink(missing_ok=True)
         try:
-            results = self._spark.run(
-                spark_worker.consume,
+            return self._spark.run(
+                entry,
                 payloads,
                 timeout=self._context.batch_timeout,
                 meanwhile=meanwhile,
                 watching=self._watch,
+                through=through,
             )
         except WorkerLost as e:
             self._size.lost()
             raise self._explained(e, self._clock() - begun) from e
-        parts = [part(result) for result in results]
-        errors = [part.error for part in parts if part.error is not None]
-        for each in parts:  # also of those that lie behind a gap, and are written again
-            self._context.plugin_metrics.add(each.summary.measures)
-        total, gaps = self._joined(splits, [part.summary for part in parts])
-        sizes = [part.size for part in parts if part.size is not None]
-        self._size.learn(sizes, total.read, total.bytes, sum(total.seconds.values()))
-        return SparkBatch(total, not gaps and not errors, errors)
 
     def _watch(self) -> None:
         if self._ending():
             with suppress(OSError):
                 self._end_file.touch()
 
-    def _joined(self, splits: list[list[Range]], parts: list[Summary]) -> tuple[Summary, bool]:
-        """What the workers have done together, and whether some of it does not count, since it lies behind a gap."""
-        good, ends = reached(splits, [{TopicPartition(t, p): o for t, p, o in part.offsets} for part in parts])
+    def _joined(self, splits: list[list[Range]], parts: Sequence[Part]) -> tuple[Summary, list[int], bool]:
+        """What the workers have done together, whose parts count, and whether some do not, as they lie behind a gap."""
+        summaries = [part.summary for part in parts]
+        for each in summaries:  # also of those that lie behind a gap, and are written again
+            self._context.plugin_metrics.add(each.measures)
+        good, ends = reached(splits, [{TopicPartition(t, p): o for t, p, o in each.offsets} for each in summaries])
         total = Summary()
         for number in good:
-            total.add(parts[number])
+            total.add(summaries[number])
         total.offsets = [(*of, offset) for of, offset in ends.items()]
-        gaps = any(parts[number].offsets for number in range(len(parts)) if number not in good)
+        gaps = any(summaries[number].offsets for number in range(len(parts)) if number not in good)
         if gaps:
             log.info("Workers had no time for all of their parts: what was staged behind them is staged again")
         self._turn += 1
         self._turns.update(dict.fromkeys(ends, self._turn))
-        return total, gaps
+        return total, good, gaps
 
     def _explained(self, error: WorkerLost, seconds: float) -> WorkerLost:
         if seconds < self._context.put_seconds:

@@ -5,7 +5,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -14,11 +14,12 @@ import msgspec
 
 from penstock.errors import RetriableError
 from penstock.sink import TopicPartition
-from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock.source import Limits
+from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 from penstock_runtime.pipeline import summary as summaries
 from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
+from penstock_runtime.plugins.plugin_metrics import Measure, MetricsByPlace
 from penstock_runtime.process.liveness import place_of
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink.context import SinkContext
@@ -26,20 +27,70 @@ from penstock_runtime.sink.offset_ranges import RangeReader, puts
 from penstock_runtime.sink.process import SinkProcess
 from penstock_runtime.spark.worker import Answer, context_of, failure, redact, wait_for, waited, waits_until
 
-__all__ = ["RangeLimits", "consume", "end_file", "range_payload"]
+__all__ = [
+    "RangeLimits",
+    "RangesPart",
+    "consume",
+    "end_file",
+    "let_go",
+    "measures_of",
+    "range_payload",
+    "sink_of",
+]
 
 log = logging.getLogger(__name__)
 _PORTION: Final = 1_000
 """Records that are converted together: as many as stay in the processor's cache."""
 
 
-class _Ranges(msgspec.Struct):
+class RangesPart(msgspec.Struct):
+    """A worker's part of a sink's batch."""
+
     spec: str
     slots: str
     ranges: list[tuple[str, int, int, int]]
     limits: "RangeLimits"
     stage: bool
     secrets: Mapping[str, str] = {}
+
+    @classmethod
+    def decode(cls, data: bytes) -> "RangesPart":
+        """From a payload."""
+        return msgspec.msgpack.decode(data, type=cls)
+
+    def puts(
+        self, reader: RangeReader, put: Callable[[], Limits], *, ending: Callable[[], bool] = lambda: False
+    ) -> Iterator[tuple[TopicPartition, list[Consumed], int]]:
+        """`offset_ranges.puts` for this part, until its time is over."""
+        wait_for(self.limits.seconds, end_file(self.slots))
+        ranges = [(TopicPartition(topic, number), start, end) for topic, number, start, end in self.ranges]
+        until, room = waits_until(), self.limits.room
+        yield from puts(ranges, reader.read, put, until=until, room=room, ending=lambda: waited() or ending())
+
+    @contextmanager
+    def watched(self, of: TopicPartition) -> Iterator[None]:
+        """End this process when it takes longer than a put may.
+
+        The driver then counts it as lost, and begins again behind what it knows.
+        """
+        seconds, thread = self.limits.put_seconds, threading.get_ident()
+
+        def end() -> None:
+            log.error(
+                "Writing records of %s-%d has taken longer than max.poll.interval.ms (%g s): this worker ends. It is in %s",
+                *of,
+                seconds,
+                place_of(thread),
+            )
+            os._exit(1)
+
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 class RangeLimits(msgspec.Struct):
@@ -63,7 +114,7 @@ class RangeLimits(msgspec.Struct):
 def range_payload(setup: SinkContext, ranges: Sequence[tuple[TopicPartition, int, int]], limits: RangeLimits) -> bytes:
     """What a worker needs to read and write these ranges of offsets."""
     return msgspec.msgpack.encode(
-        _Ranges(
+        RangesPart(
             spec=setup.spec_text,
             slots=str(setup.slots_dir),
             ranges=[(*of, a, b) for of, a, b in ranges],
@@ -80,10 +131,10 @@ def consume(data: bytes) -> bytes:
     It returns what was written also when an error ends it, so that these records are not read again.
     """
     begun = time.monotonic()
-    task = msgspec.msgpack.decode(data, type=_Ranges)
+    task = RangesPart.decode(data)
     total, ends, error = Summary(), dict[TopicPartition, int](), None
     try:
-        reader, process, _ = _sink(task)
+        reader, process = sink_of(task)
         _write(task, reader, process, total, ends)
     except BaseException as e:  # noqa: BLE001 (errors travel as data)
         error = as_failure(e)
@@ -94,12 +145,11 @@ def consume(data: bytes) -> bytes:
             total.messages = process.staged()
         except BaseException as e:  # noqa: BLE001 (as above)
             total, ends, error = Summary(), {}, as_failure(e)
-    if (kept := _sinks.get(task.spec)) is not None:
-        total.measures = kept[2].changes()
+    total.measures = measures_of(task)
     answer = Answer()
     if error is not None:
         answer = failure(error, redact)
-        _let_go()  # what the reader had fetched is not to be trusted
+        let_go()  # what the reader had fetched is not to be trusted
     total.offsets = [(*of, offset) for of, offset in ends.items()]
     total.add_time("read", max(0.0, time.monotonic() - begun - sum(total.seconds.values())))
     answer.summary, answer.size = summaries.encode(total), task.limits.size
@@ -107,45 +157,17 @@ def consume(data: bytes) -> bytes:
 
 
 def _write(
-    task: _Ranges, reader: RangeReader, process: SinkProcess, total: Summary, ends: dict[TopicPartition, int]
+    task: RangesPart, reader: RangeReader, process: SinkProcess, total: Summary, ends: dict[TopicPartition, int]
 ) -> None:
-    limits = task.limits
-    wait_for(limits.seconds, end_file(task.slots))
-    ranges = [(TopicPartition(topic, number), start, end) for topic, number, start, end in task.ranges]
-    size = limits.size
-    for of, portions, offset in puts(
-        ranges, reader.read, lambda: size.put(limits.workers), until=waits_until(), room=limits.room, ending=waited
-    ):
+    limits, size = task.limits, task.limits.size
+    for of, portions, offset in task.puts(reader, lambda: size.put(limits.workers)):
         if portions:
             begun = time.monotonic()
-            with _watched(limits.put_seconds, of):
+            with task.watched(of):
                 summary = process.put(portions, stage=task.stage)
             size.wrote(summary.read, summary.bytes, time.monotonic() - begun)
             total.add(summary)
         ends[of] = offset
-
-
-@contextmanager
-def _watched(seconds: float, of: TopicPartition) -> Iterator[None]:
-    """End this process when it takes longer: the driver then counts it as lost, and begins again behind what it knows."""
-    thread = threading.get_ident()
-
-    def end() -> None:
-        log.error(
-            "Writing records of %s-%d has taken longer than max.poll.interval.ms (%g s): this worker ends. It is in %s",
-            *of,
-            seconds,
-            place_of(thread),
-        )
-        os._exit(1)
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def end_file(slots: str | Path) -> Path:
@@ -159,7 +181,7 @@ def end_file(slots: str | Path) -> Path:
 _sinks: dict[str, tuple[RangeReader, SinkProcess, MetricsByPlace]] = {}
 
 
-def _let_go() -> None:
+def let_go() -> None:
     """Close what this worker reads and writes with; the next batch makes it anew."""
     while _sinks:
         _, (reader, process, _) = _sinks.popitem()
@@ -169,7 +191,14 @@ def _let_go() -> None:
                 close()
 
 
-def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess, MetricsByPlace]:
+def measures_of(task: RangesPart) -> list[Measure]:
+    """What this worker's plugins have measured since the last call."""
+    found = _sinks.get(task.spec)
+    return [] if found is None else found[2].changes()
+
+
+def sink_of(task: RangesPart) -> tuple[RangeReader, SinkProcess]:
+    """What this worker reads and writes with, kept from batch to batch."""
     found = _sinks.get(task.spec)
     if found is None:
         setup = context_of(SinkContext, task.spec, task.slots, task.secrets)
@@ -181,4 +210,4 @@ def _sink(task: _Ranges) -> tuple[RangeReader, SinkProcess, MetricsByPlace]:
             setup.plugin_metrics,
         )
         atexit.register(found[1].close)
-    return found
+    return found[0], found[1]

@@ -1,8 +1,8 @@
 """The driver's loop of a sink task: read, write, commit, and what happens when it fails.
 
 A trickle is read and written here, gathered for `batch.linger.ms`, since each write costs. When the lag is worth a Spark
-job and the sink has writers, ranges of offsets are read and written by Spark's workers while this consumer stands still.
-Offsets go to the group after `Sink.commit`, never before.
+job, ranges of offsets are read and written by Spark's workers, or become rows of frames there, while this consumer stands
+still. Offsets go to the group after `Sink.commit`, never before.
 """
 
 import logging
@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.sink import Sink, TopicPartition
@@ -28,6 +28,7 @@ from penstock_runtime.sink import task_state
 from penstock_runtime.sink.batch_reader import BatchReader
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.fence import SinkFence
+from penstock_runtime.sink.frame_batches import FrameBatches
 from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.offset_ranges import gathered
 from penstock_runtime.sink.offsets import SinkOffsets
@@ -111,18 +112,19 @@ class SinkTask:
             context, self._consumer, self._size, frames=frames, ending=self._is_interrupted, clock=clock
         )
         self._stalls = StallDetector(self._consumer, self._offsets, clock)
-        self._spark_batches = (
-            None
-            if spark is None or frames
-            else SparkBatches(
-                context, spark, self._consumer, self._offsets, self._size, ending=self._is_interrupted, clock=clock
-            )
-        )
+        self._spark_batches = None if spark is None else self._batches(spark)
         self._linger = 0.0 if frames else context.linger_seconds  # the reader gathers frames
         self._memory = FreedMemory()
         self._state: task_state.State = Reading()
         self._failures = 0
         self._losses = 0
+
+    def _batches(self, spark: Spark) -> SparkBatches:
+        given = (self._context, spark, self._consumer, self._offsets, self._size)
+        times: dict[str, Any] = {"ending": self._is_interrupted, "clock": self._clock}
+        if isinstance(self._process, FramePut):
+            return FrameBatches(*given, put=self._process, look=lambda: self._fence.look(_FRESH), **times)
+        return SparkBatches(*given, **times)
 
     def run(self) -> None:
         """Until `stopping`, or an error.

@@ -5,13 +5,18 @@ first attempt may have committed by then, and nobody has heard of it.
 """
 
 from collections.abc import Callable
+from typing import Final, TypeVar
 
 from penstock.errors import RetriableError
 
-__all__ = ["in_first_attempt"]
+__all__ = ["REFUSED", "in_first_attempt", "in_job"]
+
+T = TypeVar("T")
+REFUSED: Final = "that is refused. The task fences, reads its offsets, and plans the batch anew"
+"""How the message ends for a part that Spark runs again."""
 
 
-def in_first_attempt(entry: Callable[[bytes], bytes], payload: bytes) -> bytes:
+def in_first_attempt(entry: Callable[[bytes], T], payload: bytes) -> T:
     """Call the entry, unless Spark has run this task before.
 
     Raises:
@@ -25,6 +30,20 @@ def in_first_attempt(entry: Callable[[bytes], bytes], payload: bytes) -> bytes:
     if attempt > 0:
         raise RetriableError(
             f"Spark runs a part of a batch again (attempt {attempt + 1}) whose first attempt may have delivered records: "
-            "that is refused. The task fences, reads its offsets, and plans the batch anew"
+            f"{REFUSED}"
         )
     return entry(payload)
+
+
+def in_job(group: str | None, entry: Callable[[bytes], T], payload: bytes) -> T:
+    """As `in_first_attempt`, and only in the job of that group: what it keeps, no later job may make again.
+
+    Raises:
+        RetriableError: another job asks, because what was kept is lost; or as `in_first_attempt`.
+    """
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is not None and context.getLocalProperty("spark.jobGroup.id") != group:
+        raise RetriableError(f"Spark has lost rows of a batch that it kept on disk, and asks for them again: {REFUSED}")
+    return in_first_attempt(entry, payload)

@@ -5,22 +5,25 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock_runtime.spark.first_attempt import in_first_attempt
+from penstock_runtime.spark.first_attempt import REFUSED, in_first_attempt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Entry", "cause", "first_line", "in_workers", "is_alive"]
+__all__ = ["Entry", "Job", "cause", "first_line", "has_lost_part", "in_workers", "is_alive"]
 
 _RAISED: Final = re.compile(r"(?:: )?((?:[\w$]+\.)*\w+(?:Error|Exception): .*)")
 _OWN: Final = re.compile(r"penstock\.errors\.\w+: ")
 """The class of an error of ours says nothing to people, and its message all."""
-Entry = Callable[[bytes], bytes]
+Entry = Callable[[bytes], Any]
 """Runs in a worker: a function of a module; the worker imports it by its name."""
+Job = Callable[["SparkSession", Any, Sequence[bytes]], list[bytes]]
+"""Runs an entry once for each payload, and returns what the driver is told, in order: `in_workers`, `KeptRows.fill`."""
+_LOST: Final = ("Python worker exited unexpectedly", REFUSED)
 
 
 def in_workers(session: "SparkSession", entry: Entry, payloads: Sequence[bytes]) -> list[bytes]:
-    """The only way into Spark's workers: each call in its first attempt, or the job fails.
+    """The way into Spark's workers, each call in its first attempt, or the job fails; `KeptRows` is the other.
 
     RDDs, not mapInArrow: parts and results are a few bytes each, and Arrow would bring pyarrow and pandas into every worker
     (60 MB each, half a second of start). Payloads are data, not part of the function: a large function is broadcast, in a
@@ -36,6 +39,17 @@ def is_alive(session: Any) -> bool:
         return not session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 (no public way to ask the JVM)
     except Exception:  # noqa: BLE001 (no answer is the answer)
         return False
+
+
+def has_lost_part(error: BaseException) -> bool:
+    """Whether a job failed because a worker was lost, or what it had kept; the error may be a plugin's that came of it."""
+    found: BaseException | None = error
+    while found is not None:
+        text = str(found)
+        if any(lost in text for lost in _LOST):
+            return True
+        found = found.__cause__ or found.__context__
+    return False
 
 
 def cause(error: BaseException) -> str:

@@ -32,7 +32,7 @@ from penstock_runtime.spark import agreement
 from penstock_runtime.spark.cluster import SECRET, Cluster
 from penstock_runtime.spark.cluster_session import Absence, greet, launch, leave_surroundings, stop_context
 from penstock_runtime.spark.executors import MANY_SECONDS, Executors
-from penstock_runtime.spark.jobs import Entry, cause, first_line, in_workers, is_alive
+from penstock_runtime.spark.jobs import Entry, Job, cause, first_line, has_lost_part, in_workers, is_alive
 from penstock_runtime.spark.jvm import end_jvm
 from penstock_runtime.spark.session_conf import USER, has_named_user, session_conf
 from penstock_runtime.spark.stopped_processes import StoppedProcesses
@@ -217,6 +217,7 @@ class Spark:
         timeout: float,
         meanwhile: Callable[[], None] | None = None,
         watching: Callable[[], None] = lambda: None,
+        through: Job = in_workers,
     ) -> list[bytes]:
         """Run `entry` once for each payload, in parallel, and return the results in order.
 
@@ -226,13 +227,14 @@ class Spark:
             timeout: seconds after which a worker counts as lost.
             meanwhile: runs in this process at the same time; if it raises, that is raised after the workers' end.
             watching: called from time to time until the workers' end; must not raise.
+            through: the way into the workers.
 
         Raises:
             WorkerLost: a worker died, was stopped for half a minute, or the job did not end within `timeout` seconds.
             SparkLost: the JVM is gone, or does not answer the request to cancel the job.
         """
         self._used_at = time.monotonic()
-        job = self._jobs.submit(self._run, entry, payloads, timeout)
+        job = self._jobs.submit(self._run, entry, payloads, timeout, through)
         if meanwhile is not None:
             try:
                 meanwhile()
@@ -262,14 +264,17 @@ class Spark:
             return False
 
     def check(self, error: BaseException) -> None:
-        """Check whether the JVM's end is the cause of an error.
+        """Check whether the end of the JVM, or of a worker, is the cause of an error.
 
         Raises:
             SparkLost: the JVM is gone, or the session in it.
+            WorkerLost: a worker was killed, or what Spark kept of a batch is lost.
         """
         session = self._session
         if session is not None and not is_alive(session):
             raise SparkLost("Spark's JVM is gone") from error
+        if has_lost_part(error):
+            raise WorkerLost(f"A Spark worker was lost: {cause(error)}") from error
 
     def stop(self) -> None:
         """End the session and its workers."""
@@ -384,7 +389,7 @@ class Spark:
     def _is_running(self) -> bool:
         return self._jvm is not None and self._jvm.poll() is None
 
-    def _run(self, entry: Entry, payloads: Sequence[bytes], timeout: float) -> list[bytes]:
+    def _run(self, entry: Entry, payloads: Sequence[bytes], timeout: float, through: Job) -> list[bytes]:
         from py4j.protocol import Py4JError, Py4JNetworkError
         from pyspark.errors import PySparkException
 
@@ -406,7 +411,7 @@ class Spark:
             session.sparkContext.setJobGroup(group, self._name, interruptOnCancel=True)
             if self._agreement is not None:
                 entry = partial(agreement.where_agreed, self._agreement, entry)
-            return in_workers(session, entry, payloads)
+            return through(session, entry, payloads)
         except (PySparkException, Py4JError, OSError) as e:
             if expired.is_set():
                 text = f"The batch did not end within {timeout:.0f} s; it is abandoned"

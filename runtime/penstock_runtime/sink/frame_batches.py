@@ -1,0 +1,90 @@
+"""The backlog of a sink of frames: Spark's workers make the rows, and the driver gives the sink frames of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from penstock.source import Limits
+from penstock_runtime.pipeline.splits import Range, bounded, cut, dealt
+from penstock_runtime.sink import spark_worker
+from penstock_runtime.sink.frame_worker import RowsAnswer, rows_of
+from penstock_runtime.sink.frames import FramePut
+from penstock_runtime.sink.spark_batches import SparkBatch, SparkBatches
+from penstock_runtime.spark.kept_rows import KeptRows
+from penstock_runtime.spark.session import WorkerLost
+from penstock_runtime.spark.worker import part
+
+__all__ = ["FrameBatches"]
+
+
+class FrameBatches(SparkBatches):
+    """The Spark half of a task whose sink takes frames.
+
+    Args:
+        given: as of `SparkBatches`.
+        put: gives frames to the sink.
+        look: whether a newer incarnation is there; called before the sink is given anything.
+        more: as of `SparkBatches`.
+    """
+
+    def __init__(self, *given: Any, put: FramePut, look: Callable[[], None], **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._put = put
+        self._look = look
+
+    def splits(self) -> list[list[Range]]:
+        """As of `SparkBatches`, of no more records than a frame holds.
+
+        Where the order matters no partition is divided, so that its rows lie in one partition of Spark's.
+        """
+        ranges = self._ranges()
+        if not ranges:
+            return []
+        cores, limits, record_bytes = self._spark.cores, self._limits(), self._size.record_bytes
+        most = min(limits.records, int(limits.bytes / max(1.0, record_bytes)))
+        least = max(1, min(self._context.put_records, most // cores))
+        batch = bounded(ranges, limits, record_bytes=record_bytes, least=least)
+        return dealt(batch, cores) if self._put.ordered else cut(batch, cores, least=least)
+
+    def run(self, splits: list[list[Range]], *, meanwhile: Callable[[], None] | None) -> SparkBatch:
+        """Have workers make rows of these, and give the sink frames of what they made.
+
+        Raises:
+            ConnectError: the sink failed, or a newer incarnation is there.
+            RetriableError: as of `SparkBatches`, or the task is to stop while the sink asks to wait.
+        """
+        begun, kept = self._clock(), KeptRows()
+        try:
+            results = self._results(splits, rows_of, kept.fill, meanwhile)
+            parts = [part(result) for result in results]
+            total, good, gaps = self._joined(splits, parts)
+            answers = [msgspec.msgpack.decode(result, type=RowsAnswer) for result in results]
+            self._look()
+            runs = [msgspec.structs.replace(run, part=number) for number in good for run in answers[number].runs]
+            try:
+                self._put.put_kept(kept, runs, total)
+            except WorkerLost:
+                self._size.lost()
+                raise
+        finally:
+            kept.let_go()
+        if total.unfinished or any(answer.changing for answer in answers):
+            self.rest()  # the driver goes by how many frames it writes in time
+        self._size.learn([self._size], total.read, total.bytes, self._clock() - begun)
+        errors = [part.error for part in parts if part.error is not None]
+        return SparkBatch(total, not gaps and not errors, errors)
+
+    def _range_limits(self, workers: int) -> spark_worker.RangeLimits:
+        context = self._context
+        return spark_worker.RangeLimits(
+            size=self._size,
+            workers=workers,
+            room=self._limits().bytes // workers,
+            seconds=context.batch_seconds,
+            put_seconds=context.put_seconds,
+        )
+
+    def _limits(self) -> Limits:
+        fitting = self._size.batch(1, staged=True)
+        return Limits(min(fitting.records, self._context.frame_records), fitting.bytes)

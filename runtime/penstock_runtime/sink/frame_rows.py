@@ -1,0 +1,76 @@
+"""The rows of a frame: records of one schema as a table of Arrow's, in the driver or in a worker of Spark."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from penstock.errors import ConnectError, DataError
+from penstock.fields import Fields
+from penstock.schema import Schema, Type, struct
+from penstock_runtime.sink.frame_runs import Run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+__all__ = ["check", "shape_of", "stream_of", "table_of"]
+
+
+def check(runs: Sequence[Run]) -> None:
+    """Before anything of a batch is written: one that fails half way comes again.
+
+    Args:
+        runs: of one schema.
+
+    Raises:
+        DataError: a value is a tombstone.
+        ConnectError: the values have no schema.
+    """
+    if any(None in run.values for run in runs if not isinstance(run.values, Fields)):
+        raise DataError("A tombstone cannot become a row. Drop them: Filter with predicate RecordIsTombstone.")
+    if runs[0].schema is None:
+        raise ConnectError(
+            "A Spark sink needs values with a schema, and these have none. Use a converter that gives one: "
+            "value.converter.schemas.enable=true, or value.converter.schema.content for messages without envelope."
+        )
+
+
+def shape_of(schema: Schema) -> Schema:
+    """The schema of the rows: a value that is no struct becomes the one column `value`."""
+    return schema if schema.type is Type.STRUCT else struct({"value": schema})
+
+
+def table_of(runs: Sequence[Run]) -> "pa.Table":
+    """The rows of runs that `check` has passed, as one piece.
+
+    Raises:
+        DataError: a value does not fit.
+    """
+    import pyarrow as pa
+
+    from penstock.spark import arrow_table
+
+    schema = runs[0].schema
+    assert schema is not None
+    shape = shape_of(schema)
+    rows = (run.values if shape is schema else [{"value": v} for v in run.values] for run in runs)
+    return pa.concat_tables([arrow_table(shape, part) for part in rows]).combine_chunks()
+
+
+def stream_of(table: "pa.Table", shape: Schema) -> bytes:
+    """The table as a stream of Arrow's, with the types that Spark reads from a worker.
+
+    Args:
+        table: of rows.
+        shape: their schema.
+    """
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    from penstock.spark import to_spark
+
+    fields = cast("StructType", to_spark(shape))
+    sink = pa.BufferOutputStream()
+    plain = table.cast(to_arrow_schema(fields, timezone="UTC")).replace_schema_metadata(None)
+    with pa.ipc.new_stream(sink, plain.schema) as stream:
+        stream.write_table(plain)
+    return bytes(sink.getvalue().to_pybytes())
