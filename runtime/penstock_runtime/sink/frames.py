@@ -93,6 +93,7 @@ class FramePut:
         partitions: dict[tuple[str, int], list[KeptRun]] = {}
         for run in runs:
             partitions.setdefault(run.source, []).append(run)
+        self._spark.session()  # stays from now on
         left = self._put_all(self._frames(partitions.values()), partial(_made_of, kept), summary, _has_not_failed)
         if left:
             _leave_out_kept(left, summary)
@@ -146,7 +147,8 @@ class FramePut:
     def _put(self, made: Callable[[], "DataFrame"]) -> None:
         try:
             frame = made()
-            with LOOP.witnessed(self._spark.at_work):  # a plugin's call, which Spark may work on for an hour
+            # A plugin's call, which Spark may work on for an hour.
+            with LOOP.witnessed(self._spark.at_work), self._spark.watched():
                 self._sink.put_frame(frame)
         except BaseException as e:
             self._spark.check(e)

@@ -16,9 +16,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -54,6 +54,8 @@ _KILLED: Final = 10.0
 """Seconds within which a start ends whose JVM was killed."""
 _WATCH: Final = 0.2
 """Seconds between two looks at a running job."""
+_STOPPED: Final = 5.0
+"""Seconds between two looks for processes that were stopped, while a plugin has Spark work."""
 _LEFT_ALONE: Final = 10.0
 """Seconds that a job waits for an executor once there is none: a Worker starts another in the place of one that ended."""
 
@@ -254,6 +256,21 @@ class Spark:
                 if self._executors.gone_for > _LEFT_ALONE:
                     self._cancel()
         raise SparkLost(f"Spark's JVM has not answered for {timeout + _LATE:.0f} s")
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Within the block, end processes of Spark that stay stopped, as `run` does; for jobs of a plugin."""
+        over, stopped = threading.Event(), StoppedProcesses()
+
+        def look() -> None:
+            while not over.wait(_STOPPED):
+                stopped.look()
+
+        threading.Thread(target=look, name="spark-watch", daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
 
     def at_work(self) -> bool:
         """Whether a job runs now; False if the JVM does not answer. Any thread may call it."""

@@ -15,12 +15,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
 
+LARGE = 1_000
+"""Rows of a frame that is one of a backlog."""
+
+
 class PlacingConfig(Config):
     journal: str = JOURNAL
     folder: str = prop("folder", "", doc="Where rows and offsets are stored.")
     ordered: bool = prop("ordered", True, doc="Whether the order of records matters.")
     stores: bool = prop("stores", False, doc="Whether offsets are stored with the rows.")
-    kill: int = prop("kill", 0, doc="The number of the frame, from 1 on, that kills a worker which makes its rows, once.")
+    kill: int = prop(
+        "kill", 0, doc="The number of the frame, from 1 on, that kills a worker which makes its rows, once."
+    )
     waits: int = prop("waits", 0, doc="How many times the second frame asks to wait.")
 
 
@@ -39,7 +45,7 @@ class Placed(FrameSink):
         self._tell = Teller(config.journal)
         self._stored = Path(config.folder) / "stored.json"
         self._new: list[Any] = []
-        self._frames = self._waited = 0
+        self._waited = 0
 
     @property
     def ordered(self) -> bool:
@@ -53,12 +59,13 @@ class Placed(FrameSink):
     def put_frame(self, frame: "DataFrame") -> None:
         from pyspark.sql.functions import spark_partition_id
 
-        self._frames += 1
-        if self._frames == 2 + self._waited and self._waited < self._config.waits:
+        is_large = frame.count() > LARGE
+        if is_large and self._waited < self._config.waits:
             self._waited += 1
             raise RetriableError("not now", retry_after=0.1)
-        if self._frames == self._config.kill:
-            frame.rdd.foreachPartition(partial(_kill, str(Path(self._config.folder) / "killed")))
+        if is_large and self._config.ends:
+            mark, number = Path(self._config.folder) / "ended", signal.Signals[self._config.ends]
+            frame.rdd.foreachPartition(partial(_end, str(mark), number))
         places: dict[int, list[Any]] = {}
         for row in frame.withColumn("place", spark_partition_id()).select("place", "p", "id").collect():
             places.setdefault(row["place"], []).append([row["p"], row["id"]])
@@ -83,21 +90,21 @@ def stored(path: Path) -> dict[str, Any]:
     return found
 
 
-def _kill(mark: str, rows: "Iterator[Row]") -> None:
+def _end(mark: str, number: signal.Signals, rows: "Iterator[Row]") -> None:
     if next(rows, None) is not None:
-        _die_once(Path(mark))
+        _end_once(Path(mark), number)
 
 
-def _die_once(mark: Path) -> None:
+def _end_once(mark: Path, number: signal.Signals = signal.SIGKILL) -> None:
     try:
         mark.touch(exist_ok=False)
     except FileExistsError:
         return
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), number)
 
 
 class DeadlyConfig(Config):
-    mark: str = prop("mark", "", doc="A file that exists once a worker was killed.")
+    mark: str = prop("mark", "", doc="A file that exists once a worker has ended.")
     id: int = prop("id", 0, doc="The record that kills its worker.")
 
 
@@ -111,5 +118,5 @@ class Deadly(Transform):
 
     def apply(self, record: Record) -> Record:
         if not self._driver and record.value["id"] == self._id:
-            _die_once(self._mark)
+            _end_once(self._mark)
         return record

@@ -91,9 +91,7 @@ def plain(each: int = EACH) -> dict[int, list[str | None]]:
     return {p: [message(p, n) for n in range(each)] for p in range(PARTITIONS)}
 
 
-def test_a_backlog_comes_in_frames_that_hold_each_partition_in_one_place_and_in_order(
-    lab: Lab, tmp_path: Path
-) -> None:
+def test_a_backlog_comes_in_frames_that_hold_each_partition_in_one_place_and_in_order(lab: Lab, tmp_path: Path) -> None:
     backlog = Backlog(lab, tmp_path)
     task = backlog.start(plain())
     backlog.wait(task)
@@ -200,19 +198,18 @@ def test_a_frame_that_asks_to_wait_is_given_again_and_nothing_is_made_anew(lab: 
     assert [task.last("read"), task.last("written")] == 2 * [PARTITIONS * (EACH + 1)]
 
 
-@pytest.mark.parametrize("stores", ["true", "false"])
-@pytest.mark.parametrize("moment", ["rows", "frame"])
-def test_a_worker_that_is_killed_as_it_makes_rows_or_a_frame_loses_and_doubles_nothing(
-    lab: Lab, tmp_path: Path, moment: str, stores: str
+@pytest.mark.parametrize("moment", ["rows", "SIGKILL", "SIGSTOP"])
+def test_a_worker_that_ends_or_stops_as_it_makes_rows_or_a_frame_loses_and_doubles_nothing(
+    lab: Lab, tmp_path: Path, moment: str
 ) -> None:
     """What the sink makes final with the commit alone is there once, though the batch comes again."""
-    mark = tmp_path / "killed"
-    config: dict[str, Any] = {"stores": stores}
+    mark = tmp_path / "ended"
+    config: dict[str, Any] = {}
     if moment == "rows":
         config |= {"transforms": "kill", "transforms.kill.type": "frame_sinks:Deadly", "transforms.kill.mark": mark}
         config["transforms.kill.id"] = EACH // 2
     else:
-        config["kill"] = 3
+        config["ends"] = moment
     backlog = Backlog(lab, tmp_path, **config)
     task = backlog.start(plain())
     task.await_log("A Spark worker was lost", seconds=4 * PATIENCE)

@@ -10,7 +10,7 @@ import pytest
 from tests.words import words
 
 from penstock.errors import RetriableError
-from penstock_runtime.spark.first_attempt import in_first_attempt
+from penstock_runtime.spark.first_attempt import in_first_attempt, in_job
 
 ROOT: Final = Path(__file__).parents[4]
 WAYS_IN: Final = words("""
@@ -33,11 +33,15 @@ def ways_in(source: str) -> Iterator[tuple[str, str]]:
 
 
 class Context:
-    def __init__(self, attempt: int) -> None:
+    def __init__(self, attempt: int, group: str = "batch-1") -> None:
         self._attempt = attempt
+        self._group = group
 
     def attemptNumber(self) -> int:  # noqa: N802 (Spark's name)
         return self._attempt
+
+    def getLocalProperty(self, name: str) -> str:  # noqa: N802 (Spark's name)
+        return self._group
 
 
 @pytest.mark.parametrize("context", [None, Context(0)])
@@ -62,7 +66,19 @@ def test_a_later_attempt_fails_before_anything_is_called(attempt: int, monkeypat
     assert called == []
 
 
-def test_one_function_of_the_product_hands_anything_to_sparks_workers_and_that_through_the_guard() -> None:
+@pytest.mark.parametrize("context", [Context(1), Context(0, "a plugin's")])
+def test_what_a_job_keeps_is_made_in_its_own_first_attempt_alone(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pyspark.TaskContext, "get", lambda: Context(0))
+    assert in_job("batch-1", bytes.upper, b"a") == b"A"
+    monkeypatch.setattr(pyspark.TaskContext, "get", lambda: context)
+    with pytest.raises(RetriableError, match="plans the batch anew"):
+        in_job("batch-1", bytes.upper, b"a")
+
+
+def test_two_functions_of_the_product_hand_work_to_sparks_workers_and_both_through_the_guard() -> None:
+    """`KeptRows.frame` hands them bytes that are kept, and nothing that could be delivered."""
     found = {
         (file.name, function, way)
         for folder in ("runtime", "connectors")
@@ -70,10 +86,15 @@ def test_one_function_of_the_product_hands_anything_to_sparks_workers_and_that_t
         if "tests" not in file.relative_to(ROOT).parts
         for function, way in ways_in(file.read_text())
     }
-    assert found - TRAINING == {("jobs.py", "in_workers", "parallelize")}
-    assert (
-        "parts.map(partial(in_first_attempt, entry))" in (ROOT / "runtime/penstock_runtime/spark/jobs.py").read_text()
-    )
+    assert found - TRAINING == {
+        ("jobs.py", "in_workers", "parallelize"),
+        ("kept_rows.py", "fill", "parallelize"),
+        ("kept_rows.py", "fill", "rdd"),
+        ("kept_rows.py", "frame", "mapInArrow"),
+    }
+    folder = ROOT / "runtime/penstock_runtime/spark"
+    assert "parts.map(partial(in_first_attempt, entry))" in (folder / "jobs.py").read_text()
+    assert "partial(in_job, context.getLocalProperty(_GROUP), entry)" in (folder / "kept_rows.py").read_text()
 
 
 def test_a_new_way_into_the_workers_would_be_found() -> None:

@@ -1,0 +1,101 @@
+"""What a worker keeps of its part: runs of one schema, counts that add up, an end where schemas change too often."""
+
+import io
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+
+from penstock import ConnectError, DataError, TopicPartition
+from penstock.schema import INT64, STRING, Schema, struct
+from penstock_runtime.kafka.consumers import Consumed
+from penstock_runtime.pipeline.record_errors import Failure, Stage
+from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.sink.frame_runs import Count, Run
+from penstock_runtime.sink.frame_worker import _Chunk, _Made
+from penstock_runtime.sink.frames import _leave_out_kept
+
+OF = TopicPartition("t", 0)
+V1, V2 = struct({"id": INT64}), struct({"id": INT64, "more": STRING.as_optional()})
+
+
+def chunk(*portions: str, first: int = 0) -> _Chunk:
+    """Records as letters: of schema 1 or 2, `-` dropped, `x` failed; each value has ten bytes."""
+    parts, offset = [], first
+    for letters in portions:
+        offsets = list(range(offset, offset + len(letters)))
+        consumed = Consumed(OF, offsets, [b"0123456789"] * len(letters), None, None, [None] * len(letters))
+        failed = [Failure(n, Stage.VALUE_CONVERTER, "c", DataError("bad")) for n, x in enumerate(letters) if x == "x"]
+        parts.append((consumed, list(runs(letters, offsets)), failed))
+        offset += len(letters)
+    return _Chunk(parts, Summary())
+
+
+def runs(letters: str, offsets: Sequence[int]) -> list[Run]:
+    found: list[Run] = []
+    for letter, offset in zip(letters, offsets, strict=True):
+        if letter in "12":
+            schema, value = (V1, {"id": offset}) if letter == "1" else (V2, {"id": offset, "more": None})
+            if found and found[-1].schema is schema:
+                cast("list[Any]", found[-1].values).append(value)
+            else:
+                found.append(Run(OF, offset, schema, [value]))
+    return found
+
+
+def ids(stream: bytes) -> list[int]:
+    return list(pa.ipc.open_stream(io.BytesIO(stream)).read_all().column("id").to_pylist())
+
+
+def test_runs_of_one_schema_are_one_across_portions_and_each_knows_what_is_left_from_it_on() -> None:
+    made = _Made()
+    rows = made.add(chunk("-11", "1x22", "21"))
+    assert [(number, ids(stream)) for number, stream in rows] == [(0, [1, 2, 3]), (1, [5, 6, 7]), (2, [8])]
+    assert [(run.offset, run.rows, run.rest) for run in made.runs()] == [
+        (1, 3, Count(8, 80, 1)),
+        (5, 3, Count(4, 40, 0)),
+        (8, 1, Count(1, 10, 0)),
+    ]
+
+
+def test_numbers_go_on_from_chunk_to_chunk() -> None:
+    made = _Made()
+    made.add(chunk("12"))
+    assert [number for number, _ in made.add(chunk("2", first=2))] == [2]
+    assert [run.rest.read for run in made.runs()] == [3, 2, 1]
+
+
+@pytest.mark.parametrize(("portions", "reached"), [(["12" * 20], 17), (["12" * 8, "12"], 17), (["1" * 5, "2" * 5], None)])
+def test_a_part_ends_before_the_change_that_is_one_too_many(portions: list[str], reached: int | None) -> None:
+    made, whole = _Made(), chunk(*portions)
+    before = made.before_change_too_many(whole)
+    assert (None if before is None else before[-1].next_offset) == reached
+    if before is not None:
+        made.add(chunk("".join(portions)[:reached]))
+        assert made.changing
+
+
+@pytest.mark.parametrize(
+    ("schema", "values", "error"), [(V1, [{"id": 1}, None], "tombstone"), (None, ["a"], "need"), (V1, [{"id": "a"}], "fit")]
+)
+def test_what_cannot_become_a_row_is_refused_and_nothing_of_it_counts(
+    schema: Schema | None, values: list[Any], error: str
+) -> None:
+    made, whole = _Made(), chunk("1" * len(values))
+    ((consumed, _, failed),) = whole.parts
+    with pytest.raises(ConnectError, match=error):
+        made.add(_Chunk([(consumed, [Run(OF, 0, schema, values)], failed)], Summary()))
+    assert made.runs() == []
+
+
+def test_frames_that_are_left_out_take_what_lies_behind_them_out_of_the_counts() -> None:
+    made = _Made()
+    made.add(chunk("1-1x22-211"))
+    _, second, third = made.runs()
+    summary = Summary(read=10, bytes=100, dropped=2, failures=1, written=2, offsets=[("t", 0, 10), ("t", 1, 5)])
+    _leave_out_kept([[second], [third]], summary)
+    assert summary.unfinished
+    assert (summary.read, summary.bytes, summary.dropped) == (4, 40, 1)
+    assert summary.read == summary.written + summary.dropped + summary.failures
+    assert summary.offsets == [("t", 0, 4), ("t", 1, 5)]
