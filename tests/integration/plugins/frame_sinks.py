@@ -24,10 +24,8 @@ class PlacingConfig(Config):
     folder: str = prop("folder", "", doc="Where rows and offsets are stored.")
     ordered: bool = prop("ordered", True, doc="Whether the order of records matters.")
     stores: bool = prop("stores", False, doc="Whether offsets are stored with the rows.")
-    kill: int = prop(
-        "kill", 0, doc="The number of the frame, from 1 on, that kills a worker which makes its rows, once."
-    )
-    waits: int = prop("waits", 0, doc="How many times the second frame asks to wait.")
+    ends: str = prop("ends", "", doc="The signal that a large frame sends to a worker in its job, once.")
+    waits: int = prop("waits", 0, doc="How many times a large frame asks to wait.")
 
 
 class PlacingFrames(SinkConnector):

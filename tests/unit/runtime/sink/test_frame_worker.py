@@ -22,7 +22,8 @@ V1, V2 = struct({"id": INT64}), struct({"id": INT64, "more": STRING.as_optional(
 
 def chunk(*portions: str, first: int = 0) -> _Chunk:
     """Records as letters: of schema 1 or 2, `-` dropped, `x` failed; each value has ten bytes."""
-    parts, offset = [], first
+    parts: list[tuple[Consumed, list[Run], Sequence[Failure]]] = []
+    offset = first
     for letters in portions:
         offsets = list(range(offset, offset + len(letters)))
         consumed = Consumed(OF, offsets, [b"0123456789"] * len(letters), None, None, [None] * len(letters))
@@ -66,7 +67,9 @@ def test_numbers_go_on_from_chunk_to_chunk() -> None:
     assert [run.rest.read for run in made.runs()] == [3, 2, 1]
 
 
-@pytest.mark.parametrize(("portions", "reached"), [(["12" * 20], 17), (["12" * 8, "12"], 17), (["1" * 5, "2" * 5], None)])
+@pytest.mark.parametrize(
+    ("portions", "reached"), [(["12" * 20], 17), (["12" * 8, "12"], 17), (["1" * 5, "2" * 5], None)]
+)
 def test_a_part_ends_before_the_change_that_is_one_too_many(portions: list[str], reached: int | None) -> None:
     made, whole = _Made(), chunk(*portions)
     before = made.before_change_too_many(whole)
@@ -77,7 +80,8 @@ def test_a_part_ends_before_the_change_that_is_one_too_many(portions: list[str],
 
 
 @pytest.mark.parametrize(
-    ("schema", "values", "error"), [(V1, [{"id": 1}, None], "tombstone"), (None, ["a"], "need"), (V1, [{"id": "a"}], "fit")]
+    ("schema", "values", "error"),
+    [(V1, [{"id": 1}, None], "tombstone"), (None, ["a"], "need"), (V1, [{"id": "a"}], "fit")],
 )
 def test_what_cannot_become_a_row_is_refused_and_nothing_of_it_counts(
     schema: Schema | None, values: list[Any], error: str
