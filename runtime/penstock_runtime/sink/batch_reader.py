@@ -12,7 +12,7 @@ from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.sink.context import SinkContext
 
-__all__ = ["BatchReader"]
+__all__ = ["BatchReader", "frame_limits"]
 
 _WAIT: Final = 0.2
 """Seconds that the consumer is waited for."""
@@ -52,10 +52,7 @@ class BatchReader:
 
     def limits(self) -> Limits:
         """Of the next put."""
-        if not self._frames:
-            return self._size.put()
-        fitting = self._size.batch(1, staged=True) if self._size.rate else Limits(_FEW, self._context.limits.bytes)
-        return Limits(max(_FEW, min(self._most, fitting.records)), fitting.bytes)
+        return frame_limits(self._size, self._most) if self._frames else self._size.put()
 
     def read(self, limits: Limits) -> tuple[list[Consumed], dict[TopicPartition, int]]:
         """Records up to these limits or a few more, and the partitions whose end was reached, with their ends.
@@ -91,3 +88,14 @@ class BatchReader:
             self._most = min(self._context.frame_records, max(_FEW, 2 * summary.written))
         else:
             self._most = min(4 * self._most, self._context.frame_records)
+
+
+def frame_limits(size: PutSize, most: int) -> Limits:
+    """What is read for frames: what is written in time, as far as that is known.
+
+    Args:
+        size: knows how fast frames are written.
+        most: the most records.
+    """
+    fitting = size.batch(1, staged=True) if size.rate else Limits(_FEW, size.most.bytes)
+    return Limits(max(_FEW, min(most, fitting.records)), fitting.bytes)

@@ -8,6 +8,7 @@ import msgspec
 from penstock.source import Limits
 from penstock_runtime.pipeline.splits import Range, bounded, cut, dealt
 from penstock_runtime.sink import spark_worker
+from penstock_runtime.sink.batch_reader import frame_limits
 from penstock_runtime.sink.frame_worker import RowsAnswer, rows_of
 from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.spark_batches import SparkBatch, SparkBatches
@@ -86,5 +87,4 @@ class FrameBatches(SparkBatches):
         )
 
     def _limits(self) -> Limits:
-        fitting = self._size.batch(1, staged=True)
-        return Limits(min(fitting.records, self._context.frame_records), fitting.bytes)
+        return frame_limits(self._size, self._context.frame_records)

@@ -103,7 +103,7 @@ def _end_once(mark: Path, number: signal.Signals = signal.SIGKILL) -> None:
 
 class DeadlyConfig(Config):
     mark: str = prop("mark", "", doc="A file that exists once a worker has ended.")
-    id: int = prop("id", 0, doc="The record that kills its worker.")
+    id: int = prop("id", 0, doc="From this record on a worker is killed.")
 
 
 class Deadly(Transform):
@@ -115,6 +115,6 @@ class Deadly(Transform):
         self._mark, self._id, self._driver = Path(config.mark), config.id, in_driver()
 
     def apply(self, record: Record) -> Record:
-        if not self._driver and record.value["id"] == self._id:
+        if not self._driver and record.value["id"] >= self._id:
             _end_once(self._mark)
         return record

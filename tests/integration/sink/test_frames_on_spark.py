@@ -13,7 +13,7 @@ from ..running import PATIENCE, Running, manifest, new_name, next_life, until
 pytestmark = pytest.mark.slow
 
 PARTITIONS: Final = 3
-EACH: Final = 50_000
+EACH: Final = 80_000
 FIELDS: Final[dict[str, list[dict[str, Any]]]] = {
     "v1": [{"field": "p", "type": "int32"}, {"field": "id", "type": "int64"}],
     "v2": [{"field": "p", "type": "int32"}, {"field": "id", "type": "int64"}, {"field": "at", "type": "string"}],
@@ -207,7 +207,7 @@ def test_a_worker_that_ends_or_stops_as_it_makes_rows_or_a_frame_loses_and_doubl
     config: dict[str, Any] = {}
     if moment == "rows":
         config |= {"transforms": "kill", "transforms.kill.type": "frame_sinks:Deadly", "transforms.kill.mark": mark}
-        config["transforms.kill.id"] = EACH // 2
+        config["transforms.kill.id"] = 1_000
     else:
         config["ends"] = moment
     backlog = Backlog(lab, tmp_path, **config)
@@ -225,7 +225,7 @@ def test_workers_and_tasks_that_are_killed_at_any_moment_lose_and_double_nothing
     lab: Lab, tmp_path: Path
 ) -> None:
     backlog = Backlog(lab, tmp_path, stores="true")
-    task = backlog.start(plain(2 * EACH))
+    task = backlog.start(plain())
     task.await_batch_on_spark()
     for process in task.workers()[:1]:
         process.kill()
@@ -236,7 +236,7 @@ def test_workers_and_tasks_that_are_killed_at_any_moment_lose_and_double_nothing
     backlog.wait(again)
     again.stop()
     for partition in range(PARTITIONS):
-        assert backlog.ids(partition) == [-1, *range(2 * EACH)]
+        assert backlog.ids(partition) == [-1, *range(EACH)]
 
 
 def test_a_stop_amid_a_backlog_commits_what_is_written_and_the_next_life_goes_on_there(
