@@ -21,7 +21,7 @@ from penstock_runtime.sink.frame_rows import check, shape_of, table_of
 from penstock_runtime.sink.frame_runs import KeptRun, R, Run, merged, runs_of
 from penstock_runtime.sink.process import SinkProcess
 from penstock_runtime.spark.kept_rows import KeptRows
-from penstock_runtime.spark.session import Spark
+from penstock_runtime.spark.session import Spark, WorkerLost
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -125,7 +125,9 @@ class FramePut:
                 over = time.perf_counter() - started > self._seconds or self._stopping()
                 if self.ordered and number and over and may_leave(left):
                     return left
-                self._process.retrying(lambda f=frame: self._put(making(f)), summary)  # type: ignore[misc]
+                lost = self._process.retrying(lambda f=frame: self._given(making(f)), summary)  # type: ignore[misc]
+                if lost is not None:
+                    raise lost
                 summary.written += sum(len(run) for run in frame)
             return []
         finally:
@@ -143,6 +145,14 @@ class FramePut:
             return self._spark.session().createDataFrame(table, schema=fields).coalesce(1)
 
         return made
+
+    def _given(self, made: Callable[[], "DataFrame"]) -> WorkerLost | None:
+        """Give the sink a frame. A lost worker is no case for another try of it: what was kept may be lost as well."""
+        try:
+            self._put(made)
+        except WorkerLost as e:
+            return e
+        return None
 
     def _put(self, made: Callable[[], "DataFrame"]) -> None:
         try:
