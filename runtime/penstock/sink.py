@@ -224,9 +224,10 @@ class FrameSink(Sink):
         """Write one batch, or a part of it.
 
         The columns are the fields of a struct value; any other value is the one column `value`. The rows of each Kafka
-        partition are in order, within a frame and from one frame to the next, if `ordered`. The rows must be durable on
-        return. After a failure the same records may come again. A frame holds no more records than `max.poll.records` (else
-        `batch.max.records`, 100,000 at most), and about `batch.max.bytes`.
+        partition are in order, within a frame and from one frame to the next, if `ordered`: within a frame they lie in one
+        partition of Spark's. The rows must be durable on return, and the frame is of no use afterwards. After a failure the
+        same records may come again. A frame holds no more records than `max.poll.records` (else `batch.max.records`, 100,000
+        at most), and about `batch.max.bytes`.
         """
 
 

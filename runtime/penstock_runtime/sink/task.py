@@ -266,9 +266,9 @@ class SinkTask:
             self._state = task_state.detached(self._state)
 
     def _may_begin(self, batches: SparkBatches) -> bool:
-        return (
-            not batches.resting and is_sinks_backlog(self._lag(held=False)) and batches.are_workers_ready(self._reports)
-        )
+        frames = isinstance(self._process, FramePut)
+        is_backlog = not batches.resting and is_sinks_backlog(self._lag(held=False), frames=frames)
+        return is_backlog and batches.are_workers_ready(self._reports)
 
     def _on_spark(self, batches: SparkBatches) -> None:
         """One batch of ranges, read and written by Spark's workers; what they stage is committed while they do the next."""

@@ -19,15 +19,18 @@ _SCALE: Final = 3
 _RECORDS: Final = 100_000
 """The lag of a sink, in records, from which it is one."""
 
+_ROWS: Final = 20_000
+"""The same of a sink of frames, which needs Spark in any case: what it makes itself is held in its memory."""
+
 
 def is_sources_backlog(size: AdaptiveBatchSize, parts: Iterable[InputPartition]) -> bool:
     """Whether the parts of a source's batch are worth a job. A part that is local can be read in the driver only."""
     return size.scale >= _SCALE and not any(part.local for part in parts)
 
 
-def is_sinks_backlog(lag: int | None) -> bool:
+def is_sinks_backlog(lag: int | None, *, frames: bool = False) -> bool:
     """Whether a sink's lag, in records, is worth a job; None: it is not known."""
-    return lag is not None and lag >= _RECORDS
+    return lag is not None and lag >= (_ROWS if frames else _RECORDS)
 
 
 def are_workers_ready(spark: Spark, reports: Reports) -> bool:
