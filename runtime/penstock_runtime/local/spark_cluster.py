@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConfigError, Problem
-from penstock.sink import FrameSink
 from penstock.source import SourceConnector
 from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
 from penstock_model.resources.spark_settings import refused_on_cluster
@@ -128,6 +127,4 @@ def _reason_against(context: TaskContext) -> str | None:
             return f"{alias} does not say that it can be read from any machine (SourceConnector.reads_anywhere)"
     elif not connector.writes_anywhere(context.plugin_config):
         return f"{alias} does not say that it can be written from any machine (SinkConnector.writes_anywhere)"
-    elif isinstance(connector.sink(context.plugin_config), FrameSink):
-        return f"{alias} takes DataFrames, and these are made and written on the driver's machine only"
     return None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
 from socket import gethostname
-from typing import Final
+from typing import Final, TypeVar, cast
 
 import msgspec
 
@@ -17,10 +17,12 @@ from penstock.errors import ConfigError, RetriableError
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.plugins import plugin_ref
 from penstock_runtime.plugins.discovery import PluginEntry, Plugins
+from penstock_runtime.spark.kept_rows import ANSWER, Row
 from penstock_runtime.spark.worker import part
 
 __all__ = ["CANNOT", "agreement", "answer", "differences", "told", "where_agreed"]
 
+T = TypeVar("T")
 _BUILT_IN: Final = "penstock_plugins."
 CANNOT: Final = "An executor of Spark's cannot run this task"
 """How the message begins for an executor that differs."""
@@ -47,7 +49,7 @@ def answer(wanted: bytes, payload: bytes) -> bytes:
     return differences(wanted).encode()
 
 
-def where_agreed(wanted: bytes, entry: Callable[[bytes], bytes], payload: bytes) -> bytes:
+def where_agreed(wanted: bytes, entry: Callable[[bytes], T], payload: bytes) -> T:
     """Call the entry, in a worker that has what was agreed.
 
     An error of the configuration, with which the driver has made the same plugins, is of this machine: it lacks a module
@@ -61,6 +63,15 @@ def where_agreed(wanted: bytes, entry: Callable[[bytes], bytes], payload: bytes)
     if found:
         raise RetriableError(told(found))
     result = entry(payload)
+    return cast("T", _checked(result) if isinstance(result, bytes) else _rows_checked(cast("Iterator[Row]", result)))
+
+
+def _rows_checked(rows: Iterator[Row]) -> Iterator[Row]:
+    for number, data in rows:
+        yield number, _checked(data) if number == ANSWER else data
+
+
+def _checked(result: bytes) -> bytes:
     error = part(result).error
     if isinstance(error, ConfigError):
         raise RetriableError(told(f"on {gethostname()}, {str(error).rstrip('.')}"))

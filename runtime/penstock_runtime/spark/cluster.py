@@ -66,6 +66,8 @@ class Cluster:
             "spark.network.timeout": "60s",
             "spark.executor.heartbeatInterval": "5s",
             "spark.executor.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
+            # Two executors that have one address may still have a disk each, as containers do.
+            "spark.shuffle.readHostLocalDisk": "false",
             # Its folder would have to be there on every machine.
             "spark.python.unix.domain.socket.enabled": "false",
         }

@@ -54,11 +54,11 @@ class Absence:
         return time.monotonic() >= self._until
 
     def begin(self, reason: str) -> None:
-        """Say that the driver goes on alone for half a minute, and why."""
+        """Go on without the cluster for half a minute, and say why."""
         self._begin(reason, _AGAIN)
 
     def begin_refused(self, error: BaseException) -> None:
-        """As `begin`, when the Master answers and takes no application: each time the driver goes on alone for longer."""
+        """As `begin`, when the Master answers and takes no application: each time for longer."""
         self._begin(_UNREGISTERED.format(cause(error)), self._pause)
         self._pause = min(2 * self._pause, _LONGEST)
 
@@ -70,7 +70,7 @@ class Absence:
         master = self._cluster.master if self._cluster is not None else ""
         self._until = time.monotonic() + seconds
         self.trouble = f"The Spark cluster {master} is not used now: {reason}"
-        log.warning("%s. The driver goes on alone, and tries again in %.0f s.", self.trouble, seconds)
+        log.warning("%s. It is tried again in %.0f s; the driver does alone what it can.", self.trouble, seconds)
 
 
 def leave_surroundings(conf: Mapping[str, str], scratch: Scratch) -> None:

@@ -64,7 +64,8 @@ class Executors:
         """
         if not self._cores:
             log.info(
-                "Spark's cluster %s has no executor for this task yet: the driver begins alone.", self._cluster.master
+                "Spark's cluster %s has no executor for this task yet: the driver begins with what it can do alone.",
+                self._cluster.master,
             )
         self._first.wait(MANY_SECONDS)
         if not self._cores:
@@ -110,4 +111,6 @@ class Executors:
         if cores:
             log.info("Executors of %s: %d cores.", self._cluster.master, cores)
         else:
-            log.warning("No executor of %s is left: the driver goes on alone until there is one.", self._cluster.master)
+            log.warning(
+                "No executor of %s is left: the driver goes on with what it can do alone.", self._cluster.master
+            )

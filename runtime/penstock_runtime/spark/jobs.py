@@ -19,7 +19,7 @@ Entry = Callable[[bytes], Any]
 """Runs in a worker: a function of a module; the worker imports it by its name."""
 Job = Callable[["SparkSession", Any, Sequence[bytes]], list[bytes]]
 """Runs an entry once for each payload, and returns what the driver is told, in order: `in_workers`, `KeptRows.fill`."""
-_LOST: Final = ("Python worker exited unexpectedly", REFUSED)
+_LOST: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "FetchFailed", REFUSED)
 
 
 def in_workers(session: "SparkSession", entry: Entry, payloads: Sequence[bytes]) -> list[bytes]:

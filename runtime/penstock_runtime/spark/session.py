@@ -56,6 +56,7 @@ _WATCH: Final = 0.2
 """Seconds between two looks at a running job."""
 _STOPPED: Final = 5.0
 """Seconds between two looks for processes that were stopped, while a plugin has Spark work."""
+_EXECUTORS: Final = "why are executors lost?"
 _LEFT_ALONE: Final = 10.0
 """Seconds that a job waits for an executor once there is none: a Worker starts another in the place of one that ended."""
 
@@ -197,6 +198,7 @@ class Spark:
 
         Raises:
             SparkLost, ConnectError: as `ready`.
+            RetriableError: the cluster cannot be used now, and there is no other session.
         """
         self._idle_seconds = None
         return self._awaited()
@@ -208,6 +210,8 @@ class Spark:
                 if (starter := self._starter) is not None:
                     starter.join()
         if not self.ready or self._session is None:
+            if self._cluster is not None:
+                raise RetriableError(self.trouble or f"{self._cluster.master} has no executor for this task now")
             raise ConnectError("Spark could not be started")
         return self._session
 
@@ -259,12 +263,14 @@ class Spark:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Within the block, end processes of Spark that stay stopped, as `run` does; for jobs of a plugin."""
+        """Within the block, end processes of Spark that stay stopped, and jobs without an executor; for jobs of a plugin."""
         over, stopped = threading.Event(), StoppedProcesses()
 
         def look() -> None:
             while not over.wait(_STOPPED):
                 stopped.look()
+                if self._executors is not None and self._executors.gone_for > _LEFT_ALONE:
+                    self._cancel()
 
         threading.Thread(target=look, name="spark-watch", daemon=True).start()
         try:
@@ -291,7 +297,11 @@ class Spark:
         if session is not None and not is_alive(session):
             raise SparkLost("Spark's JVM is gone") from error
         if has_lost_part(error):
-            raise WorkerLost(f"A Spark worker was lost: {cause(error)}") from error
+            if self._cluster is None:
+                raise WorkerLost(f"A Spark worker was lost: {cause(error)}") from error
+            raise WorkerLost(f"A part was lost on a Spark cluster: {cause(error)}", _EXECUTORS) from error
+        if self._executors is not None and self._executors.gone_for:
+            raise WorkerLost(f"All executors were lost: {cause(error)}", _EXECUTORS) from error
 
     def stop(self) -> None:
         """End the session and its workers."""
@@ -440,7 +450,7 @@ class Spark:
                 if agreement.CANNOT in str(e):
                     self._absence.begin(cause(e))
                     self._leave()
-                raise WorkerLost(f"A part was lost on a Spark cluster: {cause(e)}", "why are executors lost?") from e
+                raise WorkerLost(f"A part was lost on a Spark cluster: {cause(e)}", _EXECUTORS) from e
             if isinstance(e, (Py4JNetworkError, OSError)) or not is_alive(session):
                 raise SparkLost("Spark's JVM is gone") from e
             raise WorkerLost(f"A Spark worker was lost: {first_line(e)}") from e

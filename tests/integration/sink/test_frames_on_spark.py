@@ -7,6 +7,8 @@ from typing import Any, Final
 import pytest
 from confluent_kafka import Producer
 
+from penstock_model.contracts.task_spec import TaskSpec
+
 from ..lab import STRING, Lab, failed
 from ..running import PATIENCE, Running, manifest, new_name, next_life, until
 
@@ -37,18 +39,23 @@ class Backlog:
         self.manifest = manifest(
             new_name("placed"), "frame_sinks:PlacingFrames", {"journal": lab.journal.path, **given}, spark="Eager"
         )
-        self.ends = dict.fromkeys(range(PARTITIONS), 0)
+        self.ends = dict.fromkeys(range(PARTITIONS), 1)
 
     def start(self, values: dict[int, list[str | None]]) -> Running:
         """Start the task, and show it the records once Spark is up."""
         for partition in range(PARTITIONS):
             self.lab.produce(self.topic, message(partition, -1), partition=partition)
-        self.name, task = self.lab.start(self.manifest)
+        spec = self.spec()
+        self.name, task = spec.connector, self.lab.processes.task(spec)
         task.await_log("Spark is up", seconds=2 * PATIENCE)
         for partition in range(PARTITIONS):
             self.lab.wait_committed(self.name, self.topic, 1, partition)
         self.fill(values)
         return task
+
+    def spec(self) -> TaskSpec:
+        """Of the task."""
+        return self.lab.spec(self.manifest)
 
     def fill(self, values: dict[int, list[str | None]]) -> None:
         """In one transaction."""
@@ -62,7 +69,7 @@ class Backlog:
             for value in of:
                 producer.produce(self.topic, value, partition=partition)
                 producer.poll(0)
-            self.ends[partition] = len(of) + 2  # the first one, and the transaction's marker
+            self.ends[partition] += len(of) + 1  # the transaction's marker
         producer.flush(60)
         producer.commit_transaction(60)
 

@@ -167,12 +167,12 @@ def test_the_driver_begins_alone_where_there_is_no_executor_yet_and_goes_on_alon
     kafka: str, topic: str, processes: Processes, cluster: StandaloneCluster
 ) -> None:
     task = processes.task(on(cluster, numbers(kafka, topic)))
-    task.await_log("has no executor for this task yet: the driver begins alone")
+    task.await_log("has no executor for this task yet: the driver begins with what it can do alone")
     assert not task.last("spark_batches")
     cluster.start_workers(1)
     task.await_batch_on_spark()
     cluster.kill_worker(0)
-    task.await_log("is left: the driver goes on alone")
+    task.await_log("is left: the driver goes on with what it can do alone")
     await_more(task)
     batches = task.last("spark_batches")
     cluster.start_workers(1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
+from urllib.parse import urlsplit
 
 from penstock import Config, ConnectError, FrameSink, Importance, Problem, SinkConnector, SinkTaskContext, prop
 from penstock.offsets import Offset, SourcePartition
@@ -49,6 +50,11 @@ class SparkSink(SinkConnector):
 
     def sink(self, config: SparkSinkConfig) -> "SparkWrite":
         return SparkWrite(config)
+
+    def writes_anywhere(self, config: SparkSinkConfig) -> bool:
+        """Whether what is written lies on no machine's own disk: a path names where (`s3a://`), other formats say it."""
+        path = config.path or config.options.get("path")
+        return urlsplit(path).scheme not in ("", "file") if path else config.format.lower() not in _FILES
 
     def alter_offsets(self, config: SparkSinkConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Accepts all: the sink itself stores no offsets."""
