@@ -285,3 +285,21 @@ def test_a_path_that_is_a_file_is_named_with_its_property(spark: Any, tmp_path: 
     (tmp_path / "file").touch()
     with pytest.raises(ConnectError, match="file of property `path` cannot be written: "):
         write({"path": str(tmp_path / "file")}).put_frame(numbered(spark, (1, "a")))
+
+
+@pytest.mark.parametrize(
+    ("texts", "anywhere"),
+    [
+        ({"path": "/data/orders"}, False),
+        ({"path": "file:///data/orders"}, False),
+        ({"path": "s3a://lake/orders"}, True),
+        ({"spark.option.path": "/data/orders"}, False),
+        ({"format": "delta", "path": "/data/orders"}, False),
+        ({"format": "jdbc", "spark.option.url": "jdbc:postgresql://db/shop"}, True),
+        ({}, False),
+    ],
+)
+def test_what_lies_on_a_machines_own_disk_is_written_from_that_machine(
+    texts: dict[str, str], *, anywhere: bool
+) -> None:
+    assert SparkSink().writes_anywhere(SparkSinkConfig.parse(texts)) is anywhere
