@@ -251,7 +251,8 @@ class SinkConnector(Connector):
         Called with a `Config` that parsed. Where it is True, `penstock run --master` has a backlog written by the executors
         of a Spark cluster; those of a staged sink must stage where the driver half finds it. The default, False, keeps all
         writers on the driver's machine. An executor that is cut off may write on for minutes after its batch was given
-        up: at least once doubles that; exactly once takes offsets that are stored with the data.
+        up: at least once doubles that; exactly once takes offsets that are stored with the data. Of a `FrameSink` the jobs
+        are meant that it has Spark do: they run on executors, and Spark may run a part of one again when one is lost.
         """
         return False
 
