@@ -1,7 +1,7 @@
 """The backlog of a sink of frames: Spark's workers make the rows, and the driver gives the sink frames of them."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -17,6 +17,9 @@ from penstock_runtime.spark.session import WorkerLost
 from penstock_runtime.spark.worker import part
 
 __all__ = ["FrameBatches"]
+
+_CHANGES: Final = 16
+"""A part ends after so many changes of schema. Each may be a frame, and so a job of Spark's."""
 
 
 class FrameBatches(SparkBatches):
@@ -84,6 +87,7 @@ class FrameBatches(SparkBatches):
             room=self._limits().bytes // workers,
             seconds=context.batch_seconds,
             put_seconds=context.put_seconds,
+            changes=_CHANGES if self._put.ordered else None,
         )
 
     def _limits(self) -> Limits:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from penstock._schema_json import schema_to_json
+from penstock.schema import Schema
 from penstock.sink import TopicPartition
 from penstock.source import Limits
 from penstock_runtime.kafka.consumers import Consumed
@@ -29,8 +30,6 @@ __all__ = ["RowsAnswer", "rows_of"]
 
 _CHUNK: Final = Limits(10_000, 4 << 20)
 """What is kept as one: Arrow and Spark take as many rows at once."""
-_CHANGES: Final = 16
-"""A part ends after so many changes of schema. Each may be a frame, and so a job of Spark's."""
 
 
 class RowsAnswer(Answer):
@@ -52,7 +51,7 @@ def rows_of(data: bytes) -> Iterator[Row]:
     """
     begun = time.monotonic()
     task = RangesPart.decode(data)
-    total, ends, made, answer = Summary(), dict[TopicPartition, int](), _Made(), RowsAnswer()
+    total, ends, made, answer = Summary(), dict[TopicPartition, int](), _Made(task.limits.changes), RowsAnswer()
     try:
         reader, process = sink_of(task)
         yield from _rows_made(task, reader, process, total, ends, made)
@@ -81,15 +80,15 @@ def _rows_made(
         reached = offset
         if portions:
             with task.watched(of):
-                whole = _converted(process, portions)
-                first = made.before_change_too_many(whole)
-                chunk = whole if first is None else _converted(process, first)
-                if first is not None:
-                    reached = first[-1].next_offset
-                rows = made.add(chunk)
+                chunk = made.cut(_converted(process, portions))
+                if not chunk.parts:
+                    return
+                made_of = made.of(chunk)
                 process.handle_failures([(c, failed) for c, _, failed in chunk.parts], chunk.summary)
             total.add(chunk.summary)
-            yield from rows
+            made.keep(made_of)  # not before: what is refused above is not kept, and is read again
+            yield from made_of.rows
+            reached = chunk.parts[-1][0].next_offset
         ends[of] = reached
 
 
@@ -108,35 +107,69 @@ def _converted(process: SinkProcess, portions: Sequence[Consumed]) -> _Chunk:
     return _Chunk(parts, summary)
 
 
-class _Made:
-    """The rows of one part."""
+def _before(chunk: _Chunk, number: int, place: int) -> _Chunk:
+    """A chunk without what begins with a run of one of its parts."""
+    consumed, runs, failures = chunk.parts[number]
+    row = bisect_left(consumed.offset, runs[place].offset)
+    kept = [*chunk.parts[:number]]
+    left = [*chunk.parts[number + 1 :]]
+    if row:
+        kept.append((consumed.cut(0, row), runs[:place], [f for f in failures if f.position < row]))
+    rest = consumed.cut(row, len(consumed.offset))
+    left.append((rest, runs[place:], [f for f in failures if f.position >= row]))
+    read = sum(len(c.offset) for c, _, _ in left)
+    summary = chunk.summary
+    summary.read -= read
+    summary.bytes -= sum(c.size() for c, _, _ in left)
+    summary.dropped -= read - sum(len(f) for _, _, f in left) - sum(len(run) for _, runs, _ in left for run in runs)
+    return _Chunk(kept, summary)
 
-    def __init__(self) -> None:
+
+class _MadeOf(NamedTuple):
+    """Rows, what the driver is told of them, and the records of their partition in the part so far."""
+
+    source: TopicPartition
+    rows: list[Row]
+    runs: list[KeptRun]
+    so_far: Count
+
+
+class _Made:
+    """The rows of one part.
+
+    Args:
+        changes: after so many changes of schema in a partition the part ends; None: their order does not matter.
+    """
+
+    def __init__(self, changes: int | None = None) -> None:
+        self._most = changes
         self._runs: list[KeptRun] = []
         self._counts: dict[TopicPartition, Count] = {}
         self._changes: Counter[TopicPartition] = Counter()
-
-    @property
-    def changing(self) -> bool:
+        self._last: dict[TopicPartition, Schema | None] = {}
+        self.changing = False
         """Whether the part is to end because of changes of schema."""
-        return max(self._changes.values(), default=0) >= _CHANGES
 
-    def before_change_too_many(self, chunk: _Chunk) -> list[Consumed] | None:
-        """The records before the change with which the part ends; None: it does not end there."""
-        left = _CHANGES - self._changes[chunk.parts[0][0].source]
-        last: Run | None = None
+    def cut(self, chunk: _Chunk) -> _Chunk:
+        """The records before the change of schema with which the part ends; all of them if it does not end there.
+
+        They are not converted again: a transform may give something else the second time.
+        """
+        if self._most is None:
+            return chunk
         for number, (consumed, runs, _) in enumerate(chunk.parts):
-            for run in runs:
-                left -= last is not None and run.schema != last.schema
-                last = run
-                if left < 0:
-                    before = [c for c, _, _ in chunk.parts[:number]]
-                    row = bisect_left(consumed.offset, run.offset)
-                    return [*before, consumed.cut(0, row)] if row else before
-        return None
+            of = consumed.source
+            for place, run in enumerate(runs):
+                is_change = of in self._last and run.schema != self._last[of]
+                if is_change and self._changes[of] == self._most:
+                    self.changing = True
+                    return _before(chunk, number, place)
+                self._changes[of] += is_change
+                self._last[of] = run.schema
+        return chunk
 
-    def add(self, chunk: _Chunk) -> list[Row]:
-        """The rows of these records.
+    def of(self, chunk: _Chunk) -> _MadeOf:
+        """The rows of these records, which do not count before `keep`.
 
         Raises:
             ConnectError: records cannot become rows.
@@ -154,9 +187,9 @@ class _Made:
                 count.read + len(consumed.offset), count.bytes + consumed.size(), count.failed + len(failures)
             )
         kept, rows = list[KeptRun](), list[Row]()
-        for schema, group in groupby(found, lambda one: one[0].schema):
-            together = [*group]
+        for together in self._of_one_schema(found):
             first, before = together[0]
+            schema = first.schema
             same = [run for run, _ in together]
             check(same)
             assert schema is not None
@@ -164,14 +197,26 @@ class _Made:
             rows.append((number, stream_of(table_of(same), shape)))
             length = sum(len(run) for run in same)
             kept.append(KeptRun(number, of, first.offset, schema_to_json(shape), length, before))
-        self._changes[of] += max(0, len(kept) - 1)
-        self._runs += kept
-        self._counts[of] = count
-        return rows
+        return _MadeOf(of, rows, kept, count)
+
+    def _of_one_schema(self, found: Sequence[tuple[Run, Count]]) -> list[list[tuple[Run, Count]]]:
+        if self._most is not None:
+            return [[*group] for _, group in groupby(found, lambda one: one[0].schema)]
+        groups: dict[Schema | None, list[tuple[Run, Count]]] = {}
+        for one in found:
+            groups.setdefault(one[0].schema, []).append(one)
+        return [*groups.values()]
+
+    def keep(self, made: _MadeOf) -> None:
+        """They count."""
+        self._runs += made.runs
+        self._counts[made.source] = made.so_far
 
     def runs(self) -> list[KeptRun]:
         """What was made: each with what the part holds from there on."""
+        found = []
         for run in self._runs:
             whole, before = self._counts[TopicPartition(*run.source)], run.rest
-            run.rest = Count(whole.read - before.read, whole.bytes - before.bytes, whole.failed - before.failed)
-        return self._runs
+            rest = Count(whole.read - before.read, whole.bytes - before.bytes, whole.failed - before.failed)
+            found.append(msgspec.structs.replace(run, rest=rest))
+        return found

@@ -67,13 +67,13 @@ class FramePut:
         frames = self._frames(partitions.values())
         for frame in frames:
             check(frame)
+        if frames:
+            self._spark.session()  # may have to start, or be waited for: before dead letters, which would be written again
         if (
             not self.ordered or len(frames) < 2
         ):  # none is left out, and a dead letter that is refused leaves nothing half done
             self._process.handle_failures(failures, summary)
             failures = []
-        if frames:
-            self._spark.session()  # may have to start
         left = self._put_all(frames, self._made_here, summary)
         if left:
             failures = _leave_out(left, failures, summary)
@@ -122,8 +122,8 @@ class FramePut:
         try:
             for number, frame in enumerate(frames):
                 left = frames[number:]
-                over = time.perf_counter() - started > self._seconds or self._stopping()
-                if self.ordered and number and over and may_leave(left):
+                is_over = time.perf_counter() - started > self._seconds and may_leave(left)
+                if self.ordered and number and (is_over or self._stopping()):
                     return left
                 lost = self._process.retrying(lambda f=frame: self._given(making(f)), summary)  # type: ignore[misc]
                 if lost is not None:

@@ -102,6 +102,7 @@ class RangeLimits(msgspec.Struct):
         room: bytes that may be read before the part ends.
         seconds: after them it ends.
         put_seconds: a put that takes longer counts as lost, and its process ends.
+        changes: of a sink of frames; after so many changes of schema in a partition it ends. None: order does not matter.
     """
 
     size: PutSize
@@ -109,6 +110,7 @@ class RangeLimits(msgspec.Struct):
     room: int
     seconds: float
     put_seconds: float
+    changes: int | None = None
 
 
 def range_payload(setup: SinkContext, ranges: Sequence[tuple[TopicPartition, int, int]], limits: RangeLimits) -> bytes:

@@ -42,14 +42,29 @@ def is_alive(session: Any) -> bool:
 
 
 def has_lost_part(error: BaseException) -> bool:
-    """Whether a job failed because a worker was lost, or what it had kept; the error may be a plugin's that came of it."""
+    """Whether a job failed because a worker was lost, or what it had kept; the error may be a plugin's that came of it.
+
+    Only what Spark says counts: a plugin's own message may quote anything.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     found: BaseException | None = error
-    while found is not None:
-        text = str(found)
-        if any(lost in text for lost in _LOST):
+    seen = set[int]()
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        if isinstance(found, (Py4JError, PySparkException)) and any(lost in _text(found) for lost in _LOST):
             return True
-        found = found.__cause__ or found.__context__
+        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
     return False
+
+
+def _text(error: BaseException) -> str:
+    """Of an error of Java's, which is asked for it, and may be gone."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 (no answer is the answer)
+        return ""
 
 
 def cause(error: BaseException) -> str:

@@ -57,6 +57,8 @@ _WATCH: Final = 0.2
 _STOPPED: Final = 5.0
 """Seconds between two looks for processes that were stopped, while a plugin has Spark work."""
 _EXECUTORS: Final = "why are executors lost?"
+_WAS_STOPPED: Final = "A process of Spark was stopped, and ended for that"
+_STOPS: Final = "what stops it (SIGSTOP)?"
 _LEFT_ALONE: Final = 10.0
 """Seconds that a job waits for an executor once there is none: a Worker starts another in the place of one that ended."""
 
@@ -124,6 +126,8 @@ class Spark:
         self._is_launching = self._is_killed = False
         self._jobs = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spark-job")
         self._serial = 0
+        self._stopped, self._left_alone = StoppedProcesses(), False
+        """Found while a plugin has had Spark work: processes that were stopped, and whether no executor was left."""
 
     @property
     def cores(self) -> int:
@@ -264,12 +268,13 @@ class Spark:
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Within the block, end processes of Spark that stay stopped, and jobs without an executor; for jobs of a plugin."""
-        over, stopped = threading.Event(), StoppedProcesses()
+        over, self._stopped, self._left_alone = threading.Event(), StoppedProcesses(), False
 
         def look() -> None:
             while not over.wait(_STOPPED):
-                stopped.look()
+                self._stopped.look()
                 if self._executors is not None and self._executors.gone_for > _LEFT_ALONE:
+                    self._left_alone = True
                     self._cancel()
 
         threading.Thread(target=look, name="spark-watch", daemon=True).start()
@@ -296,12 +301,14 @@ class Spark:
         session = self._session
         if session is not None and not is_alive(session):
             raise SparkLost("Spark's JVM is gone") from error
+        if self._left_alone:
+            raise WorkerLost(f"All executors were lost: {cause(error)}", _EXECUTORS) from error
         if has_lost_part(error):
+            if self._stopped.ended:
+                raise WorkerLost(f"{_WAS_STOPPED}: {cause(error)}", _STOPS) from error
             if self._cluster is None:
                 raise WorkerLost(f"A Spark worker was lost: {cause(error)}") from error
             raise WorkerLost(f"A part was lost on a Spark cluster: {cause(error)}", _EXECUTORS) from error
-        if self._executors is not None and self._executors.gone_for:
-            raise WorkerLost(f"All executors were lost: {cause(error)}", _EXECUTORS) from error
 
     def stop(self) -> None:
         """End the session and its workers."""
@@ -446,6 +453,8 @@ class Spark:
             if isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT):
                 text = f"A batch could not be handed to Spark, whose folder is full: {e}"
                 raise WorkerLost(text, "is its disk large enough?") from e
+            if "No space left on device" in str(e):
+                raise WorkerLost("Spark's folder is full", "is its disk large enough?") from e
             if self._cluster is not None and self._is_running():
                 if agreement.CANNOT in str(e):
                     self._absence.begin(cause(e))
@@ -464,7 +473,7 @@ def _result(job: Future[list[bytes]], stopped: StoppedProcesses) -> list[bytes]:
     except WorkerLost as e:
         if not stopped.ended:
             raise
-        raise WorkerLost(f"A process of Spark was stopped, and ended for that: {e}", "what stops it (SIGSTOP)?") from e
+        raise WorkerLost(f"{_WAS_STOPPED}: {e}", _STOPS) from e
 
 
 def _nothing(payload: bytes) -> bytes:

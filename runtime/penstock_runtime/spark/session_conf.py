@@ -30,6 +30,8 @@ _CONF: Final[Mapping[str, str]] = {
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "penstock_runtime.spark_daemon",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    # A row may be large. What goes to a worker that is lost stays in Java's direct memory for good.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "4194304",
     # "Default", so that they hold beside a user's own `spark.driver.extraJavaOptions`. Java's performance data would be
     # written outside the folder.
     "spark.driver.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=256m -Xss512k "

@@ -53,8 +53,13 @@ class SparkSink(SinkConnector):
 
     def writes_anywhere(self, config: SparkSinkConfig) -> bool:
         """Whether what is written lies on no machine's own disk: a path names where (`s3a://`), other formats say it."""
-        path = config.path or config.options.get("path")
-        return urlsplit(path).scheme not in ("", "file") if path else config.format.lower() not in _FILES
+        options = {name.lower(): text for name, text in config.options.items()}
+        path, url = config.path or options.get("path"), options.get("url", "")
+        if path:
+            return urlsplit(path).scheme not in ("", "file")
+        if url.startswith("jdbc:"):
+            return "//" in url or "@" in url  # the others are a file's, or of a database within Java
+        return config.format.lower() not in _FILES
 
     def alter_offsets(self, config: SparkSinkConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Accepts all: the sink itself stores no offsets."""

@@ -295,7 +295,10 @@ def test_a_path_that_is_a_file_is_named_with_its_property(spark: Any, tmp_path: 
         ({"path": "s3a://lake/orders"}, True),
         ({"spark.option.path": "/data/orders"}, False),
         ({"format": "delta", "path": "/data/orders"}, False),
+        ({"spark.option.Path": "/data/orders", "format": "org.example.Files"}, False),
         ({"format": "jdbc", "spark.option.url": "jdbc:postgresql://db/shop"}, True),
+        ({"format": "jdbc", "spark.option.url": "jdbc:oracle:thin:@db:1521:shop"}, True),
+        ({"format": "jdbc", "spark.option.URL": "jdbc:sqlite:/data/shop.db"}, False),
         ({}, False),
     ],
 )

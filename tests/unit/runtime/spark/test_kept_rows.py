@@ -8,8 +8,9 @@ from decimal import Decimal
 from typing import Any, Final, cast
 
 import pytest
+from pyspark.errors import PySparkException
 
-from penstock import Instant, TopicPartition
+from penstock import ConnectError, Instant, TopicPartition
 from penstock.schema import (
     BOOLEAN,
     BYTES,
@@ -146,3 +147,30 @@ def test_what_was_kept_is_gone_once_it_is_let_go(spark: Any, kept: KeptRows) -> 
 
 def test_a_plugins_own_error_is_no_lost_part() -> None:
     assert not has_lost_part(ValueError("refused"))
+
+
+def fallen_back() -> None:
+    try:
+        raise PySparkException("Python worker exited unexpectedly (crashed)")
+    except PySparkException:
+        raise PermissionError("of a fallback") from None
+
+
+def test_what_a_plugin_quotes_and_what_it_has_dealt_with_is_no_lost_part() -> None:
+    assert not has_lost_part(ValueError("invalid input for type integer: 'FetchFailed'"))
+    with pytest.raises(PermissionError) as raised:
+        fallen_back()
+    assert isinstance(raised.value.__context__, PySparkException)
+    assert not has_lost_part(raised.value)
+
+
+def test_an_error_that_is_its_own_cause_is_looked_at_once() -> None:
+    error = ValueError("refused")
+    error.__cause__ = error
+    assert not has_lost_part(error)
+
+
+def test_an_error_that_came_of_a_lost_worker_is_one() -> None:
+    error = ConnectError("cannot write")
+    error.__cause__ = PySparkException("Python worker exited unexpectedly (crashed)")
+    assert has_lost_part(error)
