@@ -1,6 +1,11 @@
 """Frames of a backlog whose rows Spark's workers make: each record once and in order, whatever happens to the workers."""
 
 import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,13 +45,14 @@ class Backlog:
             new_name("placed"), "frame_sinks:PlacingFrames", {"journal": lab.journal.path, **given}, spark="Eager"
         )
         self.ends = dict.fromkeys(range(PARTITIONS), 1)
+        self.environment: dict[str, str] = {}
 
     def start(self, values: dict[int, list[str | None]]) -> Running:
         """Start the task, and show it the records once Spark is up."""
         for partition in range(PARTITIONS):
             self.lab.produce(self.topic, message(partition, -1), partition=partition)
         spec = self.spec()
-        self.name, task = spec.connector, self.lab.processes.task(spec)
+        self.name, task = spec.connector, self.lab.processes.task(spec, env=self.environment)
         task.await_log("Spark is up", seconds=2 * PATIENCE)
         for partition in range(PARTITIONS):
             self.lab.wait_committed(self.name, self.topic, 1, partition)
@@ -219,7 +225,8 @@ def test_a_worker_that_ends_or_stops_as_it_makes_rows_or_a_frame_loses_and_doubl
         config["ends"] = moment
     backlog = Backlog(lab, tmp_path, **config)
     task = backlog.start(plain())
-    task.await_log("A Spark worker was lost", seconds=4 * PATIENCE)
+    said = "A process of Spark was stopped" if moment == "SIGSTOP" else "A Spark worker was lost"
+    task.await_log(said, seconds=4 * PATIENCE)
     backlog.wait(task)
     task.stop()
     assert mark.exists()
@@ -242,6 +249,38 @@ def test_workers_and_tasks_that_are_killed_at_any_moment_lose_and_double_nothing
     again = lab.processes.task(next_life(lab.spec(backlog.manifest)))
     backlog.wait(again)
     again.stop()
+    for partition in range(PARTITIONS):
+        assert backlog.ids(partition) == [-1, *range(EACH)]
+
+
+@pytest.fixture
+def small() -> Iterator[Path]:
+    """A device of 60 MB, for what Spark keeps."""
+    folder = Path(tempfile.mkdtemp(prefix="penstock-small-"))
+    mounting = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=60m", "tmpfs", str(folder)], check=False, capture_output=True, text=True
+    )
+    if mounting.returncode:
+        pytest.skip(f"no small device can be mounted here: {mounting.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    folder.rmdir()
+
+
+def test_a_full_folder_of_sparks_is_named_and_the_batch_comes_again(lab: Lab, tmp_path: Path, small: Path) -> None:
+    backlog = Backlog(lab, tmp_path)
+    backlog.environment = {"TMPDIR": str(small)}
+    task = backlog.start({})
+    ballast = small / "ballast"
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(65_536))
+    os.truncate(ballast, ballast.stat().st_size - 100_000)  # room for what the driver writes, and for few rows
+    backlog.fill(plain())
+    task.await_log("Trying again: Spark's folder is full")
+    ballast.unlink()
+    backlog.wait(task)
+    task.stop()
     for partition in range(PARTITIONS):
         assert backlog.ids(partition) == [-1, *range(EACH)]
 

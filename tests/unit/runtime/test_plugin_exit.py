@@ -68,7 +68,7 @@ def test_a_spark_worker_in_which_a_plugin_calls_sys_exit_answers_with_the_failur
     assert type(error) is ConnectError
     assert "raised SystemExit(0)" in str(error)
 
-    monkeypatch.setattr(sink_worker, "_sink", lambda task: leave(0))
+    monkeypatch.setattr(sink_worker, "sink_of", lambda task: leave(0))
     limits = sink_worker.RangeLimits(
         PutSize(Limits(1, 1), records=1, seconds=1.0), workers=1, room=1, seconds=1.0, put_seconds=1.0
     )
