@@ -14,6 +14,8 @@ from typing import Final
 import psutil
 import pyspark
 
+from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
+
 from .ports import free_port
 from .running import PLUGINS, until
 
@@ -145,6 +147,13 @@ class StandaloneCluster:
 
     def _await_log(self, name: str, text: str) -> None:
         until(lambda: text in self.log_text(name), what=lambda: f"{text!r}\n{self.log_text(name)[-3000:]}")
+
+
+def on(cluster: StandaloneCluster, spec: TaskSpec, **conf: str) -> TaskSpec:
+    """The spec of a task whose Spark is the cluster."""
+    there = SparkCluster(master=cluster.url, secret_file=str(cluster.secret_file), cores=4)
+    spark = spec.spark.model_copy(update={"conf": {"spark.executor.memory": "512m", **conf}, "cluster": there})
+    return spec.model_copy(update={"spark": spark})
 
 
 @contextmanager

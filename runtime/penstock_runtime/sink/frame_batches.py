@@ -1,19 +1,23 @@
 """The backlog of a sink of frames: Spark's workers make the rows, and the driver gives the sink frames of them."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from penstock.source import Limits
+from penstock_runtime.kafka.consumers import RecordConsumer
+from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.splits import Range, bounded, cut, dealt
 from penstock_runtime.sink import spark_worker
 from penstock_runtime.sink.batch_reader import frame_limits
+from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.frame_worker import RowsAnswer, rows_of
 from penstock_runtime.sink.frames import FramePut
+from penstock_runtime.sink.offsets import SinkOffsets
 from penstock_runtime.sink.spark_batches import SparkBatch, SparkBatches
 from penstock_runtime.spark.kept_rows import KeptRows
-from penstock_runtime.spark.session import WorkerLost
+from penstock_runtime.spark.session import Spark, WorkerLost
 from penstock_runtime.spark.worker import part
 
 __all__ = ["FrameBatches"]
@@ -26,14 +30,25 @@ class FrameBatches(SparkBatches):
     """The Spark half of a task whose sink takes frames.
 
     Args:
-        given: as of `SparkBatches`.
+        context, spark, consumer, offsets, size, ending, clock: as of `SparkBatches`.
         put: gives frames to the sink.
         look: whether a newer incarnation is there; called before the sink is given anything.
-        more: as of `SparkBatches`.
     """
 
-    def __init__(self, *given: Any, put: FramePut, look: Callable[[], None], **more: Any) -> None:
-        super().__init__(*given, **more)
+    def __init__(
+        self,
+        context: SinkContext,
+        spark: Spark,
+        consumer: RecordConsumer,
+        offsets: SinkOffsets,
+        size: PutSize,
+        *,
+        put: FramePut,
+        look: Callable[[], None],
+        ending: Callable[[], bool],
+        clock: Callable[[], float],
+    ) -> None:
+        super().__init__(context, spark, consumer, offsets, size, ending=ending, clock=clock)
         self._put = put
         self._look = look
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from typing import Any, Final, TypeGuard
+from typing import Final, TypeGuard
 
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.sink import Sink, TopicPartition
@@ -121,10 +121,11 @@ class SinkTask:
 
     def _batches(self, spark: Spark) -> SparkBatches:
         given = (self._context, spark, self._consumer, self._offsets, self._size)
-        times: dict[str, Any] = {"ending": self._is_interrupted, "clock": self._clock}
+        ending, clock = self._is_interrupted, self._clock
         if isinstance(self._process, FramePut):
-            return FrameBatches(*given, put=self._process, look=lambda: self._fence.look(_FRESH), **times)
-        return SparkBatches(*given, **times)
+            put, look = self._process, lambda: self._fence.look(_FRESH)
+            return FrameBatches(*given, put=put, look=look, ending=ending, clock=clock)
+        return SparkBatches(*given, ending=ending, clock=clock)
 
     def run(self) -> None:
         """Until `stopping`, or an error.

@@ -301,7 +301,8 @@ class Spark:
         session = self._session
         if session is not None and not is_alive(session):
             raise SparkLost("Spark's JVM is gone") from error
-        if self._left_alone:
+        left_alone, self._left_alone = self._left_alone, False  # it counts for the job that it has ended
+        if left_alone:
             raise WorkerLost(f"All executors were lost: {cause(error)}", _EXECUTORS) from error
         if has_lost_part(error):
             if self._stopped.ended:

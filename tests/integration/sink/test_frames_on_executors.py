@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
+from penstock_model.contracts.task_spec import TaskSpec
 
 from ..checking import seeded
 from ..lab import Lab
 from ..running import PATIENCE, until
-from ..spark_cluster import StandaloneCluster, ended, standalone_cluster
+from ..spark_cluster import StandaloneCluster, ended, on, standalone_cluster
 from .test_frames_on_spark import EACH, PARTITIONS, Backlog, message, plain
 
 pytestmark = [
@@ -35,10 +35,7 @@ class OnCluster(Backlog):
         self._cluster = cluster
 
     def spec(self) -> TaskSpec:
-        spec = super().spec()
-        there = SparkCluster(master=self._cluster.url, secret_file=str(self._cluster.secret_file), cores=4)
-        spark = spec.spark.model_copy(update={"conf": {"spark.executor.memory": "512m"}, "cluster": there})
-        return spec.model_copy(update={"spark": spark})
+        return on(self._cluster, super().spec())
 
 
 def test_both_executors_make_the_rows_of_a_backlog_and_each_partition_keeps_its_order(

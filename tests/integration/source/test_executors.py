@@ -12,12 +12,12 @@ import psutil
 import pytest
 
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
+from penstock_model.contracts.task_spec import TaskSpec
 
 from ..holding import PARTITIONS, Hold
 from ..reading import Read, await_records, create, read_all
 from ..running import Processes, Running, manifest, new_name, specs, until
-from ..spark_cluster import StandaloneCluster, ended, go_on, standalone_cluster, stop
+from ..spark_cluster import StandaloneCluster, ended, go_on, on, standalone_cluster, stop
 from .second_attempt import check_second_attempt
 
 pytestmark = [
@@ -39,12 +39,6 @@ def seen_by_all() -> Iterator[Path]:
     folder.chmod(0o777)
     yield folder
     shutil.rmtree(folder)
-
-
-def on(cluster: StandaloneCluster, spec: TaskSpec, **conf: str) -> TaskSpec:
-    there = SparkCluster(master=cluster.url, secret_file=str(cluster.secret_file), cores=4)
-    spark = spec.spark.model_copy(update={"conf": {"spark.executor.memory": "512m", **conf}, "cluster": there})
-    return spec.model_copy(update={"spark": spark})
 
 
 def numbers(kafka: str, topic: str, **config: object) -> TaskSpec:

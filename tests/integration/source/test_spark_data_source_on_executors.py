@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock_model.contracts.task_spec import SparkCluster, TaskSpec
-
 from ..holding import Hold
 from ..lab import Lab
 from ..reading import Reader
 from ..running import until
-from ..spark_cluster import StandaloneCluster, ended, standalone_cluster
+from ..spark_cluster import StandaloneCluster, ended, on, standalone_cluster
 from .test_spark_data_source import Wide, assert_each_once_and_spans_in_order, connector, release, rows, start
 
 pytestmark = [
@@ -38,19 +36,12 @@ def wide(lab: Lab) -> Iterator[Wide]:
     shutil.rmtree(folder)
 
 
-def on(cluster: StandaloneCluster, wide: Wide) -> TaskSpec:
-    spec = wide.lab.spec(wide.resource)
-    there = SparkCluster(master=cluster.url, secret_file=str(cluster.secret_file), cores=4)
-    spark = spec.spark.model_copy(update={"conf": {"spark.executor.memory": "512m"}, "cluster": there})
-    return spec.model_copy(update={"spark": spark})
-
-
 def test_an_executor_that_is_killed_amid_a_round_after_the_other_has_committed_doubles_no_row(
     cluster: StandaloneCluster, wide: Wide
 ) -> None:
     cluster.start_workers(2)
     hold, count = Hold(wide.folder), 20_000
-    task = start(wide, on(cluster, wide), count)
+    task = start(wide, on(cluster, wide.lab.spec(wide.resource)), count)
     task.await_batch_on_spark()
     cluster.await_executors(2)
     hold.on([3])
@@ -79,7 +70,7 @@ def test_where_an_executor_lacks_the_module_of_the_data_source_the_driver_goes_o
 ) -> None:
     """The plugin is built in, so executors have it; the module is the user's."""
     cluster.start_workers(1, with_plugins=False)
-    task = start(wide, on(cluster, wide), 10_000)
+    task = start(wide, on(cluster, wide.lab.spec(wide.resource)), 10_000)
     line = task.await_log("is not used now: An executor of Spark's cannot run this task: on ")
     assert "Cannot load wide_data_source:Wide: No module named 'wide_data_source'" in line
     with Reader(wide.lab.servers, wide.topic) as reader:
