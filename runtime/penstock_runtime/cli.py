@@ -50,6 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         logs.configure_for_terminal()
     try:
+        if path := getattr(options, "plugin_path", None):
+            from penstock_runtime.plugins.plugin_path import use_plugin_path
+
+            use_plugin_path([entry for each in path for entry in each.split(",") if entry])
         return int(options.command(options))
     except ConfigError as e:
         for warning in e.warnings:
@@ -155,6 +159,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="PluginVersions of one namespace to list besides: manifests, or what kubectl prints; - is standard input",
     )
+    _add_plugin_path(plugins)
     plugins.add_argument("--json", action="store_true", help="print JSON, for programs")
     plugins.set_defaults(command=_plugins)
 
@@ -179,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     topics.add_argument(
         _ACTIVE, action="store_true", help="list the topics that it has used; has options of its own (--active --help)"
     )
+    _add_plugin_path(topics)
     _add_secrets(topics)
     topics.set_defaults(command=_topics)
 
@@ -192,6 +198,7 @@ def _parser() -> argparse.ArgumentParser:
     active.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
     active.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka that has the status topic")
     active.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
+    _add_plugin_path(active)
     _add_secrets(active)
     active.set_defaults(command=_active_topics)
 
@@ -199,6 +206,7 @@ def _parser() -> argparse.ArgumentParser:
     from penstock_runtime.local.offsets.options import add_offsets
 
     for verb in add_offsets(commands):
+        _add_plugin_path(verb)
         _add_secrets(verb)
         verb.set_defaults(command=_offsets)
     importing = add_import(commands)
@@ -271,6 +279,7 @@ exit codes: 0 all records went through or were dropped, 1 a record failed or cou
     transform.add_argument(
         "--output", choices=("text", "json"), default="text", help="json: one line for each record and stage"
     )
+    _add_plugin_path(transform)
     _add_secrets(transform)
     transform.set_defaults(command=_transform)
 
@@ -280,7 +289,18 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         "files", nargs="+", metavar="FILE", help="YAML manifests, or Kafka Connect's own files; - is standard input"
     )
     parser.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
+    _add_plugin_path(parser)
     _add_secrets(parser)
+
+
+def _add_plugin_path(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--plugin-path",
+        action="append",
+        metavar="DIR",
+        help="Java plugins, as Kafka Connect's plugin.path: folders of plugins, jars, archives; commas between them; may be "
+        "repeated",
+    )
 
 
 def _add_secrets(parser: argparse.ArgumentParser) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from penstock_runtime.embedded.jars import KAFKA_VERSION, cache_folder, exclusively
+from penstock_runtime.embedded.jars import KAFKA_VERSION
 from penstock_runtime.java import Java
+from penstock_runtime.maven import cache_folder, exclusively
 
 __all__ = ["DEBEZIUM", "connect_command", "connect_jars", "debezium_folder"]
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from penstock_runtime.embedded.jars import cache_folder, exclusively
 from penstock_runtime.java import find_java
+from penstock_runtime.maven import cache_folder, exclusively
 
 __all__ = ["Server"]
 

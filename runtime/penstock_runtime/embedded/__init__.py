@@ -9,7 +9,6 @@ Nothing else in Penstock starts Java for Kafka. What each module is for:
     folder    the data folder: cluster id, ports, formatting
     lock      one process at a time on a data folder
     process   the child process: ready, dead, stopped
-    launch    what runs in the child before Java does
     settings  the broker's settings and its logging
 """
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from penstock.errors import ConnectError
 from penstock_runtime.embedded.folder import choose_ports, read_identity
 from penstock_runtime.embedded.formatting import format_once
-from penstock_runtime.embedded.jars import exclusively, kafka_folder
+from penstock_runtime.embedded.jars import kafka_folder
 from penstock_runtime.embedded.jvm import SERVER, Jvm
 from penstock_runtime.embedded.lock import FolderLock
 from penstock_runtime.embedded.process import BrokerProcess
 from penstock_runtime.embedded.settings import STDERR, write_settings
+from penstock_runtime.maven import exclusively
 
 __all__ = ["with_archive"]
 

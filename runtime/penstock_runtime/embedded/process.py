@@ -12,7 +12,7 @@ import sys
 import threading
 from pathlib import Path
 
-from penstock_runtime.embedded import launch
+from penstock_runtime.process import start_tied
 
 __all__ = ["BrokerProcess"]
 
@@ -37,7 +37,7 @@ class BrokerProcess:
         self._ready = False
         self._failure: Exception | None = None
         self._process: subprocess.Popen[str] | None = None
-        launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid())]
+        launcher = [sys.executable, "-I", "-S", start_tied.__file__, str(os.getpid()), str(int(signal.SIGTERM))]
         threading.Thread(
             target=self._accompany,
             args=([*launcher, *command], folder, stderr, inherited),

@@ -18,6 +18,7 @@ from penstock_model.resources.connector import State as DesiredState
 from penstock_model.resources.restart_policy import TaskEnd
 from penstock_runtime import logs
 from penstock_runtime.embedded import EmbeddedKafka
+from penstock_runtime.java_plugins.hosts import close_host
 from penstock_runtime.job.prepare import announce, prepare
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.local.broker import kafka_for, revive, until_kafka_answers
@@ -136,6 +137,7 @@ def run(options: RunOptions) -> ExitCode:
     with ExitStack() as stack:
         worker = worker_config(options)
         planned, warnings = plans(options.files, worker, options.secrets)
+        close_host()  # each task has a JVM of its own
         check_standard_input(planned, options.files)
         _check_policies(planned)
         _check_reach(worker, options)

@@ -21,11 +21,18 @@ from penstock_runtime.plan.chain import check_chain
 from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_delivery, exactly_once
 from penstock_runtime.plan.literals import check_literals, literal_passwords
-from penstock_runtime.plan.plugin_versions import check_version
+from penstock_runtime.plan.plugin_versions import check_version, requested_version
 from penstock_runtime.plan.problems import Findings, names_of
 from penstock_runtime.plan.record_errors import check_record_errors
 from penstock_runtime.plan.standard_input import read_for_want_of
-from penstock_runtime.plan.tasks import check_tasks_max, fingerprint, own_properties, split, task_specs
+from penstock_runtime.plan.tasks import (
+    check_tasks_max,
+    fingerprint,
+    framework_properties,
+    own_properties,
+    split,
+    task_specs,
+)
 from penstock_runtime.plan.topics import PolicyUse, check_topic_rules
 from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
@@ -182,8 +189,11 @@ def _find(
     if name == PLACEHOLDER:
         return None, True
     called = resource.reading.names.get("spec.class", "spec.class")
-    ref = findings.attempt(lambda: plugins.at(CONNECTOR).find(Connector, name, property_name=called))  # type: ignore[type-abstract]
     names = ("spec.class", "spec.version")
+    version = requested_version(resource.spec.version)
+    ref = findings.attempt(
+        lambda: plugins.at(CONNECTOR).find(Connector, name, property_name=called, version=version)  # type: ignore[type-abstract]
+    )
     return ref, ref is None or check_version(ref, resource.spec.version, names, findings)
 
 
@@ -248,7 +258,9 @@ def _tasks(
         if tasks is not None:
             findings.warn("", f"{alias} has nothing to do: it asks for no task")
         return (), ()
-    kept = {n: t for n, t in resource.spec.config.items() if n not in mine and n not in unused}
+    frameworks = framework_properties(own.values, type(framework), cls)
+    kept = {n: t for n, t in resource.spec.config.items() if n in frameworks and n not in unused}
+    tasks = [{n: t for n, t in task.items() if n not in unused} for task in tasks]
     specs = findings.attempt(
         lambda: task_specs(resource, connector.kind, places, own, kept, tasks, worker.raw, secrets_dir)
     )

@@ -1,4 +1,4 @@
-"""Versions that a configuration asks for (KIP-891), against what is installed: one version of each plugin, for now."""
+"""Versions that a configuration asks for (KIP-891), against what is installed."""
 
 from penstock import Plugin
 from penstock_java.property_text import trimmed
@@ -6,7 +6,7 @@ from penstock_model.connect.versions import VersionRange
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plugins.discovery import PluginRef
 
-__all__ = ["check_syntax", "check_version"]
+__all__ = ["check_syntax", "check_version", "requested_version"]
 
 
 def check_version(
@@ -29,9 +29,17 @@ def check_version(
         findings.refuse(
             name,
             f"Plugin {ref.alias} not found that matches the version range {wanted}, "
-            f"available versions: [{ref.version}]",
+            f"available versions: [{', '.join(ref.versions or (ref.version,))}]",
         )
     return False
+
+
+def requested_version(text: str | None) -> VersionRange | None:
+    """The range that a property asks for; None for nothing, or when it is unreadable, which `check_version` reports."""
+    try:
+        return VersionRange.requested(text)
+    except ValueError:
+        return None
 
 
 def check_syntax(requested: str | None, name: str, findings: Findings, *more: str) -> VersionRange | None:

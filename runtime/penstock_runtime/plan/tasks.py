@@ -20,23 +20,45 @@ from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unresolve import put_back
 from penstock_runtime.plugins.discovery import PluginRef
 
-__all__ = ["check_tasks_max", "fingerprint", "own_properties", "split", "split_hash", "task_specs"]
+__all__ = [
+    "check_tasks_max",
+    "fingerprint",
+    "framework_properties",
+    "own_properties",
+    "split",
+    "split_hash",
+    "task_specs",
+]
 
 _TOPICS = ("topics", "topics.regex")
 
 
 def own_properties(config: Mapping[str, str], framework: type[Config], connector: type[Plugin]) -> dict[str, str]:
-    """The connector's own properties: all but the framework's, unless its `Config` names them too."""
-    names = {p.name for p in framework.properties()}
-    mine = {p.name for p in connector.Config.properties()} | set(_TOPICS)
-    prefixes = (*(f"{c}." for c in plugin_chain.CONVERTERS), "transforms.", "predicates.", PREFIX, *OVERRIDES.values())
+    """The properties that the connector gets: all but the framework's, unless its `Config` names those too.
+
+    One whose `Config` has the open prefix "" gets the framework's as well, as every connector of Kafka Connect.
+    """
+    frameworks = framework_properties(config, framework, connector)
     open_prefixes = connector.Config.open_prefixes
     return {
         name: text
         for name, text in config.items()
-        if name in mine
-        or (open_prefixes and name.startswith(open_prefixes))
-        or not (name in names or name.startswith(prefixes))
+        if name not in frameworks or (open_prefixes and name.startswith(open_prefixes))
+    }
+
+
+def framework_properties(config: Mapping[str, str], framework: type[Config], connector: type[Plugin]) -> set[str]:
+    """The names of the framework's properties, but for those that the connector's `Config` names."""
+    names = {p.name for p in framework.properties()}
+    mine = {p.name for p in connector.Config.properties()} | set(_TOPICS)
+    prefixes = (*(f"{c}." for c in plugin_chain.CONVERTERS), "transforms.", "predicates.", PREFIX, *OVERRIDES.values())
+    closed = tuple(prefix for prefix in connector.Config.open_prefixes if prefix)
+    return {
+        name
+        for name in config
+        if name not in mine
+        and not (closed and name.startswith(closed))
+        and (name in names or name.startswith(prefixes))
     }
 
 
@@ -111,7 +133,7 @@ def task_specs(
             tasks=len(tasks),
             kind="source" if kind == "source" else "sink",
             generation=resource.metadata.generation,
-            config={**kept, **put_back(task, spec.config, resolved.values, resolved.secrets)},
+            config={**put_back(task, spec.config, resolved.values, resolved.secrets), **kept},
             plugins={place: ref.spec() for place, ref in plugins.items()},
             worker=dict(worker),
             spark=_spark(spec.spark),

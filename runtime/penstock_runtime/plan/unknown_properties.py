@@ -32,11 +32,13 @@ def unknown_properties(
     known = {*_names(framework), *(_names(connector.Config) if connector else ())}
     prefixes = tuple(OVERRIDES.values()) + (connector.Config.open_prefixes if connector else ())
     for name in config:
-        if name in known or name.startswith("topic.creation.") or (prefixes and name.startswith(prefixes)):
+        if name in known or name.startswith("topic.creation."):
             continue
         place = _place(name, config)
         if place is not None:
             yield from _in_place(name, place, config, chain)
+        elif prefixes and name.startswith(prefixes):
+            continue
         elif connector is not None:
             near = nearest(name, known)
             yield Problem(name, f"is not known to {_title(connector)}" + _hint(near))

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, TypeVar, cast
@@ -25,8 +26,13 @@ from penstock import (
 from penstock.config import nearest
 from penstock_java.property_text import trimmed
 from penstock_model.connect.plugin_names import aliases
+from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
+from penstock_runtime.java_plugins.catalog import JavaPlugin
+from penstock_runtime.java_plugins.classes import connector_class
+from penstock_runtime.plugins.java_origins import how_to_get
 from penstock_runtime.plugins.mounted import distributions, is_in, is_named
+from penstock_runtime.plugins.plugin_path import java_plugins
 from penstock_runtime.plugins.plugin_ref import ENDINGS, PluginRef, broken, check_variant, checked, kind_name, load
 
 __all__ = ["GROUP", "PluginEntry", "PluginRef", "Plugins", "entries_in", "load"]
@@ -44,6 +50,8 @@ class PluginEntry:
     version: str
     distribution: str
     load: Callable[[], object]
+    java_name: str = ""
+    """The class of Java that it is, by which it is found too."""
 
     def ref(self, variant: str | None = None, name: str | None = None) -> PluginRef[Plugin]:
         """The plugin, imported.
@@ -68,6 +76,7 @@ class Plugins:
         entries: Iterable[PluginEntry],
         mounted: Mapping[str, Sequence[PluginEntry]] | None = None,
         first: Iterable[PluginEntry] = (),
+        java: Iterable[JavaPlugin] = (),
     ) -> None:
         """What is installed.
 
@@ -75,10 +84,12 @@ class Plugins:
             entries: the environment's.
             mounted: those of images, by the places that they are for (`at`).
             first: a name means one of these before it means another.
+            java: the Java plugins that are here; source connectors are found before others of their name.
         """
         self._mounted = mounted or {}
-        self._layers = tuple(first), tuple(entries)
-        self._entries = (*self._layers[0], *self._layers[1])
+        self.java = tuple(java)
+        self._layers = tuple(first), tuple(map(_java_entry, filter(_can_run, self.java))), tuple(entries)
+        self._entries = tuple(chain.from_iterable(self._layers))
 
     @classmethod
     def of(cls, classes: Mapping[str, type[Plugin]], version: str = "1.0.0", distribution: str = "test") -> "Plugins":
@@ -91,7 +102,7 @@ class Plugins:
     @staticmethod
     def installed(mounts: Sequence[PluginMount] = ()) -> "Plugins":
         """Those of the environment's entry points, and of the images that are mounted; read once per process."""
-        return _installed(tuple((m.folder, m.plugin, m.places) for m in mounts))
+        return _installed(tuple((m.folder, m.plugin, m.places) for m in mounts), java_plugins())
 
     @property
     def entries(self) -> tuple[PluginEntry, ...]:
@@ -106,31 +117,37 @@ class Plugins:
             except ConfigError as e:
                 yield Problem(entry.alias, e.problems[0].message)
 
-    def find(self, kind: type[P], name: str, *, property_name: str = "") -> PluginRef[P]:
+    def find(
+        self, kind: type[P], name: str, *, property_name: str = "", version: VersionRange | None = None
+    ) -> PluginRef[P]:
         """The plugin of that kind and name.
 
         Args:
             kind: `Connector`, `SourceConnector`, `Transform`, `Predicate`, `Converter` or `HeaderConverter`.
             name: as a configuration has it.
             property_name: the property that holds the name, for messages.
+            version: which versions are asked for, where there are several; the latest of them is found.
 
         Raises:
             ConfigError: no such plugin, of another kind, broken, or too new; one problem, under `property_name`.
         """
         name = trimmed(name)
         try:
-            return self._find(kind, name)
+            return self._find(kind, name, version)
         except _Unknown as e:
             where = f"Invalid value {name} for configuration {property_name}: " if property_name else ""
             offer, near = self._offer(kind, name)
-            text = f"{where}Class {name} could not be found{e}.{_of_a_project(kind, name)}{near} {offer}"
+            more = f"{_of_a_project(kind, name)}{self._of_java(name) or how_to_get(name)}"
+            text = f"{where}Class {name} could not be found{e}.{more}{near} {offer}"
             raise ConfigError(Problem(property_name, text)) from None
         except ConfigError as e:
             raise ConfigError(Problem(property_name, p.message) for p in e.problems) from e
 
-    def _find(self, kind: type[P], name: str) -> PluginRef[P]:
+    def _find(self, kind: type[P], name: str, version: VersionRange | None) -> PluginRef[P]:
         plain, _, variant = name.partition("$")
         entry = self._entry(kind, plain)
+        if entry is not None and entry.java_name:
+            return cast("PluginRef[P]", self._java_ref(entry.java_name, version))
         found = entry.ref(variant or None, name) if entry is not None else self._by_path(plain, variant or None)
         if not issubclass(found.cls, kind):
             found = self._counterpart(kind, name, found)
@@ -143,7 +160,23 @@ class Plugins:
         Args:
             place: as `PluginMount.places` has it: `connector`, `value.converter`, `transforms.hoist`.
         """
-        return Plugins(self._layers[1], first=self._mounted.get(place, ()))
+        return Plugins(self._layers[-1], first=self._mounted.get(place, ()), java=self.java)
+
+    def _java_ref(self, class_name: str, version: VersionRange | None) -> PluginRef[Plugin]:
+        """The latest version of a Java class, of those that are asked for if there is one."""
+        found = sorted(
+            (p for p in self.java if p.class_name == class_name and _can_run(p)), key=lambda p: Version(p.version)
+        )
+        chosen = [p for p in found if version is None or p.version in version] or found
+        versions = tuple(dict.fromkeys(p.version for p in found))
+        return replace(_java_entry(chosen[-1]).ref(), versions=versions if len(versions) > 1 else ())
+
+    def _of_java(self, name: str) -> str:
+        """What a Java class of that name is, which is here but which Penstock does not run."""
+        found = next((p for p in self.java if name in (p.class_name, p.simple_name) and not _can_run(p)), None)
+        if found is None:
+            return ""
+        return f" {found.location} has it, as a Java {found.kind}; of Java plugins Penstock runs source connectors."
 
     def _entry(self, kind: type[Plugin], name: str) -> PluginEntry | None:
         """The entry that a name means; imports candidates for Java names only."""
@@ -151,7 +184,7 @@ class Plugins:
         for layer in self._layers:
             if found := [e for e in layer if e.alias in possible]:
                 return _only(_meant(found, name, kind), name)
-            if found := [e for e in layer if name in (e.path, e.path.replace(":", "."))]:
+            if found := [e for e in layer if name in (e.path, e.path.replace(":", "."), e.java_name or e.path)]:
                 return found[0]
         if "." not in name:
             return None
@@ -234,19 +267,34 @@ def _of_a_project(kind: type[Plugin], name: str) -> str:
 
 
 @cache
-def _installed(mounts: tuple[tuple[str, str, tuple[str, ...]], ...]) -> Plugins:
+def _installed(mounts: tuple[tuple[str, str, tuple[str, ...]], ...], java: tuple[JavaPlugin, ...]) -> Plugins:
     folders = [folder for folder, _, _ in mounts]
     own = (e for e in importlib.metadata.entry_points(group=GROUP) if e.dist is None or not is_in(e.dist, folders))
     mounted = dict[str, Sequence[PluginEntry]]()
     for folder, plugin, places in mounts:
         mounted |= dict.fromkeys(places, entries_in(folder, plugin))
-    return Plugins(map(_entry, own), mounted)
+    return Plugins(map(_entry, own), mounted, java=java)
 
 
 def entries_in(folder: str, plugin: str) -> tuple[PluginEntry, ...]:
     """The plugins of a distribution in the folder of an image; none is imported."""
     held = (d for d in distributions([folder]) if is_named(d, plugin))
     return tuple(_entry(e) for d in held for e in d.entry_points.select(group=GROUP))
+
+
+def _can_run(plugin: JavaPlugin) -> bool:
+    return plugin.kind == "source"
+
+
+def _java_entry(plugin: JavaPlugin) -> PluginEntry:
+    return PluginEntry(
+        plugin.simple_name,
+        plugin.class_name,
+        plugin.version,
+        "",
+        lambda: connector_class(plugin.location, plugin.class_name),
+        java_name=plugin.class_name,
+    )
 
 
 def _entry(e: importlib.metadata.EntryPoint) -> PluginEntry:

@@ -20,6 +20,7 @@ from penstock import (
 )
 from penstock_model.connect import plugin_names
 from penstock_model.contracts.task_spec import PluginReference
+from penstock_runtime.java_plugins.classes import PREFIX, JavaSourceConnector, class_of
 
 __all__ = ["ENDINGS", "PluginRef", "broken", "check_variant", "checked", "kind_name", "load", "make"]
 
@@ -45,10 +46,14 @@ class PluginRef(Generic[P_co]):
     version: str
     distribution: str
     variant: str | None = None
+    versions: tuple[str, ...] = ()
+    """All versions of the class that are here, where there are several."""
 
     @property
     def reference(self) -> str:
         """The text by which another process loads the same class (`load`)."""
+        if issubclass(self.cls, JavaSourceConnector):
+            return self.cls.reference()
         return f"{self.cls.__module__}:{self.cls.__qualname__}"
 
     def spec(self) -> PluginReference:
@@ -62,6 +67,8 @@ def load(reference: str) -> type[Plugin]:
     Raises:
         ConfigError: it cannot be imported, or is no plugin that this runtime can run; the message says why.
     """
+    if reference.startswith(PREFIX):
+        return class_of(reference)
     module, _, name = reference.partition(":")
     return checked(reference, lambda: attrgetter(name)(importlib.import_module(module)))
 

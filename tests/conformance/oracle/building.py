@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from penstock import ConnectError
-from penstock_runtime.embedded.jars import KAFKA_VERSION, cache_folder, exclusively
+from penstock_runtime.embedded.jars import KAFKA_VERSION
 from penstock_runtime.java import OLDEST, Java
+from penstock_runtime.maven import cache_folder, exclusively
 
 __all__ = ["compiled"]
 

@@ -6,6 +6,7 @@ import pytest
 from penstock.errors import ConnectError
 from penstock_runtime.embedded import jars
 from penstock_runtime.java import Java
+from penstock_runtime.maven import cache_folder
 
 NAMES = ("kafka_2.13-4.3.1.jar", "kafka-clients-4.3.1.jar")
 
@@ -69,9 +70,9 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: py
 def test_the_cache_follows_xdg_unless_penstock_cache_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PENSTOCK_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
-    assert jars.cache_folder() == Path("/xdg/penstock")
+    assert cache_folder() == Path("/xdg/penstock")
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/home/someone")
-    assert jars.cache_folder() == Path("/home/someone/.cache/penstock")
+    assert cache_folder() == Path("/home/someone/.cache/penstock")
     monkeypatch.setenv("PENSTOCK_CACHE", "/elsewhere")
-    assert jars.cache_folder() == Path("/elsewhere")
+    assert cache_folder() == Path("/elsewhere")

@@ -1,0 +1,180 @@
+package dev.penstock.host;
+
+import java.lang.reflect.Method;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.apache.kafka.common.config.Config;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.config.ConfigValue;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
+import org.apache.kafka.connect.connector.Connector;
+import org.apache.kafka.connect.errors.ConnectException;
+import org.apache.kafka.connect.source.ExactlyOnceSupport;
+import org.apache.kafka.connect.source.SourceConnector;
+import org.apache.kafka.connect.source.SourceConnectorContext;
+import org.apache.kafka.connect.source.SourceTask;
+import org.apache.kafka.connect.storage.OffsetStorageReader;
+import org.msgpack.core.MessagePacker;
+
+/** What is asked of a connector's class while it is planned: its properties, their validation, its tasks. */
+final class ConnectorCalls {
+    private final Plugins plugins;
+    private final Channel channel;
+
+    ConnectorCalls(Plugins plugins, Channel channel) {
+        this.plugins = plugins;
+        this.channel = channel;
+    }
+
+    /** The configuration definition of a plugin of any kind; nothing for a class that has none. */
+    Channel.Content config(Plugins.Reference plugin) throws Exception {
+        Object made = plugins.make(plugin, Object.class);
+        ConfigDef definition = Threads.with(plugins.loader(plugin), () -> definition(made));
+        List<ConfigDef.ConfigKey> keys = definition == null ? List.of() : List.copyOf(definition.configKeys().values());
+        return out -> {
+            out.packArrayHeader(keys.size());
+            for (ConfigDef.ConfigKey key : keys) {
+                packKey(out, key);
+            }
+        };
+    }
+
+    private static ConfigDef definition(Object plugin) throws Exception {
+        Method config;
+        try {
+            config = plugin.getClass().getMethod("config");
+        } catch (NoSuchMethodException e) {
+            return null;
+        }
+        return config.invoke(plugin) instanceof ConfigDef definition ? definition : null;
+    }
+
+    private static void packKey(MessagePacker out, ConfigDef.ConfigKey key) throws java.io.IOException {
+        boolean shown = key.hasDefault() && key.defaultValue != null;
+        out.packArrayHeader(7);
+        Channel.packText(out, key.name);
+        Channel.packText(out, key.type.name());
+        out.packBoolean(!key.hasDefault());
+        Channel.packTextOrNil(out, shown ? ConfigDef.convertToString(key.defaultValue, key.type) : null);
+        Channel.packText(out, key.importance.name());
+        Channel.packText(out, Objects.requireNonNullElse(key.documentation, ""));
+        Channel.packText(out, key.validator == null ? "" : key.validator.toString());
+    }
+
+    /** Every property with its errors, as {@code PUT /connector-plugins/<class>/config/validate} has them. */
+    Channel.Content validate(Plugins.Reference plugin, Map<String, String> properties) throws Exception {
+        Connector connector = plugins.make(plugin, Connector.class);
+        Config config = Threads.with(plugins.loader(plugin), () -> connector.validate(properties));
+        if (config == null) {
+            throw new ConnectException(
+                    connector.getClass().getName() + ".validate() must return a Config that is not null.");
+        }
+        List<ConfigValue> values = List.copyOf(config.configValues());
+        return out -> {
+            out.packArrayHeader(values.size());
+            for (ConfigValue value : values) {
+                out.packArrayHeader(2);
+                Channel.packText(out, value.name());
+                out.packArrayHeader(value.errorMessages().size());
+                for (String message : value.errorMessages()) {
+                    Channel.packText(out, String.valueOf(message));
+                }
+            }
+        };
+    }
+
+    /** The properties of each task. The connector is started and stopped for it. */
+    Channel.Content taskConfigs(Plugins.Reference plugin, Map<String, String> properties, int most) throws Exception {
+        Connector connector = plugins.make(plugin, Connector.class);
+        List<Map<String, String>> tasks = Threads.with(plugins.loader(plugin), () -> {
+            connector.initialize(new Context(channel));
+            try {
+                connector.start(properties);
+                return connector.taskConfigs(most);
+            } finally {
+                connector.stop();
+            }
+        });
+        List<Map<String, String>> given = tasks == null ? List.of() : tasks;
+        return out -> {
+            out.packArrayHeader(given.size());
+            for (Map<String, String> task : given) {
+                out.packMapHeader(task.size());
+                for (Map.Entry<String, String> property : task.entrySet()) {
+                    Channel.packText(out, property.getKey());
+                    Channel.packTextOrNil(out, property.getValue());
+                }
+            }
+        };
+    }
+
+    /** {@code SUPPORTED}, {@code UNSUPPORTED}, or nothing for a connector that does not say. */
+    Channel.Content exactlyOnceSupport(Plugins.Reference plugin, Map<String, String> properties) throws Exception {
+        SourceConnector connector = plugins.make(plugin, SourceConnector.class);
+        ExactlyOnceSupport support =
+                Threads.with(plugins.loader(plugin), () -> connector.exactlyOnceSupport(properties));
+        return out -> Channel.packTextOrNil(out, support == null ? null : support.name());
+    }
+
+    Channel.Content alterOffsets(
+            Plugins.Reference plugin, Map<String, String> properties, Map<Map<String, ?>, Map<String, ?>> offsets)
+            throws Exception {
+        SourceConnector connector = plugins.make(plugin, SourceConnector.class);
+        boolean understood =
+                Threads.with(plugins.loader(plugin), () -> connector.alterOffsets(properties, offsets));
+        return out -> out.packBoolean(understood);
+    }
+
+    /** A new task of a connector, with the class loader that it runs with. */
+    SourceTaskRunner.Loaded task(Plugins.Reference plugin, Map<String, String> properties) throws Exception {
+        SourceConnector connector = plugins.make(plugin, SourceConnector.class);
+        ClassLoader loader = plugins.loader(plugin);
+        return Threads.with(loader, () -> {
+            Class<?> found = connector.taskClass();
+            properties.putIfAbsent("task.class", found.getName());
+            Object task = found.getDeclaredConstructor().newInstance();
+            if (task instanceof SourceTask source) {
+                return new SourceTaskRunner.Loaded(source, loader);
+            }
+            throw new ConnectException(found.getName() + " is not a subclass of " + SourceTask.class.getName());
+        });
+    }
+
+    /** The metrics that a plugin registers (KIP-877). They are kept, and not yet exported. */
+    static PluginMetrics metrics() {
+        return new PluginMetricsImpl(new Metrics(), new java.util.LinkedHashMap<>());
+    }
+
+    /** The context of a connector that lives only while it is planned. */
+    private static final class Context implements SourceConnectorContext {
+        private final OffsetStorageReader offsets;
+        private final PluginMetrics metrics = metrics();
+
+        Context(Channel channel) {
+            this.offsets = new Offsets(channel);
+        }
+
+        @Override
+        public void requestTaskReconfiguration() {
+            // It is being split into tasks at this moment.
+        }
+
+        @Override
+        public void raiseError(Exception error) {
+            throw error instanceof RuntimeException unchecked ? unchecked : new ConnectException(error);
+        }
+
+        @Override
+        public PluginMetrics pluginMetrics() {
+            return metrics;
+        }
+
+        @Override
+        public OffsetStorageReader offsetStorageReader() {
+            return offsets;
+        }
+    }
+}

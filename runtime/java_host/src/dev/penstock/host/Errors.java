@@ -1,0 +1,43 @@
+package dev.penstock.host;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.lang.reflect.InvocationTargetException;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.kafka.common.errors.RetriableException;
+import org.msgpack.core.MessagePacker;
+
+/** Exceptions as messages: a kind that says what follows, the texts of the causes, and the stack trace for the log. */
+final class Errors {
+    private static final int MOST_CAUSES = 8;
+
+    private Errors() {}
+
+    static void pack(MessagePacker out, Throwable thrown) throws IOException {
+        Throwable error = thrown instanceof InvocationTargetException && thrown.getCause() != null ? thrown.getCause() : thrown;
+        List<String> causes = new ArrayList<>();
+        for (Throwable cause = error; cause != null && causes.size() < MOST_CAUSES; cause = cause.getCause()) {
+            String message = cause.getMessage();
+            causes.add(cause.getClass().getSimpleName() + (message == null || message.isBlank() ? "" : ": " + message.strip()));
+        }
+        StringWriter trace = new StringWriter();
+        error.printStackTrace(new PrintWriter(trace));
+        out.packArrayHeader(3);
+        out.packString(kind(error));
+        out.packArrayHeader(causes.size());
+        for (String cause : causes) {
+            Channel.packText(out, cause);
+        }
+        Channel.packText(out, trace.toString());
+    }
+
+    /** Both exceptions of Kafka that mean "try again" count, as in Kafka Connect's own source tasks. */
+    static String kind(Throwable error) {
+        if (error instanceof org.apache.kafka.connect.errors.RetriableException || error instanceof RetriableException) {
+            return "retriable";
+        }
+        return error instanceof UnsupportedOperationException ? "unsupported" : "fatal";
+    }
+}

@@ -1,0 +1,173 @@
+package dev.penstock.host;
+
+import java.io.DataInputStream;
+import java.io.EOFException;
+import java.io.FileDescriptor;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.msgpack.core.MessagePack;
+import org.msgpack.core.MessageUnpacker;
+import org.msgpack.value.ArrayValue;
+import org.msgpack.value.MapValue;
+
+/**
+ * Runs Kafka Connect plugins for a Penstock process, which is this JVM's parent.
+ *
+ * <p>Requests arrive on standard input, messages leave by the descriptor that the first argument names. Both are frames: a
+ * length of four bytes, then MessagePack (see {@code penstock_runtime/java_plugins/protocol.py}). The JVM halts when its
+ * input ends, so it never outlives its parent, whatever threads a plugin has left.
+ */
+public final class Main {
+    /** Counted up when a message changes its form. */
+    static final int PROTOCOL = 1;
+
+    private static final long BEAT_MILLIS = 5_000;
+
+    private final Channel channel;
+    private final Plugins plugins = new Plugins();
+    private final ConnectorCalls connectors;
+    private final ExecutorService calls = Executors.newCachedThreadPool(Threads.daemons("penstock-call"));
+    private volatile SourceTaskRunner task;
+
+    private Main(Channel channel) {
+        this.channel = channel;
+        this.connectors = new ConnectorCalls(plugins, channel);
+    }
+
+    public static void main(String[] arguments) throws IOException {
+        InputStream requests = new FileInputStream(FileDescriptor.in);
+        System.setIn(InputStream.nullInputStream()); // a plugin that reads it must not take requests
+        Channel channel = new Channel(new FileOutputStream("/proc/self/fd/" + arguments[0]));
+        int code = 0;
+        try {
+            channel.send(out -> {
+                out.packArrayHeader(2);
+                out.packString("ready");
+                out.packInt(PROTOCOL);
+            });
+            Threads.daemons("penstock-beat").newThread(() -> beat(channel)).start();
+            new Main(channel).serve(new DataInputStream(requests));
+        } catch (EOFException e) {
+            // The parent has closed its end, or is gone.
+        } catch (Throwable e) {
+            e.printStackTrace();
+            code = 1;
+        }
+        Runtime.getRuntime().halt(code);
+    }
+
+    /** Tells the parent that this JVM is not frozen, also while a plugin does not answer. */
+    private static void beat(Channel channel) {
+        try {
+            while (true) {
+                Thread.sleep(BEAT_MILLIS);
+                channel.send(out -> {
+                    out.packArrayHeader(1);
+                    out.packString("beat");
+                });
+            }
+        } catch (InterruptedException | IOException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void serve(DataInputStream in) throws IOException {
+        while (true) {
+            byte[] frame = new byte[in.readInt()];
+            in.readFully(frame);
+            try (MessageUnpacker unpacker = MessagePack.newDefaultUnpacker(frame)) {
+                ArrayValue message = unpacker.unpackValue().asArrayValue();
+                switch (message.get(0).asStringValue().asString()) {
+                    case "call" -> call(
+                            message.get(1).asIntegerValue().asInt(),
+                            message.get(2).asStringValue().asString(),
+                            message.get(3).asMapValue());
+                    case "answer" -> channel.answered(message.get(1).asIntegerValue().asInt(), message.get(2));
+                    case "credit" -> credit(message.get(1).asIntegerValue().asInt(), message.get(2).asIntegerValue().asInt());
+                    default -> throw new IOException("unknown message " + message.get(0));
+                }
+            }
+        }
+    }
+
+    private void credit(int epoch, int polls) {
+        SourceTaskRunner running = task;
+        if (running != null && running.epoch == epoch) {
+            running.allow(polls);
+        }
+    }
+
+    /** Answers a request in a thread of its own, since a plugin may take long or never return. */
+    private void call(int id, String method, MapValue given) {
+        calls.execute(() -> {
+            try {
+                Channel.Content result = dispatch(method, new Arguments(given));
+                channel.send(out -> {
+                    out.packArrayHeader(3);
+                    out.packString("result");
+                    out.packInt(id);
+                    result.write(out);
+                });
+            } catch (Throwable e) {
+                refuse(id, e);
+            }
+        });
+    }
+
+    private void refuse(int id, Throwable error) {
+        try {
+            channel.send(out -> {
+                out.packArrayHeader(3);
+                out.packString("error");
+                out.packInt(id);
+                Errors.pack(out, error);
+            });
+        } catch (IOException e) {
+            Runtime.getRuntime().halt(1); // nobody listens
+        }
+    }
+
+    private Channel.Content dispatch(String method, Arguments given) throws Exception {
+        return switch (method) {
+            case "plugins" -> plugins.discover(given.strings("locations"));
+            case "config" -> connectors.config(given.plugin());
+            case "validate" -> connectors.validate(given.plugin(), given.properties());
+            case "task_configs" -> connectors.taskConfigs(given.plugin(), given.properties(), given.number("max_tasks"));
+            case "exactly_once" -> connectors.exactlyOnceSupport(given.plugin(), given.properties());
+            case "alter_offsets" -> connectors.alterOffsets(given.plugin(), given.properties(), given.offsets());
+            case "start" -> start(given);
+            case "commit" -> commit(given);
+            case "stop" -> stop(given.number("millis"));
+            default -> throw new IllegalArgumentException("unknown method " + method);
+        };
+    }
+
+    private Channel.Content start(Arguments given) throws Exception {
+        SourceTaskRunner runner = new SourceTaskRunner(
+                given.number("epoch"),
+                connectors.task(given.plugin(), given.properties()),
+                given.properties(),
+                channel);
+        task = runner;
+        runner.start();
+        return Channel.NOTHING;
+    }
+
+    private Channel.Content commit(Arguments given) {
+        SourceTaskRunner running = task;
+        if (running != null && running.epoch == given.number("epoch")) {
+            running.commit(given.number("sequence"));
+        }
+        return Channel.NOTHING;
+    }
+
+    private Channel.Content stop(int millis) throws InterruptedException {
+        SourceTaskRunner running = task;
+        boolean stopped = running == null || running.stop(millis);
+        return out -> out.packBoolean(stopped);
+    }
+}

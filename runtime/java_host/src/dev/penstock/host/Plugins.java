@@ -1,0 +1,89 @@
+package dev.penstock.host;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.kafka.connect.errors.ConnectException;
+import org.apache.kafka.connect.runtime.isolation.PluginClassLoader;
+import org.apache.kafka.connect.runtime.isolation.PluginDesc;
+import org.apache.kafka.connect.runtime.isolation.PluginScanResult;
+import org.apache.kafka.connect.runtime.isolation.PluginSource;
+import org.apache.kafka.connect.runtime.isolation.PluginUtils;
+import org.apache.kafka.connect.runtime.isolation.ReflectionScanner;
+import org.apache.kafka.connect.runtime.isolation.ServiceLoaderScanner;
+
+/** Plugins by location, each location with a class loader of its own, by Kafka Connect's own rules and classes. */
+final class Plugins {
+    /** A plugin's location (a folder with jars, or a jar) and the name of its class. */
+    record Reference(String location, String className) {}
+
+    private final Map<String, PluginSource> sources = new ConcurrentHashMap<>();
+
+    private PluginSource source(String location) {
+        return sources.computeIfAbsent(location, path -> {
+            try {
+                return PluginUtils.isolatedPluginSource(
+                        Path.of(path), Plugins.class.getClassLoader(), PluginClassLoader::new);
+            } catch (IOException e) {
+                throw new ConnectException("cannot read the plugin location " + path, e);
+            }
+        });
+    }
+
+    ClassLoader loader(Reference plugin) {
+        return source(plugin.location()).loader();
+    }
+
+    /**
+     * Returns a new object of a plugin's class.
+     *
+     * @param kind what it must be
+     */
+    <T> T make(Reference plugin, Class<T> kind) throws Exception {
+        ClassLoader loader = loader(plugin);
+        return Threads.with(loader, () -> {
+            Class<?> found = Class.forName(plugin.className(), true, loader);
+            return kind.cast(found.getDeclaredConstructor().newInstance());
+        });
+    }
+
+    /** Lists the plugins of these locations: those that a service manifest names, else those that a scan finds. */
+    Channel.Content discover(List<String> locations) {
+        List<PluginDesc<?>> found = new ArrayList<>();
+        for (String location : locations) {
+            Set<PluginSource> source = Set.of(source(location));
+            PluginScanResult result = new ServiceLoaderScanner().discoverPlugins(source);
+            if (result.isEmpty()) {
+                result = new ReflectionScanner().discoverPlugins(source);
+            }
+            // A class that the location does not hold comes from this program's own class path.
+            result.forEach(plugin -> {
+                if (plugin.loader() instanceof PluginClassLoader) {
+                    found.add(plugin);
+                }
+            });
+        }
+        return out -> {
+            out.packArrayHeader(found.size());
+            for (PluginDesc<?> plugin : found) {
+                out.packArrayHeader(4);
+                Channel.packText(out, plugin.typeName());
+                Channel.packText(out, plugin.className());
+                Channel.packTextOrNil(out, plugin.version());
+                Channel.packText(out, location(plugin, locations));
+            }
+        };
+    }
+
+    /** The location as it was given: descriptions hold it as a URL. */
+    private String location(PluginDesc<?> plugin, List<String> locations) {
+        return locations.stream()
+                .filter(location -> source(location).loader() == plugin.loader())
+                .findFirst()
+                .orElse(plugin.location());
+    }
+}

@@ -1,0 +1,283 @@
+package dev.penstock.host;
+
+import java.io.IOException;
+import java.lang.reflect.Method;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.connect.source.SourceRecord;
+import org.apache.kafka.connect.source.SourceTask;
+import org.apache.kafka.connect.source.SourceTaskContext;
+import org.apache.kafka.connect.storage.OffsetStorageReader;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A source task: started, polled and stopped in one thread, as Kafka Connect does; committed in another one.
+ *
+ * <p>It polls only as often as the parent allows, so that memory stays bounded and a paused task is not polled.
+ */
+final class SourceTaskRunner {
+    /** A task and the class loader that it runs with. */
+    record Loaded(SourceTask task, ClassLoader loader) {}
+
+    /** Records of one message that wait for their commit. */
+    private record Sent(int sequence, List<SourceRecord> records) {}
+
+    private static final Logger log = LoggerFactory.getLogger(SourceTaskRunner.class);
+
+    final int epoch;
+    private final SourceTask task;
+    private final ClassLoader loader;
+    private final Map<String, String> properties;
+    private final Channel channel;
+    private final RecordEncoder encoder = new RecordEncoder();
+    private final Semaphore polls = new Semaphore(0);
+    private final CompletableFuture<Void> started = new CompletableFuture<>();
+    private final CountDownLatch ended = new CountDownLatch(1);
+    private final ExecutorService commits = Executors.newSingleThreadExecutor(Threads.daemons("penstock-commit"));
+    private final Deque<Sent> uncommitted = new ArrayDeque<>();
+    private final boolean commitsRecords;
+    private final Thread thread;
+    private int sequence;
+    private boolean stopCalled;
+    private volatile boolean stopping;
+
+    SourceTaskRunner(int epoch, Loaded loaded, Map<String, String> properties, Channel channel) {
+        this.epoch = epoch;
+        this.task = loaded.task();
+        this.loader = loaded.loader();
+        this.properties = properties;
+        this.channel = channel;
+        this.commitsRecords = overridesCommitRecord(task.getClass());
+        this.thread = new Thread(this::run, "penstock-task");
+        thread.setDaemon(true);
+        thread.setContextClassLoader(loader);
+    }
+
+    /** Whether records must be kept until their commit; most tasks do not ask for it. */
+    private static boolean overridesCommitRecord(Class<?> type) {
+        for (Class<?> declaring = type; declaring != SourceTask.class && declaring != null; declaring = declaring.getSuperclass()) {
+            for (Method method : declaring.getDeclaredMethods()) {
+                if (method.getName().equals("commitRecord")) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** Starts the task, and returns once its {@code start} has returned. */
+    void start() throws Exception {
+        thread.start();
+        try {
+            started.get();
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof Exception cause ? cause : e;
+        }
+    }
+
+    /** Allows so many more polls that bring records. */
+    void allow(int more) {
+        polls.release(more);
+    }
+
+    /** Commits all records up to a message. In order, in another thread than {@code poll}, which may block. */
+    void commit(int upTo) {
+        commits.execute(() -> {
+            try {
+                Thread.currentThread().setContextClassLoader(loader);
+                for (Sent sent = oldest(upTo); sent != null; sent = oldest(upTo)) {
+                    for (SourceRecord record : sent.records()) {
+                        commitRecord(record);
+                    }
+                }
+                task.commit();
+            } catch (Throwable e) {
+                log.error("The task's commit() has failed. Records and offsets are in Kafka; the outside system was not told.", e);
+            }
+        });
+    }
+
+    private void commitRecord(SourceRecord record) {
+        try {
+            task.commitRecord(record, (RecordMetadata) null);
+        } catch (Throwable e) { // as Kafka Connect: the record is in Kafka whatever the task says
+            log.error("The task's commitRecord() has failed for a record of topic {}", record.topic(), e);
+        }
+    }
+
+    private Sent oldest(int upTo) {
+        synchronized (uncommitted) {
+            Sent first = uncommitted.peek();
+            return first != null && first.sequence() <= upTo ? uncommitted.poll() : null;
+        }
+    }
+
+    /**
+     * Stops the task: lets {@code poll} return, else calls the task's {@code stop} beside it, else interrupts it.
+     *
+     * @return whether it has ended
+     */
+    boolean stop(int millis) throws InterruptedException {
+        stopping = true;
+        polls.release();
+        commits.shutdown();
+        boolean committed = commits.awaitTermination(millis / 4, TimeUnit.MILLISECONDS);
+        if (!committed) {
+            log.warn("The task's commit() does not return");
+        }
+        if (ended.await(millis / 4, TimeUnit.MILLISECONDS)) {
+            return true;
+        }
+        Thread stopper = Threads.daemons("penstock-stop").newThread(this::callStop);
+        stopper.setContextClassLoader(loader);
+        stopper.start();
+        if (ended.await(millis / 4, TimeUnit.MILLISECONDS)) {
+            return true;
+        }
+        thread.interrupt();
+        return ended.await(millis / 4, TimeUnit.MILLISECONDS);
+    }
+
+    private void run() {
+        try {
+            if (begin()) {
+                poll();
+            }
+        } catch (Throwable e) {
+            // The parent cannot be reached: this JVM ends when its input does.
+            log.debug("The task's thread ends", e);
+        } finally {
+            callStop();
+            ended.countDown();
+        }
+    }
+
+    private boolean begin() {
+        try {
+            task.initialize(new Context(properties, channel));
+            task.start(properties);
+            started.complete(null);
+            return true;
+        } catch (Throwable e) {
+            started.completeExceptionally(e instanceof Exception ? e : new RuntimeException(e));
+            return false;
+        }
+    }
+
+    private void poll() throws IOException, InterruptedException {
+        while (true) {
+            polls.acquire();
+            List<SourceRecord> records = null;
+            while (!stopping && (records == null || records.isEmpty())) {
+                long begun = System.nanoTime();
+                try {
+                    records = task.poll();
+                } catch (Throwable e) {
+                    if (stopping) {
+                        return;
+                    }
+                    fail(e);
+                    if (Errors.kind(e).equals("retriable")) {
+                        polls.acquire();
+                        continue;
+                    }
+                    return;
+                }
+                if ((records == null || records.isEmpty()) && System.nanoTime() - begun < 1_000_000) {
+                    Thread.sleep(1); // a task that has nothing and does not wait would keep a core busy
+                }
+            }
+            if (stopping) {
+                return;
+            }
+            try {
+                send(records);
+            } catch (IOException e) {
+                throw e;
+            } catch (Throwable e) {
+                fail(e);
+                return;
+            }
+        }
+    }
+
+    private void send(List<SourceRecord> records) throws IOException {
+        List<SourceRecord> rest = new ArrayList<>(records);
+        int from = 0;
+        while (from < rest.size()) {
+            int to = Math.min(rest.size(), from + encoder.portion());
+            List<SourceRecord> part = rest.subList(from, to);
+            boolean isLast = to == rest.size();
+            int number = ++sequence;
+            if (commitsRecords) {
+                synchronized (uncommitted) {
+                    uncommitted.add(new Sent(number, part));
+                }
+            }
+            channel.send(encoder.message(epoch, number, part, isLast ? records : null));
+            from = to;
+        }
+    }
+
+    private void fail(Throwable error) throws IOException {
+        channel.send(out -> {
+            out.packArrayHeader(3);
+            out.packString("failed");
+            out.packInt(epoch);
+            Errors.pack(out, error);
+        });
+    }
+
+    private void callStop() {
+        synchronized (this) {
+            if (stopCalled) {
+                return;
+            }
+            stopCalled = true;
+        }
+        try {
+            task.stop();
+        } catch (Throwable e) {
+            log.warn("The task's stop() has failed", e);
+        }
+    }
+
+    private static final class Context implements SourceTaskContext {
+        private final Map<String, String> properties;
+        private final OffsetStorageReader offsets;
+        private final PluginMetrics metrics = ConnectorCalls.metrics();
+
+        Context(Map<String, String> properties, Channel channel) {
+            this.properties = properties;
+            this.offsets = new Offsets(channel);
+        }
+
+        @Override
+        public Map<String, String> configs() {
+            return properties;
+        }
+
+        @Override
+        public OffsetStorageReader offsetStorageReader() {
+            return offsets;
+        }
+
+        @Override
+        public PluginMetrics pluginMetrics() {
+            return metrics;
+        }
+    }
+}

@@ -1,0 +1,124 @@
+package dev.penstock.host;
+
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Collection;
+import java.util.Date;
+import java.util.Map;
+import org.apache.kafka.connect.data.Field;
+import org.apache.kafka.connect.data.Schema;
+import org.apache.kafka.connect.data.Struct;
+import org.apache.kafka.connect.errors.DataException;
+import org.msgpack.core.MessagePacker;
+
+/** Values in messages. Extension types carry what MessagePack and Python do not tell apart. */
+final class Values {
+    static final byte INT8 = 1;
+    static final byte INT16 = 2;
+    static final byte INT32 = 3;
+    static final byte FLOAT32 = 4;
+    static final byte DECIMAL = 5;
+    static final byte INSTANT = 6;
+
+    private Values() {}
+
+    /**
+     * Packs a value so that it can be read without its schema.
+     *
+     * @param schema of the value; null: it has none, and the widths of numbers are packed too
+     */
+    static void packTagged(MessagePacker out, Schema schema, Object value) throws IOException {
+        if (value instanceof BigDecimal decimal) {
+            byte[] text = text(decimal).getBytes(StandardCharsets.US_ASCII);
+            out.packExtensionTypeHeader(DECIMAL, text.length);
+            out.writePayload(text);
+        } else if (value instanceof Date date) {
+            out.packExtensionTypeHeader(INSTANT, 8);
+            out.writePayload(ByteBuffer.allocate(8).putLong(date.getTime()).array());
+        } else if (schema == null && value instanceof Integer number) {
+            out.packExtensionTypeHeader(INT32, 4);
+            out.writePayload(ByteBuffer.allocate(4).putInt(number).array());
+        } else if (schema == null && value instanceof Short number) {
+            out.packExtensionTypeHeader(INT16, 2);
+            out.writePayload(ByteBuffer.allocate(2).putShort(number).array());
+        } else if (schema == null && value instanceof Byte number) {
+            out.packExtensionTypeHeader(INT8, 1);
+            out.writePayload(new byte[] {number});
+        } else if (schema == null && value instanceof Float number) {
+            out.packExtensionTypeHeader(FLOAT32, 4);
+            out.writePayload(ByteBuffer.allocate(4).putFloat(number).array());
+        } else if (value instanceof Struct struct) {
+            packStruct(out, struct);
+        } else if (value instanceof Collection<?> items) {
+            Schema itemSchema = schema != null && schema.type() == Schema.Type.ARRAY ? schema.valueSchema() : null;
+            out.packArrayHeader(items.size());
+            for (Object item : items) {
+                packTagged(out, itemSchema, item);
+            }
+        } else if (value instanceof Map<?, ?> map) {
+            boolean typed = schema != null && schema.type() == Schema.Type.MAP;
+            out.packMapHeader(map.size());
+            for (Map.Entry<?, ?> entry : map.entrySet()) {
+                packTagged(out, typed ? schema.keySchema() : null, entry.getKey());
+                packTagged(out, typed ? schema.valueSchema() : null, entry.getValue());
+            }
+        } else {
+            packPlain(out, value);
+        }
+    }
+
+    private static void packStruct(MessagePacker out, Struct struct) throws IOException {
+        out.packMapHeader(struct.schema().fields().size());
+        for (Field field : struct.schema().fields()) {
+            Channel.packText(out, field.name());
+            packTagged(out, field.schema(), struct.getWithoutDefault(field.name()));
+        }
+    }
+
+    /** Packs a value of a column whose schema the reader has: logical types as plain numbers and texts. */
+    static void packInColumn(MessagePacker out, Schema schema, Object value) throws IOException {
+        if (value instanceof BigDecimal decimal) {
+            Channel.packText(out, text(decimal));
+        } else if (value instanceof Date date) {
+            out.packLong(date.getTime());
+        } else if (value instanceof Collection<?> || value instanceof Map<?, ?> || value instanceof Struct) {
+            packTagged(out, schema, value);
+        } else {
+            packPlain(out, value);
+        }
+    }
+
+    private static void packPlain(MessagePacker out, Object value) throws IOException {
+        if (value == null) {
+            out.packNil();
+        } else if (value instanceof String text) {
+            Channel.packText(out, text);
+        } else if (value instanceof Long || value instanceof Integer || value instanceof Short || value instanceof Byte) {
+            out.packLong(((Number) value).longValue());
+        } else if (value instanceof Boolean is) {
+            out.packBoolean(is);
+        } else if (value instanceof Double number) {
+            out.packDouble(number);
+        } else if (value instanceof Float number) {
+            out.packFloat(number);
+        } else if (value instanceof byte[] bytes) {
+            out.packBinaryHeader(bytes.length);
+            out.writePayload(bytes);
+        } else if (value instanceof ByteBuffer buffer) {
+            ByteBuffer copy = buffer.duplicate();
+            byte[] bytes = new byte[copy.remaining()];
+            copy.get(bytes);
+            out.packBinaryHeader(bytes.length);
+            out.writePayload(bytes);
+        } else {
+            throw new DataException("Java class " + value.getClass() + " does not have corresponding schema type.");
+        }
+    }
+
+    /** A decimal with its scale, as Python's Decimal reads it. */
+    private static String text(BigDecimal decimal) {
+        return decimal.unscaledValue() + "E" + (-(long) decimal.scale());
+    }
+}

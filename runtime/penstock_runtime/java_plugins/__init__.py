@@ -1,0 +1,17 @@
+"""Kafka Connect's Java plugins, unchanged, in a JVM that is a child of this process.
+
+What each module is for, from the top down:
+
+    classes     Python classes that stand for Java connectors, made from a location and a class name
+    source      the source of a task: polls the JVM, hands its records on, commits
+    catalog     which plugins a plugin path holds
+    hosts       the JVM of this process
+    connection  calls, records and logs between this process and one JVM
+    jvm         the JVM's process: its command, its output, how it ended
+    records     messages of columns to record batches
+    wire        the form of messages
+    locations   a plugin path to the locations of plugins: folders, jars, archives
+    host_jar    our own jar, compiled once
+    jars        its dependencies, pinned
+    java_error  exceptions of Java
+"""

@@ -1,0 +1,90 @@
+"""Which Java plugins a plugin path holds, with their versions and properties."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.config import Importance, Property
+from penstock.errors import ConfigError
+from penstock_runtime.java_plugins.hosts import host
+from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
+from penstock_runtime.java_plugins.locations import plugin_locations
+
+__all__ = ["KINDS", "JavaPlugin", "discover", "properties_of"]
+
+KINDS: Final = {
+    "source": "source",
+    "sink": "sink",
+    "transformation": "transform",
+    "predicate": "predicate",
+    "converter": "converter",
+    "header_converter": "headerconverter",
+}
+"""Kafka Connect's types of plugins that connectors use, and what `penstock plugins` calls them."""
+_DISCOVERY: Final = 120.0
+_CALL: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class JavaPlugin:
+    """A class in a plugin location.
+
+    Attributes:
+        kind: as `KINDS` has it.
+        class_name: of Java.
+        version: as its `version()` says; `undefined` if it does not.
+        location: the folder or jar.
+    """
+
+    kind: str
+    class_name: str
+    version: str
+    location: str
+
+    @property
+    def simple_name(self) -> str:
+        """The name of the class without its package."""
+        return self.class_name.rpartition(".")[2]
+
+
+def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
+    """Return the plugins on a plugin path.
+
+    Raises:
+        ConfigError: an entry of the path cannot be used; all of them.
+        ConnectError: Java cannot be run.
+    """
+    found: list[JavaPlugin] = []
+    for location in map(str, plugin_locations(path)):
+        try:
+            classes = host().call("plugins", _DISCOVERY, locations=[location])
+        except (JavaError, JvmEnded) as e:
+            raise ConfigError(f"cannot list the plugins in {location}: {e}") from e
+        of_location = [
+            JavaPlugin(KINDS[kind], name, version or "undefined", location)
+            for kind, name, version, _ in classes
+            if kind in KINDS
+        ]
+        if not of_location:
+            raise ConfigError(
+                f"cannot find a plugin in {location}: no class in its jars is a connector, transform, predicate or "
+                "converter of Kafka Connect; check that it is the plugin's own folder"
+            )
+        found += of_location
+    return tuple(found)
+
+
+def properties_of(location: str, class_name: str) -> tuple[Property, ...]:
+    """Return the configuration definition of a plugin of any kind.
+
+    Raises:
+        ConfigError: the class cannot be loaded, or its `config()` fails.
+    """
+    try:
+        keys = host().call("config", _CALL, location=location, **{"class": class_name})
+    except (JavaError, JvmEnded) as e:
+        raise ConfigError(f"cannot load {class_name} from {location}: {e}") from e
+    return tuple(
+        Property(name, type_, default, required, Importance(importance), doc, valid)
+        for name, type_, required, default, importance, doc, valid in keys
+    )

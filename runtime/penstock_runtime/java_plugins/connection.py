@@ -1,0 +1,200 @@
+"""Calls, records and questions between this process and one JVM."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+from penstock.errors import ConnectError
+from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
+from penstock_runtime.java_plugins.jvm import Jvm
+from penstock_runtime.java_plugins.wire import LENGTH, PROTOCOL, decode, frame
+
+__all__ = ["Connection"]
+
+log = logging.getLogger(__name__)
+_SILENCE: Final = 30.0
+"""Seconds without a message after which a JVM counts as frozen; it sends one every 5 s."""
+_SLICE: Final = 0.5
+_LONGEST_SLICE: Final = 2.0
+"""Seconds of one look that count as silence at most: more, and this process itself was stopped."""
+_CLOSE: Final = 2.0  # seconds
+
+Message = list[Any]
+
+
+class Connection:
+    """A running plugin host. Any thread may call; one thread takes records.
+
+    Attributes:
+        answer: returns what a question of the host asks for: for each source partition its committed offset, or None.
+
+    Raises:
+        ConnectError: Java cannot be started.
+    """
+
+    def __init__(self) -> None:
+        self.answer: Callable[[Sequence[Mapping[str, Any] | None]], Sequence[Mapping[str, Any] | None]] = lambda p: [
+            None for _ in p
+        ]
+        self._jvm = Jvm()
+        self._calls: dict[int, Future[Any]] = {}
+        self._number = 0
+        self._lock = threading.Lock()
+        self._arrived: SimpleQueue[Message | None] = SimpleQueue()
+        self._heard = 0
+        self._silence = 0.0
+        self._checked = time.monotonic()
+        self._seen = 0
+        self._end: str | None = None
+        self._is_closed = False
+        threading.Thread(target=self._read, name="messages of a plugin", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """The process id of the JVM."""
+        return self._jvm.pid
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the JVM runs, as far as this process knows."""
+        return self._end is None and not self._is_closed
+
+    def call(self, method: str, timeout: float | None = None, **arguments: Any) -> Any:
+        """Call a method of the host, and return its result.
+
+        Args:
+            method: its name (`Main.dispatch`).
+            timeout: seconds to wait; None: as long as the JVM lives and is not frozen.
+            arguments: of the method.
+
+        Raises:
+            JavaError: the plugin threw an exception.
+            JvmEnded: the JVM has ended or is frozen, or there is no answer in time.
+        """
+        future = self._send(method, arguments)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            rest = _SLICE if deadline is None else min(_SLICE, max(0.0, deadline - time.monotonic()))
+            try:
+                return future.result(rest)
+            except FutureTimeoutError:
+                self._check()
+            if deadline is not None and time.monotonic() >= deadline:
+                raise JvmEnded(f"it has not answered {method} within {timeout:.0f} s")
+
+    def cast(self, method: str, **arguments: Any) -> None:
+        """Call a method of the host without waiting for its result."""
+        self._send(method, arguments)
+
+    def allow(self, epoch: int, polls: int) -> None:
+        """Let the task of that epoch poll so many more times."""
+        self._write(["credit", epoch, polls])
+
+    def next(self, timeout: float) -> Message | None:
+        """Return the next message of records, or of a failure to poll; None: there was none within `timeout` seconds.
+
+        Raises:
+            JvmEnded: the JVM has ended or is frozen.
+        """
+        try:
+            message = self._arrived.get(timeout=timeout) if timeout > 0 else self._arrived.get_nowait()
+        except Empty:
+            self._check()
+            return None
+        if message is None:
+            self._raise_end()
+        return message
+
+    def close(self) -> None:
+        """End the JVM."""
+        self._is_closed = True
+        self._jvm.close(_CLOSE)
+
+    def kill(self) -> None:
+        """End the JVM at once."""
+        self._is_closed = True
+        self._jvm.kill()
+
+    def _send(self, method: str, arguments: Mapping[str, Any]) -> "Future[Any]":
+        future: Future[Any] = Future()
+        with self._lock:
+            self._number += 1
+            number = self._number
+            self._calls[number] = future
+        self._write(["call", number, method, arguments])
+        return future
+
+    def _write(self, message: Message) -> None:
+        content = frame(message)
+        try:
+            with self._lock:
+                rest = memoryview(content)
+                while rest:  # a raw pipe may take less than all
+                    rest = rest[self._jvm.requests.write(rest) :]
+        except (OSError, ValueError):
+            self._raise_end()
+
+    def _read(self) -> None:
+        pipe = self._jvm.messages
+        try:
+            while len(head := pipe.read(LENGTH.size)) == LENGTH.size:
+                self._take(decode(pipe.read(LENGTH.unpack(head)[0])))
+                self._heard += 1
+        except Exception:
+            log.exception("Messages of a plugin's JVM cannot be read")
+            self._jvm.kill()
+        finally:
+            pipe.close()
+            self._end = self._jvm.cause_of_end()
+            self._arrived.put(None)
+            for future in list(self._calls.values()):
+                with suppress(Exception):  # it has its result already
+                    future.set_exception(JvmEnded(self._end))
+
+    def _take(self, message: Message) -> None:
+        match message:
+            case ["records" | "failed", *_]:
+                self._arrived.put(message)
+            case ["result", number, value]:
+                self._calls.pop(number).set_result(value)
+            case ["error", number, error]:
+                future = self._calls.pop(number)
+                future.set_exception(JavaError(*error))
+            case ["lookup", number, partitions]:
+                self._write(["answer", number, self._answered(partitions)])
+            case ["ready", protocol] if protocol != PROTOCOL:
+                raise ConnectError(f"the plugin host speaks protocol {protocol}, not {PROTOCOL}")
+            case _:
+                pass  # `ready` and `beat`: it has been heard
+
+    def _answered(self, partitions: Sequence[Mapping[str, Any] | None]) -> Any:
+        try:
+            return self.answer(partitions)
+        except Exception as e:  # noqa: BLE001 (raised in Java, where the plugin asked)
+            return str(e)
+
+    def _check(self) -> None:
+        """Raise `JvmEnded` if the JVM has ended; kill it if it is frozen."""
+        if self._end is not None:
+            self._raise_end()
+        now = time.monotonic()
+        if self._heard != self._seen:
+            self._seen, self._silence = self._heard, 0.0
+        else:
+            self._silence += min(now - self._checked, _LONGEST_SLICE)
+        self._checked = now
+        if self._silence > _SILENCE:
+            self.kill()
+            raise JvmEnded(
+                f"its JVM has not answered for {self._silence:.0f} s, so it was killed: it was stopped or frozen"
+            )
+
+    def _raise_end(self) -> None:
+        # The reading thread learns of the end by the end of the pipe, at the same moment.
+        raise JvmEnded(self._end if self._end is not None else self._jvm.cause_of_end())

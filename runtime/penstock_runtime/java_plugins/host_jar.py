@@ -1,0 +1,69 @@
+"""Our own jar, the program that runs plugins: it is in the distribution, or compiled once from the checkout's sources."""
+
+import hashlib
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from penstock.errors import ConnectError
+from penstock_runtime.java import Java
+from penstock_runtime.java_plugins.jars import COMPILER, JARS, fetched_jars, host_folder
+from penstock_runtime.maven import exclusively
+
+__all__ = ["class_path", "compile_host"]
+
+_PACKAGED: Final = Path(__file__).with_name("penstock-host.jar")
+_SOURCES: Final = Path(__file__).parents[2] / "java_host"
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in the jar, so that equal sources make equal jars."""
+
+
+def class_path(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
+    """Return the jars that run plugins, ours first, in a fixed order.
+
+    Raises:
+        ConnectError: they cannot be fetched, or ours cannot be compiled.
+    """
+    libs = fetched_jars(java, say)
+    own = _PACKAGED if _PACKAGED.is_file() else _compiled(java, libs)
+    return (own, *(libs / jar.file for jar in JARS))
+
+
+def compile_host(java: Java, libs: Path, target: Path) -> None:
+    """Compile the sources of a checkout into a jar that is the same each time.
+
+    Raises:
+        ConnectError: the compiler fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="unfinished-", dir=target.parent) as name:
+        classes = Path(name, "classes")
+        path = ":".join(str(libs / jar.file) for jar in JARS)
+        command = [
+            *(str(java.executable), "-jar", str(libs / COMPILER.file)),
+            *("--release", "17", "-encoding", "UTF-8", "-g:source,lines", "-warn:none", "-d", str(classes)),
+            *("-cp", path, str(_SOURCES / "src")),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ConnectError(f"cannot compile {_SOURCES}: {done.stdout.strip()}\n{done.stderr.strip()}")
+        new = Path(name, target.name)
+        with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as jar:
+            for root in (classes, _SOURCES / "resources"):
+                for file in sorted(f for f in root.rglob("*") if f.is_file()):
+                    jar.writestr(zipfile.ZipInfo(file.relative_to(root).as_posix(), _EPOCH), file.read_bytes())
+        new.rename(target)
+
+
+def _compiled(java: Java, libs: Path) -> Path:
+    digest = hashlib.sha256()
+    for file in sorted(f for f in _SOURCES.rglob("*") if f.is_file()):
+        digest.update(f"{file.relative_to(_SOURCES)}\n".encode() + file.read_bytes())
+    target = host_folder() / f"penstock-host-{digest.hexdigest()[:12]}.jar"
+    if not target.exists():
+        with exclusively(host_folder()):
+            if not target.exists():
+                compile_host(java, libs, target)
+    return target

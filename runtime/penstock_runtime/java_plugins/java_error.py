@@ -1,0 +1,31 @@
+"""Exceptions of Java, with what follows from them here."""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from penstock.errors import ConnectError
+
+__all__ = ["JavaError", "JavaErrorKind", "JvmEnded"]
+
+JavaErrorKind: TypeAlias = Literal["retriable", "unsupported", "fatal"]
+
+
+class JavaError(Exception):
+    """An exception that a plugin threw.
+
+    Attributes:
+        kind: `retriable`: Kafka's `RetriableException`; `unsupported`: `UnsupportedOperationException`.
+        text: the exception and its causes.
+        trace: Java's stack trace, for the log.
+    """
+
+    def __init__(self, kind: JavaErrorKind, causes: Sequence[str], trace: str) -> None:
+        shown = list(dict.fromkeys(causes))  # a wrapper often repeats the message of its cause
+        self.kind = kind
+        self.text = "; caused by ".join(shown)
+        self.trace = trace
+        super().__init__(self.text)
+
+
+class JvmEnded(ConnectError):
+    """The JVM of a plugin has ended, or was ended because it did not answer. The message says how."""

@@ -1,0 +1,218 @@
+"""The process of a JVM: its command, what it prints, and how it ended.
+
+A thread of its own starts the process and reads what it prints until it ends. Linux sends the signal "your parent died"
+when the thread that started a process ends, so it must not be a short-lived one of the caller.
+"""
+
+import json
+import logging
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import IO, Any, Final
+
+from penstock.errors import ConnectError
+from penstock_runtime.java import find_java
+from penstock_runtime.java_plugins.host_jar import class_path
+from penstock_runtime.logs import say
+from penstock_runtime.process import cgroup, start_tied
+
+__all__ = ["HEAP_VARIABLE", "Jvm"]
+
+HEAP_VARIABLE: Final = "PENSTOCK_JAVA_HEAP"
+"""The greatest heap of a plugin's JVM, as `-Xmx` takes it (`512m`)."""
+_MIB: Final = 1 << 20
+_LONGEST_LINE: Final = 1 << 16
+_LAST_LINES: Final = 20
+_LEVELS: Final[Mapping[str, int]] = {
+    "FATAL": logging.CRITICAL,
+    "ERROR": logging.ERROR,
+    "WARN": logging.WARNING,
+    "INFO": logging.INFO,
+    "DEBUG": logging.DEBUG,
+    "TRACE": logging.DEBUG,
+}
+_OUT_OF_MEMORY: Final = "java.lang.OutOfMemoryError"
+_OUT_OF_MEMORY_CODE: Final = 3
+"""The exit code of `-XX:+ExitOnOutOfMemoryError`."""
+
+
+class Jvm:
+    """A JVM that runs the plugin host.
+
+    Attributes:
+        requests: the end of its standard input.
+        messages: the end of the pipe by which its messages come.
+
+    Raises:
+        ConnectError: there is no Java, or its jars cannot be had.
+    """
+
+    def __init__(self) -> None:
+        java = find_java()
+        jars = class_path(java, say)
+        self._heap = heap()
+        self._lines: deque[str] = deque(maxlen=_LAST_LINES)
+        self._started = threading.Event()
+        self._ended = threading.Event()
+        self._failure: Exception | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        reading, writing = os.pipe()
+        command = [
+            *(sys.executable, "-I", "-S", start_tied.__file__, str(os.getpid()), str(int(signal.SIGKILL))),
+            *(str(java.executable), f"-Xmx{self._heap}", *_OPTIONS),
+            f"-Djava.io.tmpdir={tempfile.gettempdir()}",
+            f"-Dpenstock.log.level={_java_level()}",
+            *("-cp", ":".join(map(str, jars)), "dev.penstock.host.Main", str(writing)),
+        ]
+        threading.Thread(target=self._accompany, args=(command, writing), name="java-plugins", daemon=True).start()
+        self._started.wait()
+        if self._failure is not None:
+            os.close(reading)
+            raise ConnectError(f"cannot start the JVM of Java plugins: {self._failure}") from self._failure
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self.requests: IO[bytes] = self._process.stdin
+        self.messages: IO[bytes] = os.fdopen(reading, "rb", buffering=1 << 20)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._child.pid
+
+    def close(self, seconds: float) -> None:
+        """Close its input, at which it halts, and kill it if it has not ended after `seconds`."""
+        with suppress(OSError):
+            self.requests.close()
+        if not self._ended.wait(seconds):
+            self.kill()
+
+    def kill(self) -> None:
+        """End it at once, and wait until it is gone."""
+        if not self._ended.is_set():
+            self._child.kill()
+        self._ended.wait()
+
+    def cause_of_end(self) -> str:
+        """Wait for its end, and say how it ended and what to do."""
+        self._ended.wait()
+        code = self._child.returncode
+        last = "; ".join(line for line in self._lines if line)[-500:]
+        if code == _OUT_OF_MEMORY_CODE and any(_OUT_OF_MEMORY in line for line in self._lines):
+            return (
+                f"its JVM ran out of memory with a heap of {self._heap}; give the task more memory "
+                f"({HEAP_VARIABLE} sets the heap), or let the connector poll less at once"
+            )
+        if code < 0:
+            why = "; the kernel does so when memory runs out" if code == -9 else ""
+            return f"its JVM was killed by signal {-code}{why}"
+        if code == 0:
+            return "its JVM ended with exit code 0: the plugin has called System.exit"
+        said = f": {last}" if last else ""
+        return f"its JVM ended with exit code {code}: the plugin has called System.exit, or Java failed{said}"
+
+    @property
+    def _child(self) -> "subprocess.Popen[bytes]":
+        assert self._process is not None
+        return self._process
+
+    def _accompany(self, command: list[str], writing: int) -> None:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(writing,),
+                bufsize=0,
+            )
+        except Exception as error:  # noqa: BLE001 (raised by `__init__`, which must not wait for ever)
+            self._failure = error
+            self._started.set()
+            return
+        finally:
+            os.close(writing)
+        self._process = process
+        self._started.set()
+        try:
+            self._read_lines(process)
+        finally:
+            process.wait()
+            self._ended.set()
+
+    def _read_lines(self, process: "subprocess.Popen[bytes]") -> None:
+        """Log what the JVM prints, line by line, until both streams end."""
+        assert process.stdout is not None
+        assert process.stderr is not None
+        partial = {process.stdout.fileno(): b"", process.stderr.fileno(): b""}
+        names = {process.stdout.fileno(): "stdout", process.stderr.fileno(): "stderr"}
+        with selectors.DefaultSelector() as selector, process.stdout, process.stderr:
+            for descriptor in partial:
+                selector.register(descriptor, selectors.EVENT_READ)
+            while selector.get_map():
+                for key, _ in selector.select():
+                    data = os.read(key.fd, 1 << 16)
+                    *lines, rest = (partial[key.fd] + data).split(b"\n")
+                    if not data or len(rest) > _LONGEST_LINE:
+                        lines, rest = [*lines, rest], b""
+                    partial[key.fd] = rest
+                    for line in lines:
+                        self._log(line[:_LONGEST_LINE].decode("utf-8", "replace"), names[key.fd])
+                    if not data:
+                        selector.unregister(key.fd)
+
+    def _log(self, line: str, stream: str) -> None:
+        if not line.strip():
+            return
+        record = _log_line(line) if stream == "stderr" else None
+        if record is None:
+            self._lines.append(line)
+            logging.getLogger(f"output.{stream}").info("%s", line)
+            return
+        level = _LEVELS.get(record["level"], logging.INFO)
+        text = "\n".join(filter(None, (record["message"], record["error"].rstrip())))
+        logging.getLogger(f"java.{record['logger']}").log(level, "%s", text)
+
+
+_OPTIONS: Final = (
+    "-Xms16m",
+    "-XX:+UseSerialGC",
+    "-XX:-UsePerfData",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Dfile.encoding=UTF-8",
+    "-Djava.awt.headless=true",
+)
+"""Small while it is quiet: the collector with the least memory, and one that gives it back."""
+
+
+def heap() -> str:
+    """Return the greatest heap: what the variable says, else half of the memory limit, else 1 GiB."""
+    if chosen := os.environ.get(HEAP_VARIABLE):
+        return chosen
+    limit = cgroup.memory_limit()
+    return "1024m" if limit is None else f"{max(64, limit // 2 // _MIB)}m"
+
+
+def _java_level() -> str:
+    level = logging.getLogger().getEffectiveLevel()
+    return next(
+        name for name in ("DEBUG", "INFO", "WARN", "ERROR", "FATAL") if _LEVELS[name] >= min(level, logging.CRITICAL)
+    )
+
+
+def _log_line(line: str) -> dict[str, Any] | None:
+    """Return a line of the host's log4j2.xml; None for any other line."""
+    if not line.startswith('{"level":"'):
+        return None
+    with suppress(ValueError):
+        record = json.loads(line, strict=False)
+        if isinstance(record, dict) and record.keys() >= {"level", "logger", "message", "error"}:
+            return record
+    return None

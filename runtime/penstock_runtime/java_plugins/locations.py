@@ -1,0 +1,125 @@
+"""From a plugin path, as Kafka Connect has it, to the locations of plugins: a folder of jars or a jar for each.
+
+An entry of the path is a jar, an archive (`.zip`, `.tar.gz`), a folder of plugins, each a folder or a jar, or a folder whose
+jars are one plugin. Archives are unpacked once into the cache.
+"""
+
+import hashlib
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from penstock.errors import ConfigError, Problem
+from penstock_runtime.maven import cache_folder, exclusively
+
+__all__ = ["plugin_locations"]
+
+_ARCHIVES: Final = (".zip", ".tar.gz", ".tgz")
+_OPTION: Final = "--plugin-path"
+
+
+def plugin_locations(path: Iterable[str]) -> tuple[Path, ...]:
+    """Return the location of each plugin on a path, absolute, each once.
+
+    Raises:
+        ConfigError: every entry that is missing, holds no jar, or holds a file that is not a jar.
+    """
+    problems: list[Problem] = []
+    found: dict[Path, None] = {}
+    for entry in path:
+        try:
+            found.update(dict.fromkeys(_locations(Path(entry).absolute())))
+        except ConfigError as e:
+            problems += e.problems
+    for location in found:
+        problems += _broken_jars(location)
+    if problems:
+        raise ConfigError(problems)
+    return tuple(found)
+
+
+def _locations(entry: Path) -> Iterator[Path]:
+    if entry.is_file() and entry.suffix == ".jar":
+        yield entry
+    elif entry.is_file() and entry.name.endswith(_ARCHIVES):
+        yield from _in_folder(_unpacked(entry), entry)
+    elif entry.is_dir():
+        yield from _in_folder(entry, entry)
+    else:
+        kind = "is not a folder, a jar or an archive" if entry.exists() else "does not exist"
+        raise ConfigError(
+            Problem(
+                _OPTION,
+                f"cannot find plugins in {entry}: it {kind}; name a folder of plugins, a jar, a .zip or a .tar.gz",
+            )
+        )
+
+
+def _in_folder(folder: Path, shown: Path) -> Iterator[Path]:
+    children = sorted(folder.iterdir())
+    jars = [c for c in children if c.suffix == ".jar"]
+    plugins = [c for c in children if c.is_dir() and _has_jars(c)]
+    if jars and not plugins:  # the folder of one plugin
+        yield folder
+    elif plugins:
+        yield from (_innermost(p) for p in plugins)
+        yield from jars
+    else:
+        raise ConfigError(
+            Problem(
+                _OPTION, f"cannot find plugins in {shown}: no file in it is a jar; is it the folder that was unpacked?"
+            )
+        )
+
+
+def _innermost(folder: Path) -> Path:
+    """Return the folder with the jars where archives hold them deeper (`plugin/lib`), for one plugin."""
+    holders = {jar.parent for jar in folder.rglob("*.jar")}
+    return holders.pop() if len(holders) == 1 else folder
+
+
+def _has_jars(folder: Path) -> bool:
+    return any(True for _ in folder.rglob("*.jar"))
+
+
+def _broken_jars(location: Path) -> Iterator[Problem]:
+    """Java passes over a file that is not a jar, and the class in it is then "not found"."""
+    for jar in [location] if location.is_file() else sorted(location.rglob("*.jar")):
+        try:
+            with zipfile.ZipFile(jar):
+                pass
+        except (OSError, zipfile.BadZipFile) as e:
+            yield Problem(_OPTION, f"cannot read the jar {jar}: {e}; download it again")
+
+
+def _unpacked(archive: Path) -> Path:
+    """Unpack an archive into the cache, unless it is there."""
+    with archive.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()[:16]
+    home = cache_folder() / "java-plugins"
+    folder = home / digest
+    if not folder.is_dir():
+        with exclusively(home), tempfile.TemporaryDirectory(prefix="unfinished-", dir=home) as name:
+            if not folder.is_dir():
+                work = Path(name, "content")
+                try:
+                    _unpack(archive, work)
+                except (OSError, zipfile.BadZipFile, tarfile.TarError) as e:
+                    problem = f"cannot unpack the plugin archive {archive}: {e}; download it again"
+                    raise ConfigError(Problem(_OPTION, problem)) from e
+                shutil.move(work, folder)
+    return folder
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    folder.mkdir()
+    if archive.suffix == ".zip":
+        with zipfile.ZipFile(archive) as content:
+            content.extractall(folder)  # noqa: S202 (zipfile keeps every name within the folder)
+    else:
+        with tarfile.open(archive) as content:
+            content.extractall(folder, filter="data")

@@ -1,0 +1,172 @@
+"""The source of a task that is a Java source task: polled in the JVM, delivered and committed here."""
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from penstock.batch import RecordBatch
+from penstock.errors import ConnectError, RetriableError
+from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition
+from penstock.record import Record
+from penstock.source import Limits, PollingSource
+from penstock_runtime.java_plugins.connection import Connection
+from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
+from penstock_runtime.java_plugins.records import RecordReader
+
+__all__ = ["JavaSource"]
+
+log = logging.getLogger(__name__)
+_POLLS: Final = 2
+"""Polls that the task may be ahead: it polls while the records of the last poll are delivered."""
+_FIRST: Final = 0.5
+"""Seconds to wait for the first records of a batch."""
+_NEXT: Final = 0.05
+"""Seconds to wait for more after many, which says that a backlog is read."""
+_MANY: Final = 500
+_STOP: Final = 5.0
+"""Seconds that a task has to stop, as Kafka Connect's `task.shutdown.graceful.timeout.ms`."""
+
+
+class JavaSource(PollingSource):
+    """One Java source task.
+
+    It cannot go back: after a batch that failed, another task object starts at the offsets that Kafka holds.
+
+    Args:
+        host: the JVM.
+        location, class_name: of the connector.
+        properties: of the task.
+    """
+
+    def __init__(self, host: Connection, location: str, class_name: str, properties: Mapping[str, str]) -> None:
+        self._host = host
+        self._plugin = {"location": location, "class": class_name}
+        self._name = class_name
+        self._properties = dict(properties)
+        self._epoch = 0
+        self._committed: dict[SourcePartition, Offset] = {}
+        self._reached: dict[SourcePartition, Offset | None] = {}
+        """The offsets of all records that this task object has handed on."""
+        self._uncommitted: dict[SourcePartition, Offset | None] | None = None
+        """Those since the last commit; None: no record was handed on since."""
+        self._sequence = 0
+        self._reader = RecordReader()
+
+    def start(self, offsets: Offsets) -> None:
+        """Start the task in the JVM."""
+        self._committed = dict(offsets)
+        self._begin()
+
+    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
+        """Hand on what the task has polled. What was polled at once comes with its offsets in its last portion."""
+        if self._is_behind(start):
+            log.info("The last batch was not committed: %s starts again at the offsets in Kafka", self._name)
+            self._committed = dict(start)
+            self._stop(_STOP)
+            self._begin()
+        records = size = 0
+        wait = _FIRST
+        is_complete = True
+        while not is_complete or (records < limits.records and size < limits.bytes):
+            message = self._next(_FIRST if not is_complete else wait)
+            if message is None:
+                if is_complete:
+                    return
+                continue
+            batch = self._reader.batch(message)
+            offsets = _offsets(message)
+            is_complete = offsets is not None
+            records += len(batch)
+            self._sequence = message[2]
+            self._uncommitted = {**(self._uncommitted or {}), **(offsets or {})}
+            self._reached.update(offsets or {})
+            if is_complete:
+                self._guarded("poll", lambda: self._host.allow(self._epoch, 1))
+            yield batch, offsets or {}
+            wait = _NEXT if len(batch) >= _MANY else 0.0
+
+    def commit(self, offsets: Offsets) -> None:
+        """Tell the task that its records are in Kafka, without waiting for it."""
+        self._committed = dict(offsets)
+        self._uncommitted = None
+        self._guarded("commit", lambda: self._host.cast("commit", epoch=self._epoch, sequence=self._sequence))
+
+    def stop(self) -> None:
+        """Stop the task, and end the JVM."""
+        try:
+            self._stop(_STOP)
+        except ConnectError as e:
+            log.warning("%s", e)
+        finally:
+            self._host.close()
+
+    def _begin(self) -> None:
+        self._epoch += 1
+        self._reached, self._uncommitted, self._sequence = {}, None, 0
+        self._reader = RecordReader()
+        self._host.answer = self._answer
+        arguments = {**self._plugin, "properties": self._properties, "epoch": self._epoch}
+        self._guarded("start", lambda: self._host.call("start", None, **arguments))
+        self._guarded("start", lambda: self._host.allow(self._epoch, _POLLS))
+
+    def _is_behind(self, start: Offsets) -> bool:
+        """Whether records that the task has handed on are not in Kafka, so that it must read them again."""
+        if any(start.get(p) != offset for p, offset in self._reached.items()):
+            return True
+        # Records may have been lost without a change of offsets.
+        uncommitted = self._uncommitted
+        return uncommitted is not None and all(start.get(p) == self._committed.get(p) for p in uncommitted)
+
+    def _next(self, seconds: float) -> list[Any] | None:
+        """Return the next message of this task object; None: there is none in time."""
+        deadline = time.monotonic() + seconds
+        while True:
+            wait = max(0.0, deadline - time.monotonic())
+            message = self._guarded("poll", lambda wait=wait: self._host.next(wait))
+            if message is None:
+                return None
+            kind, epoch, content = message[:3]
+            if epoch != self._epoch:
+                continue
+            if kind == "failed":
+                self._raise("poll", JavaError(*content))
+            return message  # type: ignore[no-any-return]
+
+    def _answer(self, partitions: Sequence[Mapping[str, Any] | None]) -> Sequence[Offset | None]:
+        """Return the committed offsets of these source partitions (`OffsetStorageReader`)."""
+        return [None if p is None else self._committed.get(SourcePartition(p)) for p in partitions]
+
+    def _stop(self, seconds: float) -> None:
+        try:
+            has_stopped = self._host.call("stop", 2 * seconds, millis=int(seconds * 1000))
+        except (JavaError, JvmEnded) as e:
+            log.warning("%s did not stop: %s", self._name, e)
+            has_stopped = False
+        if not has_stopped:
+            self._host.kill()
+            raise ConnectError(
+                f"cannot stop {self._name}: its poll() does not return within {seconds:.0f} s and ignores interrupts; its "
+                "JVM was killed, and records that were not committed are read again"
+            )
+
+    def _guarded(self, what: str, work: Any) -> Any:
+        try:
+            return work()
+        except JavaError as e:
+            self._raise(what, e)
+        except JvmEnded as e:
+            raise ConnectError(f"cannot {what} {self._name}: {e}") from None
+
+    def _raise(self, what: str, error: JavaError) -> None:
+        log.error("%s: %s() failed:\n%s", self._name, what, error.trace.rstrip())
+        if error.kind == "retriable":
+            # The task may poll again; the failed poll used up what it was allowed.
+            raise RetriableError(f"cannot {what} {self._name}: {error.text}")
+        raise ConnectError(f"cannot {what} {self._name}: {error.text}") from None
+
+
+def _offsets(message: Sequence[Any]) -> dict[SourcePartition, Offset | None] | None:
+    """Return the offsets of a message; None: more of what was polled at once follows."""
+    pairs = message[10]
+    return None if pairs is None else {SourcePartition(p): offset for p, offset in pairs}

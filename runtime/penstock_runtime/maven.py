@@ -1,0 +1,104 @@
+"""Files from Maven Central: fetched once, by the Ivy in PySpark's jars, into a cache outside every checkout."""
+
+import fcntl
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from penstock.errors import ConnectError
+from penstock_runtime.java import Java
+
+__all__ = ["cache_folder", "exclusively", "fetch_jars"]
+
+_PATIENCE: Final = 900.0  # seconds, for a slow line
+_MODULE: Final = """\
+<ivy-module version="2.0">
+  <info organisation="penstock" module="fetched"/>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</ivy-module>
+"""
+
+
+def cache_folder() -> Path:
+    """Return the folder of things that are fetched once: `PENSTOCK_CACHE`, else `penstock` in the user's cache folder."""
+    if chosen := os.environ.get("PENSTOCK_CACHE"):
+        return Path(chosen).absolute()
+    if chosen := os.environ.get("XDG_CACHE_HOME"):
+        return Path(chosen).absolute() / "penstock"
+    return Path.home() / ".cache" / "penstock"
+
+
+@contextmanager
+def exclusively(folder: Path) -> Iterator[None]:
+    """Hold a folder of the cache against other processes that would fill it too; work in `unfinished-*` folders."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left_by_a_killed_process in folder.glob("unfinished-*"):
+            shutil.rmtree(left_by_a_killed_process, ignore_errors=True)
+        yield
+
+
+def fetch_jars(
+    java: Java, dependencies: list[str], libs: Path, *, what: str, check: Callable[[Path], str | None], remedy: str = ""
+) -> None:
+    """Fetch jars into a folder, which appears only when it is complete. Call it within `exclusively(libs.parent)`.
+
+    Args:
+        java: runs Ivy.
+        dependencies: `<dependency .../>` elements of an Ivy file.
+        libs: the folder.
+        what: the name of what is fetched, for messages.
+        check: returns what is wrong with a folder of fetched jars; None if nothing is.
+        remedy: the end of the message where Maven Central cannot be reached.
+
+    Raises:
+        ConnectError: they cannot be fetched; the message says what to do.
+    """
+    with tempfile.TemporaryDirectory(prefix="unfinished-", dir=libs.parent) as name:
+        work = Path(name)
+        module = _MODULE.format(dependencies="\n".join(f"    {d}" for d in dependencies))
+        (work / "ivy.xml").write_text(module, encoding="ascii")
+        command = [
+            str(java.executable),
+            "-Dsun.net.client.defaultConnectTimeout=20000",
+            "-Dsun.net.client.defaultReadTimeout=60000",
+            *("-cp", str(_ivy()), "org.apache.ivy.Main", "-ivy", "ivy.xml", "-confs", "default", "-cache", "ivy"),
+            *("-retrieve", "libs/[artifact]-[revision](-[classifier]).[ext]"),
+        ]
+        log = libs.parent / "fetch.log"
+        with log.open("w") as output:
+            try:
+                done = subprocess.run(command, cwd=work, stdout=output, stderr=output, timeout=_PATIENCE, check=False)
+            except subprocess.TimeoutExpired as error:
+                raise _failure(what, libs, log, f"not done after {_PATIENCE:.0f} s", remedy) from error
+        wrong = f"Ivy ended with {done.returncode}" if done.returncode != 0 else check(work / "libs")
+        if wrong is not None:
+            raise _failure(what, libs, log, wrong, remedy)
+        if libs.exists():  # an incomplete one, put there by hand
+            shutil.rmtree(libs)
+        (work / "libs").rename(libs)
+
+
+def _failure(what: str, libs: Path, log: Path, cause: str, remedy: str) -> ConnectError:
+    return ConnectError(
+        f"{what} cannot be fetched from Maven Central ({cause}; log: {log}). Check the network "
+        "and start again; behind a proxy set JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=HOST -Dhttps.proxyPort=PORT'; "
+        f"without a network copy the folder {libs} from a machine that has it{remedy}."
+    )
+
+
+def _ivy() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    for origin in spec.submodule_search_locations or () if spec else ():
+        for jar in Path(origin, "jars").glob("ivy-*.jar"):
+            return jar
+    raise ConnectError("PySpark, whose Ivy fetches Java programs, is not installed: pip install 'penstock[runtime]'")
