@@ -1,6 +1,7 @@
 """Files from Maven Central: fetched once, by the Ivy in PySpark's jars, into a cache outside every checkout."""
 
 import fcntl
+import hashlib
 import importlib.util
 import os
 import shutil
@@ -14,11 +15,11 @@ from typing import Final
 from penstock.errors import ConnectError
 from penstock_runtime.java import Java
 
-__all__ = ["cache_folder", "exclusively", "fetch_jars"]
+__all__ = ["cache_folder", "exclusively", "fetch_archive", "fetch_jars"]
 
 _PATIENCE: Final = 900.0  # seconds, for a slow line
 _MODULE: Final = """\
-<ivy-module version="2.0">
+<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="penstock" module="fetched"/>
   <dependencies>
 {dependencies}
@@ -86,6 +87,35 @@ def fetch_jars(
         if libs.exists():  # an incomplete one, put there by hand
             shutil.rmtree(libs)
         (work / "libs").rename(libs)
+
+
+def fetch_archive(
+    java: Java, organization: str, name: str, version: str, sha256: str, say: Callable[[str], None]
+) -> Path:
+    """Return the archive of a Kafka Connect plugin (`tar.gz` with classifier `plugin`), fetched first when it is not cached.
+
+    Raises:
+        ConnectError: it cannot be fetched, or its content is another one.
+    """
+    folder = cache_folder() / "archives" / f"{name}-{version}"
+    libs = folder / "libs"
+    archive = libs / f"{name}-{version}-plugin.tar.gz"
+
+    def wrong(libs: Path) -> str | None:
+        found = (
+            hashlib.sha256((libs / archive.name).read_bytes()).hexdigest() if (libs / archive.name).is_file() else None
+        )
+        return None if found == sha256 else f"{archive.name} has the SHA-256 {found}, not {sha256}"
+
+    if not libs.is_dir():
+        with exclusively(folder):
+            if not libs.is_dir():
+                say(f"Fetching {name} {version} (once)...")
+                artifact = f'<artifact name="{name}" type="tar.gz" ext="tar.gz" m:classifier="plugin"/>'
+                where = f'org="{organization}" name="{name}" rev="{version}" transitive="false" conf="default->default"'
+                dependency = f"<dependency {where}>{artifact}</dependency>"
+                fetch_jars(java, [dependency], libs, what=f"{name} {version}", check=wrong)
+    return archive
 
 
 def _failure(what: str, libs: Path, log: Path, cause: str, remedy: str) -> ConnectError:
