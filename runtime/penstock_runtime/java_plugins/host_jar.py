@@ -13,7 +13,7 @@ from penstock_runtime.java import Java
 from penstock_runtime.java_plugins.jars import COMPILER, JARS, fetched_jars, host_folder
 from penstock_runtime.maven import exclusively
 
-__all__ = ["class_path", "compile_host"]
+__all__ = ["class_path", "compile_jar"]
 
 _PACKAGED: Final = Path(__file__).with_name("penstock-host.jar")
 _SOURCES: Final = Path(__file__).parents[2] / "java_host"
@@ -32,8 +32,14 @@ def class_path(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
     return (own, *(libs / jar.file for jar in JARS))
 
 
-def compile_host(java: Java, libs: Path, target: Path) -> None:
-    """Compile the sources of a checkout into a jar that is the same each time.
+def compile_jar(java: Java, libs: Path, project: Path, target: Path) -> None:
+    """Compile a folder with `src` and `resources` into a jar that is the same each time.
+
+    Args:
+        java: runs the compiler.
+        libs: the folder of `fetched_jars`.
+        project: the folder.
+        target: the jar.
 
     Raises:
         ConnectError: the compiler fails.
@@ -44,14 +50,14 @@ def compile_host(java: Java, libs: Path, target: Path) -> None:
         command = [
             *(str(java.executable), "-jar", str(libs / COMPILER.file)),
             *("--release", "17", "-encoding", "UTF-8", "-g:source,lines", "-warn:none", "-d", str(classes)),
-            *("-cp", path, str(_SOURCES / "src")),
+            *("-cp", path, str(project / "src")),
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise ConnectError(f"cannot compile {_SOURCES}: {done.stdout.strip()}\n{done.stderr.strip()}")
+            raise ConnectError(f"cannot compile {project}: {done.stdout.strip()}\n{done.stderr.strip()}")
         new = Path(name, target.name)
         with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as jar:
-            for root in (classes, _SOURCES / "resources"):
+            for root in (classes, project / "resources"):
                 for file in sorted(f for f in root.rglob("*") if f.is_file()):
                     jar.writestr(zipfile.ZipInfo(file.relative_to(root).as_posix(), _EPOCH), file.read_bytes())
         new.rename(target)
@@ -65,5 +71,5 @@ def _compiled(java: Java, libs: Path) -> Path:
     if not target.exists():
         with exclusively(host_folder()):
             if not target.exists():
-                compile_host(java, libs, target)
+                compile_jar(java, libs, _SOURCES, target)
     return target
