@@ -1,7 +1,14 @@
-"""Our own jar, the program that runs plugins: it is in the distribution, or compiled once from the checkout's sources."""
+"""Our own jar, the program that runs plugins: compiled once from a checkout's sources, or part of the distribution.
+
+`python -m penstock_runtime.java_plugins.host_jar FOLDER` prepares a wheel and an image: it compiles the jar into the
+package, and copies its dependencies into the folder.
+"""
 
 import hashlib
+import os
+import shutil
 import subprocess
+import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -9,12 +16,15 @@ from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConnectError
-from penstock_runtime.java import Java
+from penstock_runtime.java import Java, find_java
 from penstock_runtime.java_plugins.jars import COMPILER, JARS, fetched_jars, host_folder
+from penstock_runtime.logs import configure_for_terminal, say
 from penstock_runtime.maven import exclusively
 
-__all__ = ["class_path", "compile_jar"]
+__all__ = ["INSTALLED_VARIABLE", "class_path", "compile_jar"]
 
+INSTALLED_VARIABLE: Final = "PENSTOCK_JAVA_HOST"
+"""The folder with the dependencies, in an image."""
 _PACKAGED: Final = Path(__file__).with_name("penstock-host.jar")
 _SOURCES: Final = Path(__file__).parents[2] / "java_host"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
@@ -27,8 +37,9 @@ def class_path(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
     Raises:
         ConnectError: they cannot be fetched, or ours cannot be compiled.
     """
-    libs = fetched_jars(java, say)
-    own = _PACKAGED if _PACKAGED.is_file() else _compiled(java, libs)
+    installed = os.environ.get(INSTALLED_VARIABLE)
+    libs = Path(installed) if installed else fetched_jars(java, say)
+    own = _compiled(java, libs) if _SOURCES.is_dir() else _PACKAGED
     return (own, *(libs / jar.file for jar in JARS))
 
 
@@ -73,3 +84,18 @@ def _compiled(java: Java, libs: Path) -> Path:
             if not target.exists():
                 compile_jar(java, libs, _SOURCES, target)
     return target
+
+
+def _prepare(folder: Path) -> None:
+    configure_for_terminal()
+    java = find_java()
+    own, *libs = class_path(java, say)
+    shutil.copyfile(own, _PACKAGED)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for jar in libs:
+        shutil.copy2(jar, folder)
+
+
+if __name__ == "__main__":
+    _prepare(Path(sys.argv[1]))
