@@ -129,5 +129,5 @@ class JsonConverter(Converter):
             lines = [exactly(i) for i in range(len(values))]
         if self._enveloped:
             start = self._envelopes.start(schema)
-            return [start + line + ENVELOPE_END for line in lines]
+            return [b"".join((start, line, ENVELOPE_END)) for line in lines]  # a start of kilobytes is copied only once
         return lines
