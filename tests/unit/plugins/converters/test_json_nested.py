@@ -282,6 +282,23 @@ def test_a_bad_row_among_debezium_envelopes_is_the_only_one_that_fails(
         assert told in errors[0][1]
 
 
+@pytest.mark.parametrize("form", ["bare", "enveloped"])
+def test_columns_of_two_schemas_are_written_without_dicts_of_their_rows(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = events(ORDERS, "ccud" * 3).merged(events(EXTENDED, "ccud" * 3), range(24))
+    assert both is not None
+    schemas: list[Schema | None] = [*[envelope(ORDERS)] * 12, *[envelope(EXTENDED)] * 12]
+    batch = RecordBatch(length=24, topic="t", value=both, value_schema=schemas)
+    each = _one_by_one(_PLUGINS[form], batch)
+
+    def never(_: Fields) -> list[dict[str, Any]]:
+        raise AssertionError("dicts were made")
+
+    monkeypatch.setattr(Fields, "rows", never)
+    assert _outgoing(_PLUGINS[form], RecordBatch(length=24, topic="t", value=both, value_schema=schemas)) == each
+
+
 def test_a_tombstone_after_a_delete_is_no_bytes() -> None:
     schema = envelope(ORDERS)
     records = [Record(topic="t", value=row, value_schema=schema) for row in events(ORDERS, "ccudccudccudccud")]
