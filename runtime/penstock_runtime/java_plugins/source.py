@@ -45,7 +45,7 @@ class JavaSource(PollingSource):
         self._name = class_name
         self._properties = dict(properties)
         self._epoch = 0
-        self._is_started = False
+        self._is_started = self._is_polled = False
         self._committed: dict[SourcePartition, Offset] = {}
         self._reached: dict[SourcePartition, Offset | None] = {}
         """The offsets of all records that this task object has handed on."""
@@ -66,6 +66,9 @@ class JavaSource(PollingSource):
             self._committed = dict(start)
             self._stop()
             self._begin()
+        if not self._is_polled:  # not at its start: a paused task is not polled
+            self._guarded("poll", lambda: self._host.allow(self._epoch, _POLLS))
+            self._is_polled = True
         records = size = 0
         wait = _FIRST
         is_complete = True
@@ -104,13 +107,12 @@ class JavaSource(PollingSource):
 
     def _begin(self) -> None:
         self._epoch += 1
-        self._is_started = False
+        self._is_started = self._is_polled = False
         self._reached, self._uncommitted, self._sequence = {}, None, 0
         self._reader = RecordReader()
         self._host.answer = self._answer
         arguments = {**self._plugin, "properties": self._properties, "epoch": self._epoch}
         self._guarded("start", lambda: self._host.call("start", None, **arguments))
-        self._guarded("start", lambda: self._host.allow(self._epoch, _POLLS))
         self._is_started = True
 
     def _is_behind(self, start: Offsets) -> bool:
