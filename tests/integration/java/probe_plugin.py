@@ -136,6 +136,15 @@ class ProbeLab:
         assert not run.tree()
         return run.log_text()
 
+    def expected(self, data: str, topic: str, count: int = 1, *, schemas: bool = False) -> list[list[str]]:
+        """What Kafka Connect's own converters make of a data set: topic, key, value and headers of each record, in hex."""
+        java = find_java()
+        path = [self.probe.classes, *(fetched_jars(java, print) / jar.file for jar in JARS)]
+        command = [str(java.executable), "-cp", ":".join(map(str, path)), "dev.penstock.probe.Expected"]
+        asked = [data, topic, str(count), str(schemas).lower()]
+        done = subprocess.run([*command, *asked], capture_output=True, text=True, check=True, timeout=120)
+        return [line.split("\t") for line in done.stdout.splitlines()]
+
     def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run a `penstock` command with the probe on its plugin path."""
         return subprocess.run(

@@ -35,6 +35,8 @@ final class Data {
             case "surrogates" -> surrogates(topic);
             case "absent" -> absent(topic);
             case "offsets" -> offsets(topic);
+            case "version" -> List.of(record(topic, Schema.STRING_SCHEMA, new ProbeSource().version()));
+            case "slice" -> List.of(record(topic, Schema.BYTES_SCHEMA, ByteBuffer.wrap(new byte[] {9, 1, 2, 9}, 1, 2)));
             case "headers" -> headers(topic);
             case "schemas" -> schemas(topic, count);
             case "wide" -> wide(topic, count);
@@ -66,7 +68,7 @@ final class Data {
                 .field("absent", Schema.OPTIONAL_STRING_SCHEMA)
                 .field("fallback", SchemaBuilder.int32().optional().defaultValue(7).build())
                 .build();
-        ByteBuffer buffer = ByteBuffer.wrap(new byte[] {9, 1, 2, 9}, 1, 2);
+        ByteBuffer buffer = ByteBuffer.wrap(new byte[] {1, 2});
         return List.of(record(topic, schema, new Struct(schema)
                 .put("decimal", new BigDecimal("-123456789012345678901234567890.12"))
                 .put("negative", new BigDecimal(new BigInteger("12"), -3))

@@ -47,11 +47,11 @@ public class ProbeTask extends SourceTask {
         }
         String data = properties.get("data");
         if (data != null) {
-            if (next > 0) {
+            if (next >= number("polls", 1)) {
                 Thread.sleep(100);
                 return null;
             }
-            next = 1;
+            next++;
             return Data.named(data, properties.get("topic"), number("count", 1));
         }
         long end = Math.min(next + number("batch", 100), number("total", Long.MAX_VALUE));
