@@ -9,6 +9,7 @@ import shutil
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -108,7 +109,7 @@ def _unpacked(archive: Path) -> Path:
                 work = Path(name, "content")
                 try:
                     _unpack(archive, work)
-                except (OSError, zipfile.BadZipFile, tarfile.TarError) as e:
+                except (OSError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError) as e:
                     problem = f"cannot unpack the plugin archive {archive}: {e}; download it again"
                     raise ConfigError(Problem(_OPTION, problem)) from e
                 shutil.move(work, folder)
