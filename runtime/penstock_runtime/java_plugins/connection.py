@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
+from copy import copy
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from penstock.errors import ConnectError
-from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
+from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded, JvmLost
 from penstock_runtime.java_plugins.jvm import Jvm
 from penstock_runtime.java_plugins.wire import LENGTH, PROTOCOL, decode, frame
 
@@ -51,7 +52,7 @@ class Connection:
         self._silence = 0.0
         self._checked = time.monotonic()
         self._seen = 0
-        self._end: str | None = None
+        self._end: JvmEnded | None = None
         self._is_closed = False
         threading.Thread(target=self._read, name="messages of a plugin", daemon=True).start()
 
@@ -144,7 +145,10 @@ class Connection:
         pipe = self._jvm.messages
         try:
             while len(head := pipe.read(LENGTH.size)) == LENGTH.size:
-                self._take(decode(pipe.read(LENGTH.unpack(head)[0])))
+                (length,) = LENGTH.unpack(head)
+                if len(content := pipe.read(length)) < length:
+                    break  # the JVM ended within a message
+                self._take(decode(content))
                 self._heard += 1
         except Exception:
             log.exception("Messages of a plugin's JVM cannot be read")
@@ -155,7 +159,7 @@ class Connection:
             self._arrived.put(None)
             for future in list(self._calls.values()):
                 with suppress(Exception):  # it has its result already
-                    future.set_exception(JvmEnded(self._end))
+                    future.set_exception(copy(self._end))
 
     def _take(self, message: Message) -> None:
         match message:
@@ -191,10 +195,10 @@ class Connection:
         self._checked = now
         if self._silence > _SILENCE:
             self.kill()
-            raise JvmEnded(
+            raise JvmLost(
                 f"its JVM has not answered for {self._silence:.0f} s, so it was killed: it was stopped or frozen"
             )
 
     def _raise_end(self) -> None:
         # The reading thread learns of the end by the end of the pipe, at the same moment.
-        raise JvmEnded(self._end if self._end is not None else self._jvm.cause_of_end())
+        raise copy(self._end if self._end is not None else self._jvm.cause_of_end())

@@ -21,6 +21,7 @@ from typing import IO, Any, Final
 from penstock.errors import ConnectError
 from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins.host_jar import class_path
+from penstock_runtime.java_plugins.java_error import JvmEnded, JvmLost
 from penstock_runtime.logs import say
 from penstock_runtime.process import cgroup, start_tied
 
@@ -31,6 +32,7 @@ HEAP_VARIABLE: Final = "PENSTOCK_JAVA_HEAP"
 _MIB: Final = 1 << 20
 _LONGEST_LINE: Final = 1 << 16
 _LAST_LINES: Final = 20
+_LOOK: Final = 1.0  # seconds between two looks whether a silent JVM has ended
 _LEVELS: Final[Mapping[str, int]] = {
     "FATAL": logging.CRITICAL,
     "ERROR": logging.ERROR,
@@ -100,23 +102,23 @@ class Jvm:
             self._child.kill()
         self._ended.wait()
 
-    def cause_of_end(self) -> str:
-        """Wait for its end, and say how it ended and what to do."""
+    def cause_of_end(self) -> JvmEnded:
+        """Wait for its end, and return an error that says how it ended and what to do."""
         self._ended.wait()
         code = self._child.returncode
         last = "; ".join(line for line in self._lines if line)[-500:]
         if code == _OUT_OF_MEMORY_CODE and any(_OUT_OF_MEMORY in line for line in self._lines):
-            return (
+            return JvmEnded(
                 f"its JVM ran out of memory with a heap of {self._heap}; give the task more memory "
                 f"({HEAP_VARIABLE} sets the heap), or let the connector poll less at once"
             )
         if code < 0:
             why = "; the kernel does so when memory runs out" if code == -9 else ""
-            return f"its JVM was killed by signal {-code}{why}"
+            return JvmLost(f"its JVM was killed by signal {-code}{why}")
         if code == 0:
-            return "its JVM ended with exit code 0: the plugin has called System.exit"
+            return JvmEnded("its JVM ended with exit code 0: the plugin has called System.exit")
         said = f": {last}" if last else ""
-        return f"its JVM ended with exit code {code}: the plugin has called System.exit, or Java failed{said}"
+        return JvmEnded(f"its JVM ended with exit code {code}: the plugin has called System.exit, or Java failed{said}")
 
     @property
     def _child(self) -> "subprocess.Popen[bytes]":
@@ -157,7 +159,10 @@ class Jvm:
             for descriptor in partial:
                 selector.register(descriptor, selectors.EVENT_READ)
             while selector.get_map():
-                for key, _ in selector.select():
+                ready = selector.select(_LOOK)
+                if not ready and process.poll() is not None:
+                    return  # a process that the plugin has started, and that outlives it, holds the streams open
+                for key, _ in ready:
                     data = os.read(key.fd, 1 << 16)
                     *lines, rest = (partial[key.fd] + data).split(b"\n")
                     if not data or len(rest) > _LONGEST_LINE:

@@ -24,6 +24,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import SparkStart, TaskSpec, TaskState
 from penstock_runtime import logs
+from penstock_runtime.java_plugins.java_error import JvmLost
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.status_topic import State, recorded_topics
 from penstock_runtime.pipeline.context import TaskContext
@@ -87,7 +88,7 @@ class _End:
             return cls(ExitCode.UNAVAILABLE if unavailable else ExitCode.SUPERSEDED, message)
         code = ExitCode.CONFIG_INVALID if isinstance(error, ConfigError) else ExitCode.FAILED
         trace = printable(redact("".join(traceback.format_exception(error))))[-_TRACE_LIMIT:]
-        return cls(ExitCode.LOST if isinstance(error, SparkLost) else code, message, trace)
+        return cls(ExitCode.LOST if isinstance(error, (SparkLost, JvmLost)) else code, message, trace)
 
 
 def run(arguments: list[str] | None, stopping: GracefulShutdown) -> int:

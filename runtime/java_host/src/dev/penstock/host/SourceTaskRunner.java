@@ -53,6 +53,8 @@ final class SourceTaskRunner {
     private int sequence;
     private boolean stopCalled;
     private volatile boolean stopping;
+    /** The method of the task that its thread is in, or was in last. */
+    private volatile String inside = "start";
 
     SourceTaskRunner(int epoch, Loaded loaded, Map<String, String> properties, Channel channel) {
         this.epoch = epoch;
@@ -128,9 +130,9 @@ final class SourceTaskRunner {
     /**
      * Stops the task: lets {@code poll} return, else calls the task's {@code stop} beside it, else interrupts it.
      *
-     * @return whether it has ended
+     * @return null once it has ended, else the method of the task that does not return
      */
-    boolean stop(int millis) throws InterruptedException {
+    String stop(int millis) throws InterruptedException {
         stopping = true;
         polls.release();
         commits.shutdown();
@@ -139,16 +141,16 @@ final class SourceTaskRunner {
             log.warn("The task's commit() does not return");
         }
         if (ended.await(millis / 4, TimeUnit.MILLISECONDS)) {
-            return true;
+            return null;
         }
         Thread stopper = Threads.daemons("penstock-stop").newThread(this::callStop);
         stopper.setContextClassLoader(loader);
         stopper.start();
         if (ended.await(millis / 4, TimeUnit.MILLISECONDS)) {
-            return true;
+            return null;
         }
         thread.interrupt();
-        return ended.await(millis / 4, TimeUnit.MILLISECONDS);
+        return ended.await(millis / 4, TimeUnit.MILLISECONDS) ? null : inside;
     }
 
     private void run() {
@@ -184,6 +186,7 @@ final class SourceTaskRunner {
             while (!stopping && (records == null || records.isEmpty())) {
                 long begun = System.nanoTime();
                 try {
+                    inside = "poll";
                     records = task.poll();
                 } catch (Throwable e) {
                     if (stopping) {
@@ -249,6 +252,9 @@ final class SourceTaskRunner {
             stopCalled = true;
         }
         try {
+            if (Thread.currentThread() == thread) {
+                inside = "stop";
+            }
             task.stop();
         } catch (Throwable e) {
             log.warn("The task's stop() has failed", e);
