@@ -138,17 +138,14 @@ class JavaSource(PollingSource):
         return [None if p is None else self._committed.get(SourcePartition(p)) for p in partitions]
 
     def _stop(self, seconds: float) -> None:
+        cause = f"its poll() does not return within {seconds:.0f} s and ignores interrupts, so its JVM was killed"
         try:
-            has_stopped = self._host.call("stop", 2 * seconds, millis=int(seconds * 1000))
+            if self._host.call("stop", 2 * seconds, millis=int(seconds * 1000)):
+                return
         except (JavaError, JvmEnded) as e:
-            log.warning("%s did not stop: %s", self._name, e)
-            has_stopped = False
-        if not has_stopped:
-            self._host.kill()
-            raise ConnectError(
-                f"cannot stop {self._name}: its poll() does not return within {seconds:.0f} s and ignores interrupts; its "
-                "JVM was killed, and records that were not committed are read again"
-            )
+            cause = str(e)
+        self._host.kill()
+        raise ConnectError(f"cannot stop {self._name}: {cause}; records that were not committed are read again")
 
     def _guarded(self, what: str, work: Any) -> Any:
         try:
