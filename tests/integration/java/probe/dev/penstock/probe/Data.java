@@ -185,7 +185,7 @@ final class Data {
     private static List<SourceRecord> offsets(String topic) {
         Map<String, Object> offset = new LinkedHashMap<>();
         offset.put("float", 0.1f);
-        offset.put("double", 0.5);
+        offset.put("double", 1e10);
         offset.put("int", 5);
         offset.put("n", 1L);
         offset.put("none", null);
