@@ -150,6 +150,8 @@ class Connection:
                     break  # the JVM ended within a message
                 self._take(decode(content))
                 self._heard += 1
+        except JvmEnded:
+            pass  # it ended before it had an answer
         except Exception:
             log.exception("Messages of a plugin's JVM cannot be read")
             self._jvm.kill()

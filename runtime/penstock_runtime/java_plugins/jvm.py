@@ -44,6 +44,9 @@ _LEVELS: Final[Mapping[str, int]] = {
 _OUT_OF_MEMORY: Final = "java.lang.OutOfMemoryError"
 _OUT_OF_MEMORY_CODE: Final = 3
 """The exit code of `-XX:+ExitOnOutOfMemoryError`."""
+_CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+_BY_SIGNAL: Final = 128
+"""What Java adds to the number of the signal that ended it, as shells do."""
 
 
 class Jvm:
@@ -107,17 +110,22 @@ class Jvm:
         self._ended.wait()
         code = self._child.returncode
         last = "; ".join(line for line in self._lines if line)[-500:]
+        said = f"; it printed last: {last}" if last else ""
         if code == _OUT_OF_MEMORY_CODE and any(_OUT_OF_MEMORY in line for line in self._lines):
             return JvmEnded(
                 f"its JVM ran out of memory with a heap of {self._heap}; give the task more memory "
                 f"({HEAP_VARIABLE} sets the heap), or let the connector poll less at once"
             )
+        if -code in _CRASHES:
+            name = signal.Signals(-code).name
+            return JvmEnded(f"its JVM crashed ({name}): native code of the plugin, or Java itself, is at fault{said}")
+        if code - _BY_SIGNAL in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):  # at these, Java ends in order
+            return JvmLost(f"its JVM was ended by signal {code - _BY_SIGNAL}")
         if code < 0:
             why = "; the kernel does so when memory runs out" if code == -9 else ""
             return JvmLost(f"its JVM was killed by signal {-code}{why}")
         if code == 0:
             return JvmEnded("its JVM ended with exit code 0: the plugin has called System.exit")
-        said = f": {last}" if last else ""
         return JvmEnded(f"its JVM ended with exit code {code}: the plugin has called System.exit, or Java failed{said}")
 
     @property

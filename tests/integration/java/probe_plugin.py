@@ -90,7 +90,9 @@ class ProbeLab:
         file = self.folder / "journal"
         return file.read_text().splitlines() if file.exists() else []
 
-    def manifest(self, topic: str, config: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    def manifest(
+        self, topic: str, config: Mapping[str, Any] | None = None, *, version: str | None = None, **more: Any
+    ) -> dict[str, Any]:
         """A manifest of the probe; `more` is what `running.manifest` takes."""
         given = {
             "topic": topic,
@@ -99,7 +101,10 @@ class ProbeLab:
             "key.converter": "StringConverter",
             **(config or {}),
         }
-        return manifest(self.name, SOURCE, given, **more)
+        resource = manifest(self.name, SOURCE, given, **more)
+        if version is not None:
+            resource["spec"]["version"] = version
+        return resource
 
     def run(
         self,

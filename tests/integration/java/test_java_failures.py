@@ -1,10 +1,12 @@
 """What a Java plugin does wrong, and what its user reads: the end of its JVM, exceptions, methods that never return."""
 
+import signal
 import time
 from pathlib import Path
 
 import pytest
 
+from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_spec import TaskState
 
 from ..checking import assert_exactly_once
@@ -200,3 +202,50 @@ def test_a_paused_task_is_not_polled(probe_lab: ProbeLab, topic: str) -> None:
     task.await_state("PAUSED")
     task.stop()
     assert probe_lab.journal == ["start 0", "stop"]
+
+
+@pytest.mark.slow
+def test_a_secret_that_a_plugin_prints_or_throws_is_not_shown(probe_lab: ProbeLab, topic: str) -> None:
+    create(probe_lab.servers, topic)
+    log = probe_lab.fails(topic, {"poll.action": "leak", "password": "pa55-of-the-probe"})
+    assert "cannot log in with" in log
+    assert "pa55-of-the-probe" not in log
+
+
+@pytest.mark.slow
+def test_a_shutdown_hook_that_never_returns_does_not_hold_up_the_end(probe_lab: ProbeLab, topic: str) -> None:
+    create(probe_lab.servers, topic)
+    run = probe_lab.run(topic, {"poll.action": "hook", "at": 300}, restart={"onFailure": False})
+    with probe_lab.reader(topic) as reader:
+        reader.count(300)
+    begun = time.monotonic()
+    run.stop()
+    assert time.monotonic() - begun < 6
+    assert not run.tree()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "code", "text"),
+    [
+        (
+            signal.SIGABRT,
+            ExitCode.FAILED,
+            "its JVM crashed (SIGABRT): native code of the plugin",
+        ),
+        (signal.SIGTERM, ExitCode.LOST, "its JVM was ended by signal 15"),
+        (signal.SIGKILL, ExitCode.LOST, "its JVM was killed by signal 9; the kernel does so when memory runs out"),
+    ],
+)
+def test_a_crash_of_the_jvm_is_a_failure_and_a_kill_is_a_loss(
+    probe_lab: ProbeLab, topic: str, number: int, code: ExitCode, text: str
+) -> None:
+    create(probe_lab.servers, topic)
+    task = probe_lab.processes.task(probe_lab.spec(topic, {"pause.ms": 5}))
+    with probe_lab.reader(topic) as reader:
+        reader.count(100)
+        await_jvm(task).send_signal(number)
+    assert task.await_exit() == code, task.last_words()
+    assert f"cannot poll dev.penstock.probe.ProbeSource: {text}" in str(task.failure)
+    assert "cannot be read" not in task.log_text()
+    assert not task.tree()

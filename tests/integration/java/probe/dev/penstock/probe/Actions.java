@@ -45,12 +45,22 @@ final class Actions {
         }
     }
 
-    private static void perform(String action) throws IOException {
+    private void perform(String action) throws IOException {
         switch (action) {
             case "exit 0" -> System.exit(0);
             case "exit 7" -> System.exit(7);
+            case "hook" -> {
+                Runtime.getRuntime().addShutdownHook(new Thread(Actions::block));
+                System.exit(1);
+            }
             case "throw" -> throw new ConnectException(
                     "the slot is gone", new IllegalStateException("wal level", new IOException("disk of pg-7 is full")));
+            case "leak" -> {
+                String secret = properties.get("password");
+                System.out.println("out " + secret);
+                System.err.println("err " + secret);
+                throw new ConnectException("cannot log in with " + secret);
+            }
             case "retriable" -> throw new RetriableException("the database restarts");
             case "kafka retriable" -> throw new org.apache.kafka.common.errors.TimeoutException("no answer yet");
             case "overflow" -> overflow(0);
