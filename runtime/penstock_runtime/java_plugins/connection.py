@@ -32,6 +32,9 @@ Message = list[Any]
 class Connection:
     """A running plugin host. Any thread may call; one thread takes records.
 
+    Args:
+        is_long: as `Jvm` says.
+
     Attributes:
         answer: returns what a question of the host asks for: for each source partition its committed offset, or None.
 
@@ -39,11 +42,11 @@ class Connection:
         ConnectError: Java cannot be started.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_long: bool) -> None:
         self.answer: Callable[[Sequence[Mapping[str, Any] | None]], Sequence[Mapping[str, Any] | None]] = lambda p: [
             None for _ in p
         ]
-        self._jvm = Jvm()
+        self._jvm = Jvm(is_long=is_long)
         self._calls: dict[int, Future[Any]] = {}
         self._number = 0
         self._lock = threading.Lock()
