@@ -101,7 +101,9 @@ class Connection:
         self._write(["credit", epoch, polls])
 
     def next(self, timeout: float) -> Message | None:
-        """Return the next message of records, or of a failure to poll; None: there was none within `timeout` seconds.
+        """Return the next message of records, with its length in bytes behind it, or of a failure to poll.
+
+        None: there was none within `timeout` seconds.
 
         Raises:
             JvmEnded: the JVM has ended or is frozen.
@@ -151,7 +153,7 @@ class Connection:
                 (length,) = LENGTH.unpack(head)
                 if len(content := pipe.read(length)) < length:
                     break  # the JVM ended within a message
-                self._take(decode(content))
+                self._take(decode(content), length)
                 self._heard += 1
         except JvmEnded:
             pass  # it ended before it had an answer
@@ -166,9 +168,11 @@ class Connection:
                 with suppress(Exception):  # it has its result already
                     future.set_exception(copy(self._end))
 
-    def _take(self, message: Message) -> None:
+    def _take(self, message: Message, length: int) -> None:
         match message:
-            case ["records" | "failed", *_]:
+            case ["records", *_]:
+                self._arrived.put([*message, length])
+            case ["failed", *_]:
                 self._arrived.put(message)
             case ["result", number, value]:
                 self._calls.pop(number).set_result(value)

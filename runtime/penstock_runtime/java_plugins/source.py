@@ -82,6 +82,7 @@ class JavaSource(PollingSource):
             offsets = _offsets(message)
             is_complete = offsets is not None
             records += len(batch)
+            size += message[-1]
             self._sequence = message[2]
             self._uncommitted = {**(self._uncommitted or {}), **(offsets or {})}
             self._reached.update(offsets or {})

@@ -16,6 +16,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.source.SourceTaskContext;
@@ -230,7 +231,11 @@ final class SourceTaskRunner {
                     uncommitted.add(new Sent(number, part));
                 }
             }
-            channel.send(encoder.message(epoch, number, part, isLast ? records : null));
+            try {
+                channel.send(encoder.message(epoch, number, part, isLast ? records : null));
+            } catch (DataException e) {
+                throw new DataException("cannot read records of topic " + part.get(0).topic() + " and those polled with them", e);
+            }
             from = to;
         }
     }
