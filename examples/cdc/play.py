@@ -85,7 +85,7 @@ class Play:
     def _follow(self, seconds: float) -> None:
         """Read what comes within some seconds."""
         for entry in self._log:
-            self._tell(entry)
+            self._print(entry)
         if self._consumer is None:
             self._consumer = watch(self._servers, TOPIC)
         if self._consumer is None:
@@ -97,7 +97,7 @@ class Play:
         if time.monotonic() >= self._shown + 1 and self._arrived:
             self._show()
 
-    def _tell(self, entry: str) -> None:
+    def _print(self, entry: str) -> None:
         """Repeat what `penstock run` says when the task's state changes."""
         with suppress(ValueError):  # a line that is not complete yet, or is no JSON
             event = json.loads(entry)

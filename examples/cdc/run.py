@@ -67,7 +67,7 @@ def own_folder() -> Iterator[Path]:
     """Make a folder for this run, and remove those of earlier runs, which may have been killed.
 
     Raises:
-        ConnectError: another run goes on.
+        ConnectError: another run is in progress.
     """
     FOLDER.mkdir(exist_ok=True)
     with (FOLDER / "lock").open("w") as lock:

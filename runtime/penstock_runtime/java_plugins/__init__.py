@@ -2,8 +2,8 @@
 
 What each module is for, from the top down:
 
-    classes     Python classes that stand for Java connectors, made from a location and a class name
-    source      the source of a task: polls the JVM, hands its records on, commits
+    classes     adapters that present Java connectors as plugins, made from a location and a class name
+    source      the source of a task: takes the records that the JVM polls, and commits
     catalog     which plugins a plugin path holds
     hosts       the JVM of this process
     connection  calls, records and logs between this process and one JVM

@@ -1,4 +1,4 @@
-"""Python classes that stand for Java connectors: what the runtime does with any plugin, it does with them."""
+"""Adapters that present Java connectors as plugins of the Python API."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -55,7 +55,7 @@ class JavaSourceConnector(SourceConnector):
 
     @classmethod
     def reference(cls) -> str:
-        """The text by which another process loads this class."""
+        """Return the text from which another process loads this class."""
         return f"{PREFIX}{cls.location}#{cls.class_name}"
 
     def validate(self, config: JavaConfig) -> Iterable[Problem]:
@@ -113,7 +113,7 @@ _ASKED: Final = {
 
 @cache
 def connector_class(location: str, class_name: str) -> type[JavaSourceConnector]:
-    """Return the class that stands for a Java source connector."""
+    """Return the adapter class of a Java source connector."""
     members = {"location": location, "class_name": class_name, "__module__": __name__}
     config = type("Config", (JavaConfig,), {**members, "__annotations__": {}})
     doc = f"Kafka Connect's {class_name}, from {location}."

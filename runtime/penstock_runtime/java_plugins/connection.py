@@ -101,7 +101,7 @@ class Connection:
         self._write(["credit", epoch, polls])
 
     def next(self, timeout: float) -> Message | None:
-        """Return the next message of records, with its length in bytes behind it, or of a failure to poll.
+        """Return the next message of records, followed by its length in bytes, or of a failure to poll.
 
         None: there was none within `timeout` seconds.
 
@@ -123,7 +123,7 @@ class Connection:
         self._jvm.close(_CLOSE)
 
     def kill(self) -> None:
-        """End the JVM at once."""
+        """Kill the JVM."""
         self._is_closed = True
         self._jvm.kill()
 

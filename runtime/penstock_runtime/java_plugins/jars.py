@@ -179,7 +179,7 @@ def fetched_jars(java: Java, say: Callable[[str], None]) -> Path:
 
 
 def _wrong(libs: Path, jars: Sequence[Jar] = _ALL) -> str | None:
-    """Return what is wrong with the first file that is not the pinned one."""
+    """Describe the first file that is missing or differs from its pin; None if there is none."""
     for jar in jars:
         file = libs / jar.file
         if not file.is_file():

@@ -57,7 +57,7 @@ class Jvm:
 
     Attributes:
         requests: the end of its standard input.
-        messages: the end of the pipe by which its messages come.
+        messages: the reading end of the pipe with its messages.
 
     Raises:
         ConnectError: there is no Java, or its jars cannot be had.
@@ -103,7 +103,7 @@ class Jvm:
             self.kill()
 
     def kill(self) -> None:
-        """End it at once, and wait until it is gone."""
+        """Kill it, and wait until it has exited."""
         if not self._ended.is_set():
             self._child.kill()
         self._ended.wait()
@@ -117,7 +117,7 @@ class Jvm:
         if code == _OUT_OF_MEMORY_CODE and any(_OUT_OF_MEMORY in line for line in self._lines):
             return JvmEnded(
                 f"its JVM ran out of memory with a heap of {self._heap}; give the task more memory "
-                f"({HEAP_VARIABLE} sets the heap), or let the connector poll less at once"
+                f"({HEAP_VARIABLE} sets the heap), or make the polls of the connector smaller"
             )
         if -code in _CRASHES:
             name = signal.Signals(-code).name

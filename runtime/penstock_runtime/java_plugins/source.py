@@ -48,9 +48,9 @@ class JavaSource(PollingSource):
         self._is_started = self._is_polled = False
         self._committed: dict[SourcePartition, Offset] = {}
         self._reached: dict[SourcePartition, Offset | None] = {}
-        """The offsets of all records that this task object has handed on."""
+        """The offsets of all records that this task object has delivered."""
         self._uncommitted: dict[SourcePartition, Offset | None] | None = None
-        """Those since the last commit; None: no record was handed on since."""
+        """Those since the last commit; None if no record was delivered since."""
         self._sequence = 0
         self._reader = RecordReader()
 
@@ -60,7 +60,7 @@ class JavaSource(PollingSource):
         self._begin()
 
     def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
-        """Hand on what the task has polled. What was polled at once comes with its offsets in its last portion."""
+        """Yield the records that the task has polled. Those of one poll come with their offsets in its last portion."""
         if not self._is_started or self._is_behind(start):
             log.info("The last batch was not committed: %s starts again at the offsets in Kafka", self._name)
             self._committed = dict(start)
@@ -117,7 +117,7 @@ class JavaSource(PollingSource):
         self._is_started = True
 
     def _is_behind(self, start: Offsets) -> bool:
-        """Whether records that the task has handed on are not in Kafka, so that it must read them again."""
+        """Whether records that the task has delivered are missing in Kafka, so that it must read them again."""
         if any(start.get(p) != offset for p, offset in self._reached.items()):
             return True
         # Records may have been lost without a change of offsets.
@@ -181,6 +181,6 @@ class JavaSource(PollingSource):
 
 
 def _offsets(message: Sequence[Any]) -> dict[SourcePartition, Offset | None] | None:
-    """Return the offsets of a message; None: more of what was polled at once follows."""
+    """Return the offsets of a message; None if more records of the same poll follow."""
     pairs = message[10]
     return None if pairs is None else {SourcePartition(p): offset for p, offset in pairs}

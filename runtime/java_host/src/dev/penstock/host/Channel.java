@@ -48,7 +48,7 @@ final class Channel {
         List<MessageBuffer> parts = packer.toBufferList();
         long length = packer.getTotalWrittenBytes();
         if (length > Integer.MAX_VALUE) {
-            throw new ConnectException("a message of " + length + " bytes is larger than 2 GiB; let the connector poll less at once");
+            throw new ConnectException("a message of " + length + " bytes is larger than 2 GiB; make the polls of the connector smaller");
         }
         synchronized (out) {
             out.writeInt((int) length);

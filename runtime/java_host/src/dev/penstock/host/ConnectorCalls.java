@@ -19,7 +19,7 @@ import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.storage.OffsetStorageReader;
 import org.msgpack.core.MessagePacker;
 
-/** What is asked of a connector's class while it is planned: its properties, their validation, its tasks. */
+/** Calls of a connector that is planned: its properties, their validation, its tasks. */
 final class ConnectorCalls {
     private final Plugins plugins;
     private final Channel channel;

@@ -13,7 +13,7 @@ import org.apache.kafka.connect.data.Struct;
 import org.apache.kafka.connect.errors.DataException;
 import org.msgpack.core.MessagePacker;
 
-/** Values in messages. Extension types carry what MessagePack and Python do not tell apart. */
+/** Values in messages. Extension types carry the types that MessagePack and Python do not distinguish. */
 final class Values {
     static final byte INT8 = 1;
     static final byte INT16 = 2;
