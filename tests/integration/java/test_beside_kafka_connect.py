@@ -1,0 +1,163 @@
+"""Debezium in Penstock and in Kafka Connect beside it: one database, a broker for each, and the same bytes in both."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from connectors.sql.tests.conftest import Database
+
+from penstock_runtime.embedded import EmbeddedKafka
+
+from ..connect_worker import ConnectWorker
+from ..reading import Read, Reader, create, read_all
+from ..running import Processes, manifest
+from . import wide
+from .capture import CLASS, capture, json_converters
+from .plugins import debezium, folder_of
+
+pytestmark = pytest.mark.slow
+
+WORKER: Final = {"group.id": "penstock", "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1"}
+NEW_TOPICS: Final = {"topic.creation.default.partitions": "3", "topic.creation.default.replication.factor": "1"}
+_PROCESSED: Final = re.compile(rb'("op":"[a-z]",)"ts_ms":\d+,"ts_us":\d+,"ts_ns":\d+')
+"""When a connector made an event; the only fields in which two connectors may differ on a change."""
+_SNAPSHOT: Final = re.compile(rb'"(ts_ms|ts_us|ts_ns|txId|lsn)":\d+|"(sequence)":"(?:[^"\\]|\\.)*"')
+"""When and where in the log a connector has read a row that was there before."""
+_RUN: Final = "__debezium.context.runId"
+"""A header with a random id of each run of a connector."""
+_OFFSETS: Final = "connect-offsets"
+
+
+@dataclass(frozen=True)
+class Side:
+    """The Kafka that one of the two has written to."""
+
+    servers: str
+
+    def topics(self) -> dict[str, int]:
+        """Every topic that a connector has made, with its number of partitions."""
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        found = admin.list_topics(timeout=30).topics
+        return {name: len(t.partitions) for name, t in found.items() if name.startswith(("typed.", "plain."))}
+
+    def records(self, topic: str) -> dict[int, list[tuple[object, ...]]]:
+        """The records of each partition of a topic, in order, without what hangs on the clock."""
+        found: dict[int, list[tuple[object, ...]]] = {}
+        for r in read_all(self.servers, topic):
+            headers = tuple((name, b"" if name == _RUN else value) for name, value in r.headers)
+            found.setdefault(r.partition, []).append((r.key, timeless(r.value), headers))
+        return found
+
+    def offsets(self) -> dict[bytes | None, bytes | None]:
+        """The last value of each key of the offsets topic."""
+        with Reader(self.servers, _OFFSETS, partitions=25) as reader:
+            return {r.key: r.value for r in reader.to_end()}
+
+
+def timeless(value: bytes | None) -> bytes | None:
+    """A value without the fields of clocks, all other bytes as they are."""
+    if value is None:
+        return None
+    value = _PROCESSED.sub(rb"\1", value)
+    return _SNAPSHOT.sub(rb'"\1\2"', value) if b'"op":"r"' in value else value
+
+
+def shape(value: bytes | None) -> list[tuple[str, str]]:
+    """The names and JSON types of an offset's fields, in order."""
+    return [(name, type(field).__name__) for name, field in json.loads(value or b"{}").items()]
+
+
+def connectors(database: Database, side: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Two connectors that differ in how they write what they read."""
+    typed = {
+        **capture(database, "typed", slot_name=f"typed_{side}", publication_name=f"typed_{side}"),
+        **json_converters(schemas=True),
+        **NEW_TOPICS,
+    }
+    yield "typed", typed
+    plain = {
+        **capture(database, "plain", slot_name=f"plain_{side}", publication_name=f"plain_{side}"),
+        **json_converters(schemas=False),
+        **NEW_TOPICS,
+        "time.precision.mode": "connect",
+        "decimal.handling.mode": "double",
+        "binary.handling.mode": "hex",
+        "interval.handling.mode": "string",
+        "provide.transaction.metadata": "true",
+    }
+    yield "plain", plain
+
+
+def await_snapshot(servers: str) -> None:
+    """Wait for all rows of both connectors."""
+    for prefix in ("typed", "plain"):
+        for table, rows in wide.SNAPSHOT.items():
+            with Reader(servers, f"{prefix}.public.{table}") as reader:
+                reader.count(rows)
+
+
+def await_last_change(servers: str) -> None:
+    """Wait for the last change in both connectors."""
+    for prefix in ("typed", "plain"):
+        with Reader(servers, f"{prefix}.public.notes") as reader:
+            wanted = f'"id":{wide.LAST_NOTE}'.encode()
+            reader.until(lambda: any(wanted in (r.key or b"") for r in reader.records))  # noqa: B023
+
+
+@pytest.mark.timeout(600)
+def test_records_and_offsets_of_debezium_are_those_of_kafka_connect(
+    kafka_on: Callable[[str], EmbeddedKafka], database: Database, processes: Processes, tmp_path: Path
+) -> None:
+    brokers = [kafka_on("beside"), kafka_on("own")]
+    for broker in brokers:
+        broker.start()
+    theirs, ours = (Side(broker.bootstrap_servers) for broker in brokers)
+    archive = debezium("postgres")
+    wide.fill(database)
+    worker = {"plugin_path": str(folder_of(archive)), "exactly_once_source_support": "enabled"}
+    with ConnectWorker(theirs.servers, tmp_path / "connect", **worker) as connect:
+        for name, config in connectors(database, "connect"):
+            connect.do("POST", "/connectors", {"name": name, "config": {"connector.class": CLASS, **config}})
+        manifests = [manifest(name, CLASS, config) for name, config in connectors(database, "penstock")]
+        run = processes.run(manifests, ours.servers, "--plugin-path", str(archive), worker=WORKER)
+        for side in (theirs, ours):
+            await_snapshot(side.servers)
+        wide.change(database)
+        for side in (theirs, ours):
+            await_last_change(side.servers)
+        run.stop()
+    topics = theirs.topics()
+    assert ours.topics() == topics
+    assert set(topics) >= {f"{p}.public.{t}" for p in ("typed", "plain") for t in wide.SNAPSHOT} | {"plain.transaction"}
+    compared = Counter[str]()
+    for topic in topics:
+        expected, found = theirs.records(topic), ours.records(topic)
+        if found != expected:
+            pytest.fail(first_difference(topic, expected, found))
+        compared[topic] += sum(map(len, expected.values()))
+    print(dict(compared))
+    expected_offsets, found_offsets = theirs.offsets(), ours.offsets()
+    assert set(found_offsets) == set(expected_offsets)
+    for key, value in expected_offsets.items():
+        print(key, value, found_offsets[key])
+        assert shape(found_offsets[key]) == shape(value)
+
+
+def first_difference(
+    topic: str, expected: dict[int, list[tuple[object, ...]]], found: dict[int, list[tuple[object, ...]]]
+) -> str:
+    """Where two sides part."""
+    for partition, records in expected.items():
+        others = found.get(partition, [])
+        for number, (one, other) in enumerate(zip(records, others, strict=False)):
+            if one != other:
+                return f"{topic}-{partition}, record {number}:\n{one}\n{other}"
+        if len(others) != len(records):
+            return f"{topic}-{partition}: {len(records)} records, and {len(others)}"
+    return f"{topic}: partitions {sorted(expected)} and {sorted(found)}"
