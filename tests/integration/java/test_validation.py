@@ -72,7 +72,7 @@ def plausible(database: str) -> dict[str, str]:
     }
 
 
-def penstock_finds(database: str, config: Mapping[str, str], folder: Path) -> set[tuple[str, str]]:
+def penstock_finds(database: str, config: Mapping[str, str], folder: Path) -> list[tuple[str, str]]:
     """Properties and messages that `penstock validate` prints."""
     file = folder / "manifest.yaml"
     file.write_text(json.dumps(manifest("validated", CLASSES[database], config)))
@@ -82,18 +82,18 @@ def penstock_finds(database: str, config: Mapping[str, str], folder: Path) -> se
     begin = rf"(?:^|\n)(?:  |penstock: ){re.escape(str(file))}[^\n]*?Connector validated: "
     _, *problems = re.split(begin, done.stderr.rstrip("\n"))
     assert problems, done.stderr
-    return {(p.partition(": ")[0], p.partition(": ")[2]) for p in problems}
+    return sorted((p.partition(": ")[0], p.partition(": ")[2]) for p in problems)
 
 
-def connect_finds(connect: ConnectWorker, database: str, config: Mapping[str, str]) -> set[tuple[str, str]]:
+def connect_finds(connect: ConnectWorker, database: str, config: Mapping[str, str]) -> list[tuple[str, str]]:
     """Properties and messages that the REST API answers."""
     name = CLASSES[database]
     body = {"name": "validated", "connector.class": name, **config}
     answer = connect.do("PUT", f"/connector-plugins/{name}/config/validate", body)
     values = [each["value"] for each in answer["configs"] if each["value"]]
-    found = {(value["name"], message) for value in values for message in value["errors"]}
+    found = [(value["name"], message) for value in values for message in value["errors"]]
     assert len(found) == answer["error_count"]
-    return found
+    return sorted(set(found))  # Debezium checks a field again for each field that depends on it
 
 
 @pytest.fixture(scope="module")
@@ -124,4 +124,5 @@ def test_only_the_connection_fails_where_the_configuration_is_sound(
     config = plausible(database)
     found = penstock_finds(database, config, tmp_path)
     assert found == connect_finds(connect, database, config)
-    assert {message.partition(":")[0] for _, message in found} == {"Unable to connect"}, found
+    assert [name for name, _ in found] == ["database.hostname"]
+    assert "connection" in found[0][1].lower()
