@@ -76,7 +76,15 @@ def penstock_finds(database: str, config: Mapping[str, str], folder: Path) -> li
     """Properties and messages that `penstock validate` prints."""
     file = folder / "manifest.yaml"
     file.write_text(json.dumps(manifest("validated", CLASSES[database], config)))
-    command = [sys.executable, "-m", "penstock_runtime.cli", "validate", "--plugin-path", str(debezium(database)), str(file)]
+    command = [
+        sys.executable,
+        "-m",
+        "penstock_runtime.cli",
+        "validate",
+        "--plugin-path",
+        str(debezium(database)),
+        str(file),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     begin = rf"(?:^|\n)(?:  |penstock: ){re.escape(str(file))}[^\n]*?Connector validated: "

@@ -4,10 +4,12 @@ from typing import Final
 
 from connectors.sql.tests.conftest import Database
 
-__all__ = ["LAST_NOTE", "SNAPSHOT", "change", "fill"]
+__all__ = ["LAST_NOTE", "RECORDS", "SNAPSHOT", "change", "fill"]
 
 SNAPSHOT: Final = {"wide": 3_003, "notes": 200}
 """Rows of each table after `fill`."""
+RECORDS: Final = {"wide": 5_941, "notes": 321}
+"""Records of each table after `change`: a deletion makes two, a row with another key three."""
 LAST_NOTE: Final = 1_000_000
 """The id of the last change, in `notes`."""
 
