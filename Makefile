@@ -78,6 +78,10 @@ conformance: setup ## What Kafka Connect itself computed, case by case, and by a
 fuzz: java setup ## Random cases answered by Kafka Connect's own classes as well (ARGS="--cases N --seed N --only Cast,chains --keep")
 	$(PY) -m tests.conformance.fuzz $(ARGS)
 
+.PHONY: java-host
+java-host: java setup ## Compile what runs Java plugins, for a wheel or an image
+	$(PY) -m penstock_runtime.java_plugins.host_jar build/java-host
+
 .PHONY: images
 images: java ## Build the container images (ARGS="runtime operator kafka --archive DIR"): docs/images.md
 	@scripts/images $(ARGS)

@@ -9,11 +9,12 @@ from typing import Any, Final, TypeVar
 
 from tests.bench.broker_away import AwayFigures, Kind, run_broker_away
 from tests.bench.executors import executor_rows, run_executors
+from tests.bench.java_work import JAVA_WORK, java_rows, java_sides, postgresql, run_java
 from tests.bench.new_topics import create_topics, new_topics_rows
 from tests.bench.operator_work import operator_rows, run_operator
 from tests.bench.plugin_mounts import mounts_rows, start_with_mounts
 from tests.bench.quiet import run_quiet
-from tests.bench.results import Measure
+from tests.bench.results import Measure, as_table
 from tests.bench.rows import (
     broker_away_rows,
     on_demand_rows,
@@ -35,6 +36,8 @@ from tests.bench.transform_rows import points, transform_rows, transform_table
 from tests.bench.transform_source import run_at_source, source_points
 from tests.bench.transform_work import Point, TransformFigures, run_transforms
 from tests.bench.trickle import Durations, run_sink_trickle, run_trickle
+
+from penstock_runtime.java import find_java
 
 __all__ = ["TRANSFORMED", "Bench"]
 
@@ -87,6 +90,8 @@ class Bench:
                 return new_topics_rows([create_topics(self.servers) for _ in range(self.runs)])
             case "plugin-mounts":
                 return mounts_rows([start_with_mounts(self.folder, self.servers) for _ in range(self.runs)])
+            case "java":
+                return self._java(part)
             case "sql":
                 return self._sql(part)
             case "sql-source":
@@ -151,6 +156,20 @@ class Bench:
             for side, figures in zip(self.sides, found, strict=True):
                 figures.append(self._once(part, side.name, partial(run, side)))
         return found[0], found[1]
+
+    def _java(self, part: str) -> list[Measure]:
+        bench = replace(self, sides=java_sides(find_java(), self.sides, self.folder))
+        rows = []
+        with postgresql(self.folder.parent) as server:
+            for what in JAVA_WORK:
+                count = self.records if what == "orders" else self.records // 2
+                figures = bench._alternate(
+                    part,
+                    lambda s, f, w=what, n=count: run_java(s, self.servers, w, n, server, f),  # type: ignore[misc]
+                )
+                rows += java_rows(what, *figures)
+        self.tables[part] = as_table(rows)
+        return rows
 
     def _sql(self, part: str) -> list[Measure]:
         found: dict[str, tuple[list[SqlFigures], ...]] = {}

@@ -29,6 +29,7 @@ _ASKED_FOR: Final = (
     "plugin-mounts",
     "quiet-connectors",
     "executors",
+    "java",
     "sql",
     "sql-source",
 )

@@ -85,6 +85,7 @@ def connect_command(
     servers: str,
     connectors: Mapping[str, Mapping[str, str]],
     plugins: Path | None = None,
+    heap: str = "1g",
 ) -> list[str]:
     """Write what Kafka Connect standalone reads, and give its command; `plugins` has folders of plugins of others."""
     libs = connect_jars(java)
@@ -96,7 +97,7 @@ def connect_command(
     (folder / "log4j2.xml").write_text(_LOG4J)
     return [
         str(java.executable),
-        "-Xmx1g",
+        f"-Xmx{heap}",
         "-Dlog4j2.configurationFile=log4j2.xml",
         "-cp",
         f"{libs}/*",

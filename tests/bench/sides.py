@@ -62,6 +62,7 @@ class Penstock:
     servers: str
     spark_start: str = "Eager"
     options: Sequence[str] = ()
+    environment: Sequence[str] = ()
     name: str = "Penstock"
 
     def on(self, servers: str) -> Side:
@@ -88,6 +89,8 @@ class Penstock:
             )
         (folder / "connector.yaml").write_text("\n---\n".join(map(json.dumps, manifests)))  # YAML takes JSON
         command = [
+            "/usr/bin/env",
+            *self.environment,
             sys.executable,
             "-m",
             "penstock_runtime.cli",
@@ -107,6 +110,7 @@ class Connect:
     servers: str
     java: Java
     plugins: Path | None = None
+    heap: str = "1g"
     name: str = "Kafka Connect"
 
     def on(self, servers: str) -> Side:
@@ -120,5 +124,12 @@ class Connect:
     def run_all(self, works: Sequence[Work], folder: Path) -> Measured:
         """As `Side` says."""
         connectors = {work.name: work.config for work in works}
-        command = connect_command(self.java, folder, servers=self.servers, connectors=connectors, plugins=self.plugins)
+        command = connect_command(
+            self.java,
+            folder,
+            servers=self.servers,
+            connectors=connectors,
+            plugins=self.plugins,
+            heap=self.heap,
+        )
         return Measured(self.name, command, folder, None)

@@ -25,6 +25,7 @@ _ROLES: Final = (
     ("pyspark.daemon", "workers"),
     ("ConnectStandalone", "Kafka Connect"),
     ("SparkSubmit", "JVM"),
+    ("dev.penstock.host", "Java plugins"),
 )
 
 

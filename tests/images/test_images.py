@@ -141,6 +141,12 @@ print("counted")
 """
 
 
+def test_the_runtime_runs_java_plugins_without_fetching_anything(image: Callable[[str], Image]) -> None:
+    jar = "/opt/penstock/java-host/connect-transforms-4.3.1.jar"
+    listed = image("runtime").run("penstock", "plugins", "--plugin-path", jar)
+    assert re.search(r"^org\.apache\.kafka\.connect\.transforms\.Filter +transform +4\.3\.1$", listed, re.MULTILINE)
+
+
 def test_spark_runs_where_only_tmp_can_be_written(image: Callable[[str], Image]) -> None:
     made = image("runtime")
     assert made.run("python", "-c", SPARK).strip().endswith("counted")

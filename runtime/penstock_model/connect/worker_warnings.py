@@ -12,7 +12,6 @@ __all__ = ["provider_problems", "warnings"]
 _REST: Final = "there is no REST interface; the resources are the interface"
 _GROUP: Final = "workers form no group here; every task is a process of its own"
 _CONFIG_TOPIC: Final = "configurations are resources, not records of a topic"
-_PLUGINS: Final = "plugins are Python distributions, found by their entry points"
 _METRICS: Final = "metrics are Prometheus metrics of every task"
 
 WITHOUT_MEANING: Final[Mapping[str, str]] = {
@@ -31,8 +30,8 @@ WITHOUT_MEANING: Final[Mapping[str, str]] = {
     "metric.reporters": _METRICS,
     "metrics.": _METRICS,
     "offset.storage.file.filename": "offsets are kept in Kafka, also by `penstock run`",
-    "plugin.discovery": _PLUGINS,
-    "plugin.path": _PLUGINS,
+    "plugin.discovery": "Java plugins are found by their service manifests, else by a scan",
+    "plugin.path": "the command line's --plugin-path names Java plugins",
     "rebalance.timeout.ms": _GROUP,
     "response.http.headers.config": _REST,
     "rest.": _REST,

@@ -1,7 +1,14 @@
-"""Our own jar, the program that runs plugins: it is in the distribution, or compiled once from the checkout's sources."""
+"""Our own jar, the program that runs plugins: compiled once from a checkout's sources, or part of the distribution.
+
+`python -m penstock_runtime.java_plugins.host_jar FOLDER` prepares a wheel and an image: it compiles the jar into the
+package, and copies its dependencies into the folder.
+"""
 
 import hashlib
+import os
+import shutil
 import subprocess
+import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -9,12 +16,15 @@ from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConnectError
-from penstock_runtime.java import Java
+from penstock_runtime.java import Java, find_java
 from penstock_runtime.java_plugins.jars import COMPILER, JARS, fetched_jars, host_folder
+from penstock_runtime.logs import configure_for_terminal, say
 from penstock_runtime.maven import exclusively
 
-__all__ = ["class_path", "compile_host"]
+__all__ = ["INSTALLED_VARIABLE", "class_path", "compile_jar"]
 
+INSTALLED_VARIABLE: Final = "PENSTOCK_JAVA_HOST"
+"""The folder with the dependencies, in an image."""
 _PACKAGED: Final = Path(__file__).with_name("penstock-host.jar")
 _SOURCES: Final = Path(__file__).parents[2] / "java_host"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
@@ -27,13 +37,20 @@ def class_path(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
     Raises:
         ConnectError: they cannot be fetched, or ours cannot be compiled.
     """
-    libs = fetched_jars(java, say)
-    own = _PACKAGED if _PACKAGED.is_file() else _compiled(java, libs)
+    installed = os.environ.get(INSTALLED_VARIABLE)
+    libs = Path(installed) if installed else fetched_jars(java, say)
+    own = _compiled(java, libs) if _SOURCES.is_dir() else _PACKAGED
     return (own, *(libs / jar.file for jar in JARS))
 
 
-def compile_host(java: Java, libs: Path, target: Path) -> None:
-    """Compile the sources of a checkout into a jar that is the same each time.
+def compile_jar(java: Java, libs: Path, project: Path, target: Path) -> None:
+    """Compile a folder with `src` and `resources` into a jar that is the same each time.
+
+    Args:
+        java: runs the compiler.
+        libs: the folder of `fetched_jars`.
+        project: the folder.
+        target: the jar.
 
     Raises:
         ConnectError: the compiler fails.
@@ -44,14 +61,14 @@ def compile_host(java: Java, libs: Path, target: Path) -> None:
         command = [
             *(str(java.executable), "-jar", str(libs / COMPILER.file)),
             *("--release", "17", "-encoding", "UTF-8", "-g:source,lines", "-warn:none", "-d", str(classes)),
-            *("-cp", path, str(_SOURCES / "src")),
+            *("-cp", path, str(project / "src")),
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise ConnectError(f"cannot compile {_SOURCES}: {done.stdout.strip()}\n{done.stderr.strip()}")
+            raise ConnectError(f"cannot compile {project}: {done.stdout.strip()}\n{done.stderr.strip()}")
         new = Path(name, target.name)
         with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as jar:
-            for root in (classes, _SOURCES / "resources"):
+            for root in (classes, project / "resources"):
                 for file in sorted(f for f in root.rglob("*") if f.is_file()):
                     jar.writestr(zipfile.ZipInfo(file.relative_to(root).as_posix(), _EPOCH), file.read_bytes())
         new.rename(target)
@@ -65,5 +82,20 @@ def _compiled(java: Java, libs: Path) -> Path:
     if not target.exists():
         with exclusively(host_folder()):
             if not target.exists():
-                compile_host(java, libs, target)
+                compile_jar(java, libs, _SOURCES, target)
     return target
+
+
+def _prepare(folder: Path) -> None:
+    configure_for_terminal()
+    java = find_java()
+    own, *libs = class_path(java, say)
+    shutil.copyfile(own, _PACKAGED)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for jar in libs:
+        shutil.copy2(jar, folder)
+
+
+if __name__ == "__main__":
+    _prepare(Path(sys.argv[1]))

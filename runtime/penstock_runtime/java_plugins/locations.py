@@ -9,6 +9,7 @@ import shutil
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -108,7 +109,7 @@ def _unpacked(archive: Path) -> Path:
                 work = Path(name, "content")
                 try:
                     _unpack(archive, work)
-                except (OSError, zipfile.BadZipFile, tarfile.TarError) as e:
+                except (OSError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError) as e:
                     problem = f"cannot unpack the plugin archive {archive}: {e}; download it again"
                     raise ConfigError(Problem(_OPTION, problem)) from e
                 shutil.move(work, folder)
@@ -121,5 +122,5 @@ def _unpack(archive: Path, folder: Path) -> None:
         with zipfile.ZipFile(archive) as content:
             content.extractall(folder)  # noqa: S202 (zipfile keeps every name within the folder)
     else:
-        with tarfile.open(archive) as content:
+        with tarfile.open(archive, "r:gz") as content:
             content.extractall(folder, filter="data")

@@ -7,6 +7,8 @@ from typing import Any
 
 from penstock import ConfigError, Plugin, Problem, Transform
 from penstock.config import Property, nearest
+from penstock_runtime.java_plugins.catalog import properties_of
+from penstock_runtime.java_plugins.classes import JavaSourceConnector
 from penstock_runtime.local.plugin_rows import Row, offers_of, rows, within
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
@@ -26,11 +28,11 @@ def listing(
     """
     plugins = Plugins.installed()
     every = list(plugins.every())
-    refs = [r for r in every if isinstance(r, PluginRef)]
+    refs = [r for r in every if isinstance(r, PluginRef) and not issubclass(r.cls, JavaSourceConnector)]
     broken = [p for p in every if isinstance(p, Problem)]
     try:
         offers, refused = offers_of(documents or ())
-        found = rows(refs, offers)
+        found = rows(refs, offers, plugins.java)
         if name is not None:
             found = [r for r in found if r.is_named(name)] or rows(_by_name(name, plugins, broken, found), ())
         if version is not None:
@@ -51,10 +53,17 @@ def _table(found: Sequence[Row], *, with_origin: bool) -> str:
     head = ["PLUGIN", "KIND", "VERSION", *(["FROM"] if with_origin else []), "STANDS IN FOR"]
     lines = [head]
     for r in found:
-        origin = [r.offer.name if r.offer is not None else "the runtime"] if with_origin else []
-        lines.append([r.alias, r.kind, r.version, *origin, ", ".join(r.java_names)])
+        origin = [_origin(r)] if with_origin else []
+        name = r.alias if r.java is None else r.java.class_name
+        lines.append([name, r.kind, r.version, *origin, ", ".join(r.java_names)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def _origin(row: Row) -> str:
+    if row.java is not None:
+        return row.java.location
+    return row.offer.name if row.offer is not None else "the runtime"
 
 
 def _by_name(name: str, plugins: Plugins, broken: Sequence[Problem], found: Sequence[Row]) -> list[PluginRef[Plugin]]:
@@ -79,7 +88,7 @@ def _as_data(row: Row) -> dict[str, Any]:
     ref = row.ref
     return {
         "alias": row.alias,
-        "class": ref.reference if ref is not None else None,
+        "class": ref.reference if ref is not None else row.java.class_name if row.java is not None else None,
         "kind": row.kind,
         "version": row.version,
         "defaultVersion": row.versions[0],
@@ -88,7 +97,7 @@ def _as_data(row: Row) -> dict[str, Any]:
         "image": row.offer.image if row.offer is not None else None,
         "javaNames": list(row.java_names),
         "variants": list(ref.cls.variants) if ref is not None and issubclass(ref.cls, Transform) else [],
-        "config": None if ref is None else [_property(p) for p in ref.cls.Config.properties()],
+        "config": None if row.offer is not None else [_property(p) for p in _properties(row)],
     }
 
 
@@ -104,9 +113,18 @@ def _property(p: Property) -> dict[str, Any]:
     }
 
 
+def _properties(row: Row) -> Sequence[Property]:
+    if row.java is not None:
+        return properties_of(row.java.location, row.java.class_name)
+    return row.ref.cls.Config.properties() if row.ref is not None else ()
+
+
 def _described(row: Row) -> str:
     ref = row.ref
     title = f"{row.alias} {row.version} ({row.kind})"
+    if row.java is not None:
+        title = f"{row.java.class_name} {row.version} ({row.kind})"
+        return "\n".join([title, f"  Java, from {row.java.location}", "", *_described_properties(row)]) + "\n"
     if ref is None:
         offer = row.offer
         assert offer is not None
@@ -117,9 +135,14 @@ def _described(row: Row) -> str:
     if issubclass(ref.cls, Transform) and ref.cls.variants:
         variants = "  write " + " or ".join(f"{ref.alias}${v}" for v in ref.cls.variants)
     lines = [f"{title}{variants}", textwrap.indent(doc, "  "), ""]
-    for p in ref.cls.Config.properties():
+    return "\n".join([*lines, *_described_properties(row)]) + "\n"
+
+
+def _described_properties(row: Row) -> list[str]:
+    lines = []
+    for p in _properties(row):
         default = "required" if p.required else f"default {json.dumps(p.default, default=str)}"
         valid = f"; {p.valid}" if p.valid and p.type != "BOOLEAN" else ""
         lines.append(f"  {p.name}  ({p.type}, {default}, {p.importance.value}{valid})")
         lines.append(textwrap.fill(p.doc, 100, initial_indent="      ", subsequent_indent="      "))
-    return "\n".join(lines) + "\n"
+    return lines

@@ -8,6 +8,7 @@ from penstock import ConfigError, Connector, Plugin, Problem, SourceConnector
 from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.plugin_offers import offer_of
+from penstock_runtime.java_plugins.catalog import JavaPlugin
 from penstock_runtime.plugins.discovery import PluginRef
 from penstock_runtime.plugins.plugin_ref import kind_name
 
@@ -23,6 +24,7 @@ class Row:
         java_names: classes of Kafka Connect that it stands in for.
         ref: the plugin, where it is installed here.
         offer: the PluginVersion that it is in, where it is not.
+        java: the Java class, for one from the plugin path.
         versions: all of this plugin, the latest first; that is what runs where no version is asked for.
     """
 
@@ -32,13 +34,15 @@ class Row:
     java_names: tuple[str, ...]
     ref: PluginRef[Plugin] | None = None
     offer: PluginMount | None = None
+    java: JavaPlugin | None = None
     versions: tuple[str, ...] = ()
 
     def is_named(self, name: str) -> bool:
         """Whether a name leads to it: an alias, a class's path, or a Java name, with or without a variant."""
         plain = name.partition("$")[0]
-        own = (self.ref.reference,) if self.ref is not None else ()
-        return plain in (self.alias, *own, *self.java_names)
+        own = [self.ref.reference] if self.ref is not None else []
+        java = [self.java.class_name] if self.java is not None else []
+        return plain in (self.alias, *own, *java, *self.java_names)
 
 
 def kind_of(ref: PluginRef[Plugin]) -> str:
@@ -74,7 +78,9 @@ def offers_of(documents: Iterable[Mapping[str, Any]]) -> tuple[list[PluginMount]
     return offers, problems
 
 
-def rows(refs: Sequence[PluginRef[Plugin]], offers: Sequence[PluginMount]) -> list[Row]:
+def rows(
+    refs: Sequence[PluginRef[Plugin]], offers: Sequence[PluginMount], java: Sequence[JavaPlugin] = ()
+) -> list[Row]:
     """One row for each version, by kind and name; the versions increase, so that what runs by default comes last.
 
     A class that a PluginVersion offers is never looked for in the runtime's image, so it has no row for what is installed.
@@ -83,6 +89,7 @@ def rows(refs: Sequence[PluginRef[Plugin]], offers: Sequence[PluginMount]) -> li
     offered = {(r.alias, r.kind) for r in found}
     installed = (Row(r.alias, kind_of(r), r.version, tuple(r.cls.java_names), ref=r) for r in refs)
     found += (r for r in installed if (r.alias, r.kind) not in offered)
+    found += (Row(p.simple_name, p.kind, p.version, (), java=p) for p in java)
     found.sort(key=lambda r: (r.kind, r.alias, Version(r.version)))
     versions: dict[tuple[str, str], list[str]] = {}
     for row in found:

@@ -1,6 +1,6 @@
 """Between Kafka's bytes and records: converters over columns, with an exact fallback as in the chain."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -144,12 +144,14 @@ def _all_out(
     """Every value's bytes, those of one schema at once."""
     if not isinstance(schema, list):
         return _written(converter, topic, schema, column)
-    return in_groups(
-        schema,
-        lambda shape, taken: _written(
-            converter, taken(topic) if isinstance(topic, list) else topic, shape, taken(column)
-        ),
-    )
+
+    def written(shape: Schema | None, taken: Callable[[Sequence[Any]], list[Any]]) -> list[bytes | None]:
+        topics = taken(topic) if isinstance(topic, list) else topic
+        if isinstance(column, Fields):  # as columns, because a dict for each row costs more than its JSON
+            return _written(converter, topics, shape, column.take(taken(range(len(column)))))
+        return _written(converter, topics, shape, taken(column))
+
+    return in_groups(schema, written)
 
 
 def _written(

@@ -30,7 +30,7 @@ from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_runtime.java_plugins.catalog import JavaPlugin
 from penstock_runtime.java_plugins.classes import connector_class
-from penstock_runtime.plugins.java_origins import how_to_get
+from penstock_runtime.plugins.java_origins import how_to_get, is_known
 from penstock_runtime.plugins.mounted import distributions, is_in, is_named
 from penstock_runtime.plugins.plugin_path import java_plugins
 from penstock_runtime.plugins.plugin_ref import ENDINGS, PluginRef, broken, check_variant, checked, kind_name, load
@@ -137,8 +137,10 @@ class Plugins:
         except _Unknown as e:
             where = f"Invalid value {name} for configuration {property_name}: " if property_name else ""
             offer, near = self._offer(kind, name)
-            more = f"{_of_a_project(kind, name)}{self._of_java(name) or how_to_get(name)}"
-            text = f"{where}Class {name} could not be found{e}.{more}{near} {offer}"
+            java = self._of_java(name)
+            cause = "" if java or is_known(name) else e
+            more = f"{_of_a_project(kind, name)}{java or how_to_get(name)}"
+            text = f"{where}Class {name} could not be found{cause}.{more}{near} {offer}"
             raise ConfigError(Problem(property_name, text)) from None
         except ConfigError as e:
             raise ConfigError(Problem(property_name, p.message) for p in e.problems) from e

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-__all__ = ["how_to_get"]
+__all__ = ["how_to_get", "is_known"]
 
 _ORIGINS: Final = (
     (
@@ -32,9 +32,15 @@ _ORIGINS: Final = (
 )
 
 
+def is_known(class_name: str) -> bool:
+    """Whether a name is that of a class of a well-known Java plugin."""
+    return any(class_name.startswith(prefix) for prefix, _ in _ORIGINS)
+
+
 def how_to_get(class_name: str) -> str:
     """Return a sentence that says where a Java class comes from and how to give it; empty for a name of no Java class."""
     if "." not in class_name or ":" in class_name or not class_name.rpartition(".")[2][:1].isupper():
         return ""
     origin = next((text for prefix, text in _ORIGINS if class_name.startswith(prefix)), "its plugin's archive or jars")
-    return f" If it is a Java class, get {origin}, and name the archive or its folder by --plugin-path."
+    start = "Get" if is_known(class_name) else "If it is a Java class, get"
+    return f" {start} {origin}, and name the archive or its folder by --plugin-path."

@@ -15,6 +15,9 @@ __all__ = ["encode_lines", "writes_alike"]
 _DIFFERENT: Final = re.compile(rb"\\u00|[\xf0-\xf4]")
 """msgspec writes control characters with lower-case hex digits, and characters beyond the BMP without escapes."""
 
+_CONTROL: Final = re.compile(rb"\\u00")
+"""Escaped quotes slow down `in`, which takes twice as long where there are many."""
+
 _WIDTHS: Final = frozenset((Int8, Int16, Int32, Int64))
 _SAME_TYPES: Final = frozenset((str, bool, type(None), int, float, dict, list)) | _WIDTHS
 
@@ -41,7 +44,7 @@ def encode_lines(values: Sequence[Any], exactly: Callable[[int], bytes]) -> list
         return None
     lines = joined.split(b"\n")
     del lines[-1]
-    odd = b"\\" in joined and b"\\u00" in joined
+    odd = b"\\" in joined and _CONTROL.search(joined) is not None
     if odd or (not joined.isascii() and any(lead in joined for lead in (b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4"))):
         search = _DIFFERENT.search
         for i, line in enumerate(lines):

@@ -1,7 +1,13 @@
-"""Prepares rows that are held as columns for msgspec. A value that is the same in all rows is written once."""
+"""Prepares values for msgspec column by column. A value that is the same in all rows is written once.
+
+Structs, arrays and maps that do not fit their schema's shape as a whole are taken apart into columns, at any depth: often a
+single field does not fit, such as a decimal, or a null in place of a default. Only the columns that msgspec would write
+differently from Jackson are written the exact way.
+"""
 
 from collections.abc import Sequence
-from itertools import repeat
+from itertools import chain, islice, repeat
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -15,10 +21,11 @@ from penstock_plugins.converters.json.writer import JsonWriter
 __all__ = ["ColumnWriter"]
 
 _SAME_TYPES: Final = {str, bool, type(None)}
+_ABSENT: Final = Same(None)
 
 
 class ColumnWriter:
-    """Makes objects that msgspec encodes as the JSON of rows, in the order of their fields.
+    """Makes objects that msgspec encodes as the JSON of values, in the order of their schema's fields.
 
     Args:
         writer: writes single values the exact way.
@@ -33,38 +40,88 @@ class ColumnWriter:
         self._rows: dict[tuple[str, ...], type[msgspec.Struct] | None] = {}
         self._shapes: dict[Schema, SchemaShape | None] = {}
 
-    def objects(self, schema: Schema | None, fields: Fields) -> list[Any] | None:
-        """An object for each row; None if msgspec would write a value differently from Jackson, or a value does not fit.
+    def objects(self, schema: Schema | None, values: Sequence[Any]) -> Sequence[Any]:
+        """Return an object for each value.
 
         Raises:
-            DataError: a value that is the same in all rows does not fit its schema.
+            DataError: a value does not fit its schema, or its class cannot be written as JSON.
         """
-        schemas: Sequence[Schema | None] = [None] * len(fields.columns)
-        if schema is not None:
-            if (
-                schema.type is not Type.STRUCT
-                or schema.name in LOGICAL
-                or tuple(fields.columns) != tuple(f.name for f in schema.fields)
-            ):
-                return None
-            schemas = [f.schema for f in schema.fields]
-        row = self._row(tuple(fields.columns))
-        if row is None:
+        if not isinstance(values, Fields):
+            return self._column(schema, values)
+        if schema is not None and not _is_struct(schema):
+            return self._column(schema, values.rows())
+        rows = self._structs(schema, values)
+        return self._exact(schema, values) if rows is None else rows
+
+    def _column(self, schema: Schema | None, column: Sequence[Any]) -> Sequence[Any]:
+        if schema is None:
+            return column if writes_alike(column) else self._exact(None, column)
+        shape = self._shape(schema)
+        made: Sequence[Any] | None = None if shape is None else shape.convert(column)
+        if made is None:
+            made = self._between_nulls(schema, column) if None in column else self._taken_apart(schema, column)
+        return self._exact(schema, column) if made is None else made
+
+    def _between_nulls(self, schema: Schema, column: Sequence[Any]) -> list[Any] | None:
+        null: Any = None
+        if self._replace_null and schema.default is not None:
+            null = msgspec.Raw(self._writer.default(schema).encode())
+        elif not schema.optional:
+            return None
+        present = iter(self._column(schema, [v for v in column if v is not None]))
+        return [null if v is None else next(present) for v in column]
+
+    def _taken_apart(self, schema: Schema, column: Sequence[Any]) -> list[Any] | None:
+        if schema.name in LOGICAL:
+            return None
+        if schema.type is Type.STRUCT:
+            rows = _split(schema, column)
+            return None if rows is None else self._structs(schema, rows)
+        if schema.type is Type.ARRAY:
+            return self._arrays(schema, column)
+        return self._maps(schema, column) if schema.type is Type.MAP else None
+
+    def _structs(self, schema: Schema | None, fields: Fields) -> list[Any] | None:
+        if schema is None:
+            schemas: dict[str, Schema | None] = dict.fromkeys(fields.columns)
+        else:
+            schemas = {f.name: f.schema for f in schema.fields}
+        row = self._row(tuple(schemas))
+        if row is None or not fields.columns.keys() <= schemas.keys():
             return None
         columns: list[Any] = []
-        for (name, column), field_schema in zip(fields.columns.items(), schemas, strict=True):
+        for name, field_schema in schemas.items():
+            column = fields.columns.get(name, _ABSENT)
             if isinstance(column, Same):
-                columns.append(
-                    repeat(msgspec.Raw(self._writer.write(field_schema, column.value).encode()), len(fields))
-                )
-                continue
-            encodable = self._column(field_schema, column, fields.types(name))
-            if encodable is None:
-                return None
-            columns.append(encodable)
+                columns.append(repeat(self._exact(field_schema, column)[0], len(fields)))
+            elif field_schema is None and fields.types(name) <= _SAME_TYPES:
+                columns.append(column)
+            else:
+                columns.append(self._column(field_schema, column))
         return list(map(row, *columns))
 
-    def shape(self, schema: Schema) -> SchemaShape | None:
+    def _arrays(self, schema: Schema, column: Sequence[Any]) -> list[Any] | None:
+        if not set(map(type, column)) <= {list}:
+            return None
+        items = iter(self._column(schema.items, list(chain.from_iterable(column))))
+        return [list(islice(items, len(array))) for array in column]
+
+    def _maps(self, schema: Schema, column: Sequence[Any]) -> list[Any] | None:
+        keys = schema.keys
+        if (
+            (keys is not None and (keys.type is not Type.STRING or keys.name in LOGICAL))
+            or not set(map(type, column)) <= {dict}
+            or not set(map(type, chain.from_iterable(column))) <= {str}
+        ):
+            return None
+        items = iter(self._column(schema.values, list(chain.from_iterable(map(dict.values, column)))))
+        return [dict(zip(entries, items, strict=False)) for entries in column]
+
+    def _exact(self, schema: Schema | None, column: Sequence[Any]) -> list[msgspec.Raw]:
+        write = self._writer.write
+        return [msgspec.Raw(write(schema, value).encode()) for value in column]
+
+    def _shape(self, schema: Schema) -> SchemaShape | None:
         """As `shape_of`, cached."""
         try:
             return self._shapes[schema]
@@ -73,16 +130,6 @@ class ColumnWriter:
                 self._shapes.clear()
             shape = self._shapes[schema] = shape_of(schema, replace_null=self._replace_null)
             return shape
-
-    def _column(self, schema: Schema | None, column: list[Any], types: frozenset[type]) -> Sequence[Any] | None:
-        if schema is None:
-            return column if types <= _SAME_TYPES or writes_alike(column) else None
-        shape = self.shape(schema)
-        converted = None if shape is None else shape.convert(column)
-        if converted is not None:
-            return converted
-        write = self._writer.write
-        return [msgspec.Raw(write(schema, value).encode()) for value in column]
 
     def _row(self, names: tuple[str, ...]) -> type[msgspec.Struct] | None:
         if names in self._rows:
@@ -94,5 +141,24 @@ class ColumnWriter:
             row_type: type[msgspec.Struct] | None = msgspec.defstruct("Row", list(fields), rename=fields, gc=False)
         except ValueError:
             row_type = None  # a name that needs escapes in JSON
-        self._rows[names] = row_type
-        return row_type
+        self._rows[names] = row_type if names else None  # without columns there is nothing to make rows from
+        return self._rows[names]
+
+
+def _is_struct(schema: Schema) -> bool:
+    return schema.type is Type.STRUCT and schema.name not in LOGICAL
+
+
+def _split(schema: Schema, rows: Sequence[Any]) -> Fields | None:
+    """Return the columns of the schema's fields; None if a row is no dict, or has another key."""
+    names = [f.name for f in schema.fields]
+    if not set(map(type, rows)) <= {dict}:
+        return None
+    if set(map(len, rows)) <= {len(names)}:
+        try:
+            return Fields({name: list(map(itemgetter(name), rows)) for name in names}, len(rows))
+        except KeyError:
+            return None  # as many keys, but not the same
+    if not set(chain.from_iterable(rows)) <= set(names):
+        return None
+    return Fields({name: [row.get(name) for row in rows] for name in names}, len(rows))

@@ -9,7 +9,7 @@ from pydantic import field_validator
 from penstock import ConfigError, Converter, DataError, Fields, Importance, Int, Problem, Schema, prop
 from penstock_plugins.connect.values import map_present
 from penstock_plugins.converters._base import ConverterConfig
-from penstock_plugins.converters.json.batch_writer import encode_lines, writes_alike
+from penstock_plugins.converters.json.batch_writer import encode_lines
 from penstock_plugins.converters.json.column_writer import ColumnWriter
 from penstock_plugins.converters.json.envelope import ENVELOPE_END, EnvelopeWriter
 from penstock_plugins.converters.json.reader import JsonReader
@@ -124,20 +124,10 @@ class JsonConverter(Converter):
         def exactly(i: int) -> bytes:
             return self._writer.write(schema, values[i]).encode()
 
-        objects: Sequence[Any] | None
-        if isinstance(values, Fields):
-            objects = self._columns.objects(schema, values)
-        elif schema is None:
-            objects = values if writes_alike(values) else None
-        else:
-            shape = self._columns.shape(schema)
-            objects = None if shape is None else shape.convert(values)
-            if objects is None and (fields := Fields.of(values)) is not None:
-                objects = self._columns.objects(schema, fields)  # only columns that need it are written exactly
-        lines = None if objects is None else encode_lines(objects, exactly)
+        lines = encode_lines(self._columns.objects(schema, values), exactly)
         if lines is None:
             lines = [exactly(i) for i in range(len(values))]
         if self._enveloped:
             start = self._envelopes.start(schema)
-            return [start + line + ENVELOPE_END for line in lines]
+            return [b"".join((start, line, ENVELOPE_END)) for line in lines]  # a start of kilobytes is copied only once
         return lines

@@ -4,8 +4,8 @@ A positive answer is certain. After a negative one the exact way has to decide.
 """
 
 import types
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, starmap
 from operator import itemgetter
 from typing import Annotated, Any, Final
 
@@ -19,6 +19,15 @@ from penstock_plugins.connect.values import BOUNDS, LOGICAL
 __all__ = ["SchemaShape", "shape_of"]
 
 _TEXTS: Final = {Type.STRING: str, Type.BOOLEAN: bool, Type.BYTES: bytes}
+_CLASSES: Final[Mapping[Type, type]] = {
+    **dict.fromkeys(BOUNDS, int),
+    Type.FLOAT64: float,
+    Type.BYTES: bytes,
+    Type.ARRAY: list,
+    Type.MAP: dict,
+    Type.STRUCT: dict,
+}
+"""The only class of values under these types. msgspec accepts others: subclasses, ints as floats, tuples as lists."""
 
 
 class SchemaShape:
@@ -27,7 +36,6 @@ class SchemaShape:
     def __init__(self, schema: Schema, kind: Any) -> None:
         self._many: Any = list[kind]
         self._schema = schema
-        self._numeric = _has_numbers(schema)
 
     def convert(self, values: Sequence[Any]) -> list[Any] | None:
         """The values as objects that msgspec encodes in the order of the schema; None if one may not fit the schema."""
@@ -35,7 +43,7 @@ class SchemaShape:
             objects: list[Any] = msgspec.convert(values, self._many, builtin_types=(bytes,))
         except (msgspec.ValidationError, TypeError):
             return None
-        if self._numeric and not all(_have_exact_types(leaf, column) for leaf, column in _leaves(self._schema, values)):
+        if self._schema.type in _CLASSES and not all(starmap(_have_exact_types, _checked(self._schema, values))):
             return None
         return objects
 
@@ -94,37 +102,24 @@ def _required_type(schema: Schema, *, replace_null: bool) -> Any:
         return None  # a name that needs escapes in JSON
 
 
-def _has_numbers(schema: Schema | None) -> bool:
-    if schema is None:
-        return False
-    parts = (schema.items, schema.values, *(f.schema for f in schema.fields))
-    return schema.type in BOUNDS or schema.type is Type.FLOAT64 or any(map(_has_numbers, parts))
-
-
-def _leaves(schema: Schema, column: Sequence[Any]) -> Iterator[tuple[Schema, Sequence[Any]]]:
-    """The numbers in a column of values, as columns with their schemas.
-
-    They need another check, because msgspec accepts subclasses of `int`, and an int as a float.
-    """
+def _checked(schema: Schema, column: Sequence[Any]) -> Iterator[tuple[Schema, Sequence[Any]]]:
+    """Yield the columns in a column of values whose classes need another check, a container before its content."""
     if schema.optional and None in column:
         column = [v for v in column if v is not None]
+    yield schema, column
     if schema.type is Type.STRUCT:
         for field in schema.fields:
-            if _has_numbers(field.schema):
-                yield from _leaves(field.schema, list(map(itemgetter(field.name), column)))
-    elif schema.type is Type.ARRAY and schema.items is not None:
-        yield from _leaves(schema.items, list(chain.from_iterable(column)))
-    elif schema.type is Type.MAP and schema.values is not None:
-        yield from _leaves(schema.values, list(chain.from_iterable(map(dict.values, column))))
-    elif schema.type in BOUNDS or schema.type is Type.FLOAT64:
-        yield schema, column
+            if field.schema.type in _CLASSES:
+                yield from _checked(field.schema, list(map(itemgetter(field.name), column)))
+    elif schema.type is Type.ARRAY and schema.items is not None and schema.items.type in _CLASSES:
+        yield from _checked(schema.items, list(chain.from_iterable(column)))
+    elif schema.type is Type.MAP and schema.values is not None and schema.values.type in _CLASSES:
+        yield from _checked(schema.values, list(chain.from_iterable(map(dict.values, column))))
 
 
-def _have_exact_types(leaf: Schema, column: Sequence[Any]) -> bool:
-    types = set(map(type, column))
-    if leaf.name == TIMESTAMP_NAME:
-        return types <= {Instant}
-    return types <= {int} if leaf.type in BOUNDS else types <= {float} and all(map(plain_range, column))
+def _have_exact_types(schema: Schema, column: Sequence[Any]) -> bool:
+    exact = Instant if schema.name == TIMESTAMP_NAME else _CLASSES[schema.type]
+    return set(map(type, column)) <= {exact} and (schema.type is not Type.FLOAT64 or all(map(plain_range, column)))
 
 
 def _in_schema_order(schema: Schema | None, column: Sequence[Any]) -> bool:

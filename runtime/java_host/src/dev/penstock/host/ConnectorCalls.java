@@ -61,7 +61,13 @@ final class ConnectorCalls {
         Channel.packTextOrNil(out, shown ? ConfigDef.convertToString(key.defaultValue, key.type) : null);
         Channel.packText(out, key.importance.name());
         Channel.packText(out, Objects.requireNonNullElse(key.documentation, ""));
-        Channel.packText(out, key.validator == null ? "" : key.validator.toString());
+        Channel.packText(out, described(key.validator));
+    }
+
+    /** What a validator says of itself; nothing for one that has no words for it. */
+    private static String described(ConfigDef.Validator validator) {
+        String text = validator == null ? "" : String.valueOf(validator);
+        return text.contains("@" + Integer.toHexString(System.identityHashCode(validator))) ? "" : text;
     }
 
     /** Every property with its errors, as {@code PUT /connector-plugins/<class>/config/validate} has them. */

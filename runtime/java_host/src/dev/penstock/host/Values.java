@@ -61,12 +61,21 @@ final class Values {
             boolean typed = schema != null && schema.type() == Schema.Type.MAP;
             out.packMapHeader(map.size());
             for (Map.Entry<?, ?> entry : map.entrySet()) {
-                packTagged(out, typed ? schema.keySchema() : null, entry.getKey());
+                packKey(out, typed ? schema.keySchema() : null, entry.getKey());
                 packTagged(out, typed ? schema.valueSchema() : null, entry.getValue());
             }
         } else {
             packPlain(out, value);
         }
+    }
+
+    /** Packs the key of a map: a Python dict takes texts, numbers, bytes and logical types as keys, and no containers. */
+    private static void packKey(MessagePacker out, Schema schema, Object key) throws IOException {
+        if (key instanceof Struct || key instanceof Collection<?> || key instanceof Map<?, ?>) {
+            throw new DataException("cannot read a map whose keys are of " + key.getClass()
+                    + "; maps with texts, numbers or bytes as keys are supported");
+        }
+        packTagged(out, schema, key);
     }
 
     private static void packStruct(MessagePacker out, Struct struct) throws IOException {

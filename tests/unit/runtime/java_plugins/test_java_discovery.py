@@ -1,0 +1,63 @@
+"""Names of Java classes, among the plugins of the environment."""
+
+import pytest
+
+from penstock import ConfigError, Connector
+from penstock_model.connect.versions import VersionRange
+from penstock_runtime.java_plugins.catalog import JavaPlugin
+from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.plugins.plugin_ref import load
+
+CLASS = "io.debezium.connector.postgresql.PostgresConnector"
+
+
+def plugins() -> Plugins:
+    return Plugins(
+        (),
+        java=[
+            JavaPlugin("source", CLASS, "3.10.0.Final", "/plugins/new"),
+            JavaPlugin("source", CLASS, "3.6.1.Final", "/plugins/old"),
+            JavaPlugin("transform", "io.debezium.transforms.ExtractNewRecordState", "3.6.1.Final", "/plugins/old"),
+            JavaPlugin("sink", "org.example.TableSinkConnector", "1.0", "/plugins/sink"),
+        ],
+    )
+
+
+@pytest.mark.parametrize("name", [CLASS, "PostgresConnector", "Postgres"])
+def test_a_java_connector_goes_by_its_class_and_its_short_names(name: str) -> None:
+    ref = plugins().find(Connector, name)  # type: ignore[type-abstract]
+    assert ref.reference == f"java:/plugins/new#{CLASS}"
+    assert (ref.cls.__name__, ref.version) == ("PostgresConnector", "3.10.0.Final")
+
+
+def test_the_latest_version_is_taken_unless_another_one_is_asked_for() -> None:
+    ref = plugins().find(Connector, CLASS, version=VersionRange.requested("[3.6,3.7)"))  # type: ignore[type-abstract]
+    assert (ref.version, ref.reference) == ("3.6.1.Final", f"java:/plugins/old#{CLASS}")
+    assert ref.versions == ("3.6.1.Final", "3.10.0.Final")
+
+
+def test_a_reference_leads_another_process_to_the_same_class() -> None:
+    ref = plugins().find(Connector, CLASS)  # type: ignore[type-abstract]
+    assert load(ref.reference) is ref.cls
+
+
+@pytest.mark.parametrize("reference", ["java:", "java:/plugins/new", "java:#Class", "java:/plugins/new#"])
+def test_a_reference_that_is_incomplete_is_refused(reference: str) -> None:
+    with pytest.raises(ConfigError, match="write java:<location>#<class>"):
+        load(reference)
+
+
+@pytest.mark.parametrize("name", ["org.example.TableSinkConnector", "TableSinkConnector"])
+def test_a_java_plugin_that_cannot_run_yet_is_named_with_its_kind(name: str) -> None:
+    with pytest.raises(ConfigError, match="/plugins/sink has it, as a Java sink; of Java plugins Penstock runs source"):
+        plugins().find(Connector, name)  # type: ignore[type-abstract]
+
+
+def test_a_class_of_a_known_plugin_that_is_not_here_says_where_to_get_it() -> None:
+    with pytest.raises(ConfigError) as caught:
+        plugins().find(Connector, "io.debezium.connector.mysql.MySqlConnector")  # type: ignore[type-abstract]
+    assert (
+        "Class io.debezium.connector.mysql.MySqlConnector could not be found. Get Debezium's archive from Maven Central"
+        in str(caught.value)
+    )
+    assert "name the archive or its folder by --plugin-path" in str(caught.value)
