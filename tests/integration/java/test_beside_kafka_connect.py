@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -138,8 +138,19 @@ def await_last_change(servers: str) -> None:
     for prefix in PREFIXES:
         last = await_record(servers, f"{prefix}.public.notes", lambda r: note in (r.key or b""))
         if prefix == "plain":
-            end = {"status": "END", "id": json.loads(last.value or b"")["transaction"]["id"]}
-            await_record(servers, "plain.transaction", lambda r: json.loads(r.value or b"").items() >= end.items())  # noqa: B023
+            number = transaction(json.loads(last.value or b"")["transaction"])
+            await_record(servers, "plain.transaction", lambda r: is_end(r, number))  # noqa: B023
+
+
+def transaction(block: Mapping[str, str]) -> str:
+    """PostgreSQL's number of a transaction; a position in the log follows it in an id."""
+    return block["id"].partition(":")[0]
+
+
+def is_end(record: Read, number: str) -> bool:
+    """Whether this is the end of a transaction."""
+    block = json.loads(record.value or b"")
+    return block["status"] == "END" and transaction(block) == number
 
 
 def await_record(servers: str, topic: str, is_wanted: Callable[[Read], bool]) -> Read:
