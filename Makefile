@@ -135,7 +135,11 @@ demo-local: java setup ## The demo on this machine, without Kubernetes
 demo-warehouse: java setup ## Watch a table move through Kafka into another database (SQLite; ARGS=--cluster: PostgreSQL, on a Kubernetes)
 	@$(PY) examples/warehouse/run.py $(ARGS)
 
+.PHONY: demo-cdc
+demo-cdc: java setup ## Watch Debezium, unmodified, read a PostgreSQL's changes into a topic, exactly once; its JVM is killed
+	@$(PY) examples/cdc/run.py $(ARGS)
+
 .PHONY: clean
 clean: ## Remove what was built here, the demo's data and this checkout's environment; fetched packages and Kafka stay cached
-	rm -rf build dist penstock-demo penstock-warehouse .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache "$(VENV)"
+	rm -rf build dist penstock-cdc penstock-demo penstock-warehouse runtime/penstock_runtime/java_plugins/penstock-host.jar .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache "$(VENV)"
 	find operator runtime tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

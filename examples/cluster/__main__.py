@@ -15,8 +15,8 @@ Beside it, on the same cluster, `make demo-warehouse ARGS=--cluster`:
 
     warehouse       what is put onto it: the SQL connectors and their plugin
     warehouse_play  what happens: changes, a fault, the comparison
-    postgresql      the server on this machine
-    comparison      whether a table is a copy of another one
+
+and from examples/shared the server on this machine, and whether a table is a copy of another one.
 """
 
 import argparse

@@ -20,9 +20,13 @@ from choice import choose
 from clusters import OwnCluster, this_machine
 from command import ROOT, Failed, Kube, Object
 from install import Installation
-from postgresql import PostgreSQL, programs
 from scene import look_at_connectors
 from screen import Screen
+
+from penstock.errors import ConnectError
+
+sys.path.append(str(ROOT / "examples" / "shared"))
+from postgresql import PostgreSQL, programs
 from warehouse_play import SINK, SOURCE, TABLE, TOPIC, Play
 
 MANIFESTS = ROOT / "examples" / "warehouse" / "cluster"
@@ -55,9 +59,10 @@ def main() -> int:
     except ValueError as e:
         screen.say(f"{e} Without --cluster the warehouse runs on SQLite, without Kubernetes.", "red")
         return 2
-    found = programs()
-    if found is None:
-        screen.say("PostgreSQL is missing: install it (Debian, Ubuntu: apt-get install postgresql).", "red")
+    try:
+        found = programs(screen.say)
+    except ConnectError as e:
+        screen.say(str(e), "red")
         return 2
     cluster = OwnCluster("demo")
     try:
@@ -74,7 +79,7 @@ def main() -> int:
             return 1
         with PostgreSQL(found, folder, cluster.host()) as server, connected(installation, kube, server):
             same = Play(kube, screen, server, options.rate, options.seconds).run()
-    except (Failed, psycopg.Error) as e:
+    except (Failed, ConnectError, psycopg.Error) as e:
         screen.say(str(e), "red")
         screen.say(f"`make demo-warehouse ARGS=--cluster` goes on where this stopped; {REMOVE}")
         return 1

@@ -6,20 +6,20 @@ exactly once, and in the file at the other end at least once. It counts, at ever
 
 import argparse
 import collections
-import os
 import re
-import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
-from types import FrameType
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaException
 
 from penstock.errors import ConnectError
 from penstock_runtime.embedded import EmbeddedKafka
+
+sys.path.append(str(Path(__file__).parents[1] / "shared"))
+from local import penstock_run, records, say, stop_event
 
 FOLDER = Path("penstock-demo")
 LINES = FOLDER / "orders.txt"
@@ -34,13 +34,7 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=200, help="lines a second (default %(default)s)")
     parser.add_argument("--seconds", type=float, help="stop by itself after so long")
     options = parser.parse_args()
-    stopping = threading.Event()
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopping.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+    stopping = stop_event()
     FOLDER.mkdir(exist_ok=True)
     try:
         with EmbeddedKafka(FOLDER / "kafka") as kafka:
@@ -64,29 +58,10 @@ def main() -> int:
 def demonstrate(kafka: EmbeddedKafka, rate: int, seconds: float | None, stopping: threading.Event) -> None:
     """Let the file grow while `penstock run` moves its lines, then let it drain."""
     servers = kafka.bootstrap_servers
-    # `penstock run`, that ends with us however we end.
-    program = (
-        "import sys; from penstock_runtime import cli; from penstock_runtime.process import children;"
-        "children.die_with_parent(); sys.exit(cli.main())"
-    )
-    command = [
-        sys.executable,
-        "-c",
-        program,
-        "run",
-        str(Path(__file__).with_name("connectors.yaml")),
-        "--bootstrap-servers",
-        servers,
-        "--data-dir",
-        str(FOLDER),
-        "--log-level",
-        "WARNING",
-    ]
-    # A group of its own: Ctrl-C in the terminal is for us, and the connectors stop when the last line is through.
-    process = subprocess.Popen(command, start_new_session=True)
     number = last_number() + 1
     begun, written = time.monotonic(), 0
-    try:
+    manifest = Path(__file__).with_name("connectors.yaml")
+    with penstock_run(manifest, servers, FOLDER) as process:
         with LINES.open("ab", buffering=0) as file:
             while not stopping.is_set() and process.poll() is None:
                 elapsed = time.monotonic() - begun
@@ -105,13 +80,6 @@ def demonstrate(kafka: EmbeddedKafka, rate: int, seconds: float | None, stopping
         elif not kafka.running:
             kafka.start()
         drain(servers, process)
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def drain(servers: str, process: "subprocess.Popen[bytes]") -> None:
@@ -142,35 +110,12 @@ def report(servers: str) -> bool:
 
 def read_topic(servers: str) -> tuple["collections.Counter[int]", bytes]:
     """How often each order's number stands in the topic, and the last value."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "demo-count",
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "log_level": 0,
-        }
-    )
     found: collections.Counter[int] = collections.Counter()
     last = b""
-    try:
-        if TOPIC not in consumer.list_topics(timeout=10).topics:
-            return found, last
-        consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
-        while True:
-            message = consumer.poll(10)
-            if message is None:
-                return found, last
-            error = message.error()
-            if error is not None:
-                if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (the client's own name of the code)
-                    return found, last
-                raise ConnectError(f"Reading topic '{TOPIC}': {error}")
-            last = message.value() or b""
-            found.update(map(int, NUMBER.findall(last)))
-    finally:
-        consumer.close()
+    for message in records(servers, TOPIC):
+        last = message.value() or b""
+        found.update(map(int, NUMBER.findall(last)))
+    return found, last
 
 
 def order(number: int) -> bytes:
@@ -195,12 +140,6 @@ def tail(path: Path) -> bytes:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 4096))
         return file.read()
-
-
-def say(text: str) -> None:
-    """Tell the person who watches."""
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":

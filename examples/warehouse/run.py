@@ -7,19 +7,19 @@ examples/cluster/warehouse.py that runs.
 
 import argparse
 import os
-import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
 from contextlib import closing
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from penstock.errors import ConnectError
 from penstock_runtime.embedded import EmbeddedKafka
+
+sys.path.append(str(Path(__file__).parents[1] / "shared"))
+from local import penstock_run, say, stop_event
 
 FOLDER = Path("penstock-warehouse")
 SHOP, WAREHOUSE = FOLDER / "shop.db", FOLDER / "warehouse.db"
@@ -39,13 +39,7 @@ def main() -> int:
         words = [f"--{name}={value}" for name in ("rate", "seconds") if (value := getattr(options, name)) is not None]
         program = Path(__file__).parents[1] / "cluster" / "warehouse.py"
         os.execv(sys.executable, [sys.executable, str(program), *words])  # noqa: S606
-    stopping = threading.Event()
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopping.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+    stopping = stop_event()
     FOLDER.mkdir(exist_ok=True)
     with closing(sqlite3.connect(SHOP)) as shop, shop:
         shop.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, customer TEXT NOT NULL, price REAL)")
@@ -64,11 +58,10 @@ def main() -> int:
 
 def demonstrate(servers: str, rate: int, seconds: float | None, stopping: threading.Event) -> None:
     """Let the table grow while `penstock run` moves its rows, then let it drain."""
-    process = started(servers)
-    begun = shown = time.monotonic()
-    came: float | None = None
-    due = 0.0
-    try:
+    with penstock_run(Path(__file__).with_name("connectors.yaml"), servers, FOLDER) as process:
+        begun = shown = time.monotonic()
+        came: float | None = None
+        due = 0.0
         while not stopping.is_set() and process.poll() is None:
             now = time.monotonic()
             if came is not None and seconds is not None and now - came >= seconds:
@@ -86,25 +79,6 @@ def demonstrate(servers: str, rate: int, seconds: float | None, stopping: thread
         deadline = time.monotonic() + DRAINED
         while count(WAREHOUSE) < count(SHOP) and time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.1)
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-def started(servers: str) -> "subprocess.Popen[bytes]":
-    """`penstock run`, that ends with us however we end."""
-    program = (
-        "import sys; from penstock_runtime import cli; from penstock_runtime.process import children;"
-        "children.die_with_parent(); sys.exit(cli.main())"
-    )
-    manifest = str(Path(__file__).with_name("connectors.yaml"))
-    options = ["--bootstrap-servers", servers, "--data-dir", str(FOLDER), "--log-level", "WARNING"]
-    # A group of its own: Ctrl-C in the terminal is for us, and the connectors stop when the last row is through.
-    return subprocess.Popen([sys.executable, "-c", program, "run", manifest, *options], start_new_session=True)
 
 
 def sell(orders: int) -> None:
@@ -139,12 +113,6 @@ def report() -> bool:
         f"  {WAREHOUSE}: {len(stored)} orders, {missing} missing, {len(stored) - len(set(stored)) + wrong} doubled or wrong"
     )
     return bool(sold) and sold == stored
-
-
-def say(text: str) -> None:
-    """Tell the person who watches."""
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":

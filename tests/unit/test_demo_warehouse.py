@@ -1,4 +1,4 @@
-"""Whether the warehouse holds what the shop has: examples/cluster/comparison.py."""
+"""Whether the warehouse holds what the shop has: examples/shared/comparison.py."""
 
 import importlib.util
 import sys
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "examples" / "cluster" / "comparison.py"
+SOURCE = Path(__file__).parents[2] / "examples" / "shared" / "comparison.py"
 TABLE = [(1, "Ada"), (2, "Grace"), (3, "Edsger")]
 
 

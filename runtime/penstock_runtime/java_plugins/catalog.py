@@ -52,14 +52,16 @@ def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
 
     Raises:
         ConfigError: an entry of the path cannot be used; all of them.
-        ConnectError: Java cannot be run.
+        ConnectError: Java cannot be run, or its JVM ends.
     """
     found: list[JavaPlugin] = []
     for location in map(str, plugin_locations(path)):
         try:
             classes = host().call("plugins", _DISCOVERY, locations=[location])
-        except (JavaError, JvmEnded) as e:
+        except JavaError as e:
             raise ConfigError(f"cannot list the plugins in {location}: {e}") from e
+        except JvmEnded as e:
+            raise e.during(f"cannot list the plugins in {location}") from None
         of_location = [
             JavaPlugin(KINDS[kind], name, version or "undefined", location)
             for kind, name, version, _ in classes
@@ -79,11 +81,14 @@ def properties_of(location: str, class_name: str) -> tuple[Property, ...]:
 
     Raises:
         ConfigError: the class cannot be loaded, or its `config()` fails.
+        JvmEnded: the JVM ends, or does not answer.
     """
     try:
         keys = host().call("config", _CALL, location=location, **{"class": class_name})
-    except (JavaError, JvmEnded) as e:
+    except JavaError as e:
         raise ConfigError(f"cannot load {class_name} from {location}: {e}") from e
+    except JvmEnded as e:
+        raise e.during(f"cannot load {class_name} from {location}") from None
     return tuple(
         Property(name, type_, default, required, Importance(importance), doc, valid)
         for name, type_, required, default, importance, doc, valid in keys

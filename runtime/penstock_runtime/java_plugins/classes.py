@@ -100,7 +100,7 @@ class JavaSourceConnector(SourceConnector):
                 raise RetriableError(f"{what}: {e.text}") from None
             raise ConnectError(f"{what}: {e.text}") from None
         except JvmEnded as e:
-            raise ConnectError(f"{what}: {e}") from None
+            raise e.during(what) from None
 
 
 _ASKED: Final = {

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
+from copy import copy
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from penstock.errors import ConnectError
-from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
+from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded, JvmLost
 from penstock_runtime.java_plugins.jvm import Jvm
 from penstock_runtime.java_plugins.wire import LENGTH, PROTOCOL, decode, frame
 
@@ -31,6 +32,9 @@ Message = list[Any]
 class Connection:
     """A running plugin host. Any thread may call; one thread takes records.
 
+    Args:
+        is_long: as `Jvm` says.
+
     Attributes:
         answer: returns what a question of the host asks for: for each source partition its committed offset, or None.
 
@@ -38,11 +42,11 @@ class Connection:
         ConnectError: Java cannot be started.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_long: bool) -> None:
         self.answer: Callable[[Sequence[Mapping[str, Any] | None]], Sequence[Mapping[str, Any] | None]] = lambda p: [
             None for _ in p
         ]
-        self._jvm = Jvm()
+        self._jvm = Jvm(is_long=is_long)
         self._calls: dict[int, Future[Any]] = {}
         self._number = 0
         self._lock = threading.Lock()
@@ -51,7 +55,7 @@ class Connection:
         self._silence = 0.0
         self._checked = time.monotonic()
         self._seen = 0
-        self._end: str | None = None
+        self._end: JvmEnded | None = None
         self._is_closed = False
         threading.Thread(target=self._read, name="messages of a plugin", daemon=True).start()
 
@@ -97,7 +101,9 @@ class Connection:
         self._write(["credit", epoch, polls])
 
     def next(self, timeout: float) -> Message | None:
-        """Return the next message of records, or of a failure to poll; None: there was none within `timeout` seconds.
+        """Return the next message of records, with its length in bytes behind it, or of a failure to poll.
+
+        None: there was none within `timeout` seconds.
 
         Raises:
             JvmEnded: the JVM has ended or is frozen.
@@ -144,8 +150,13 @@ class Connection:
         pipe = self._jvm.messages
         try:
             while len(head := pipe.read(LENGTH.size)) == LENGTH.size:
-                self._take(decode(pipe.read(LENGTH.unpack(head)[0])))
+                (length,) = LENGTH.unpack(head)
+                if len(content := pipe.read(length)) < length:
+                    break  # the JVM ended within a message
+                self._take(decode(content), length)
                 self._heard += 1
+        except JvmEnded:
+            pass  # it ended before it had an answer
         except Exception:
             log.exception("Messages of a plugin's JVM cannot be read")
             self._jvm.kill()
@@ -155,11 +166,13 @@ class Connection:
             self._arrived.put(None)
             for future in list(self._calls.values()):
                 with suppress(Exception):  # it has its result already
-                    future.set_exception(JvmEnded(self._end))
+                    future.set_exception(copy(self._end))
 
-    def _take(self, message: Message) -> None:
+    def _take(self, message: Message, length: int) -> None:
         match message:
-            case ["records" | "failed", *_]:
+            case ["records", *_]:
+                self._arrived.put([*message, length])
+            case ["failed", *_]:
                 self._arrived.put(message)
             case ["result", number, value]:
                 self._calls.pop(number).set_result(value)
@@ -191,10 +204,10 @@ class Connection:
         self._checked = now
         if self._silence > _SILENCE:
             self.kill()
-            raise JvmEnded(
+            raise JvmLost(
                 f"its JVM has not answered for {self._silence:.0f} s, so it was killed: it was stopped or frozen"
             )
 
     def _raise_end(self) -> None:
         # The reading thread learns of the end by the end of the pipe, at the same moment.
-        raise JvmEnded(self._end if self._end is not None else self._jvm.cause_of_end())
+        raise copy(self._end if self._end is not None else self._jvm.cause_of_end())

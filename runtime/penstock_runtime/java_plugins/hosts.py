@@ -5,10 +5,11 @@ import threading
 
 from penstock_runtime.java_plugins.connection import Connection
 
-__all__ = ["close_host", "host"]
+__all__ = ["close_host", "expect_long_work", "host"]
 
 _lock = threading.Lock()
 _running: list[Connection] = []
+_is_long = threading.Event()
 
 
 def host() -> Connection:
@@ -19,8 +20,13 @@ def host() -> Connection:
     """
     with _lock:
         if not (_running and _running[0].is_open):
-            _running[:] = [Connection()]
+            _running[:] = [Connection(is_long=_is_long.is_set())]
         return _running[0]
+
+
+def expect_long_work() -> None:
+    """Let Java optimize for a long run from the next start of the JVM on: a task runs in this process, not a plan."""
+    _is_long.set()
 
 
 def close_host() -> None:

@@ -1,11 +1,11 @@
 """Exceptions of Java, with what follows from them here."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from penstock.errors import ConnectError
 
-__all__ = ["JavaError", "JavaErrorKind", "JvmEnded"]
+__all__ = ["JavaError", "JavaErrorKind", "JvmEnded", "JvmLost"]
 
 JavaErrorKind: TypeAlias = Literal["retriable", "unsupported", "fatal"]
 
@@ -29,3 +29,11 @@ class JavaError(Exception):
 
 class JvmEnded(ConnectError):
     """The JVM of a plugin has ended, or was ended because it did not answer. The message says how."""
+
+    def during(self, what: str) -> Self:
+        """Return the same error with what was attempted before it: `cannot load X`."""
+        return type(self)(f"{what}: {self}")
+
+
+class JvmLost(JvmEnded):
+    """The JVM was killed from outside, or was frozen: a loss of the infrastructure, not a failure of the plugin."""

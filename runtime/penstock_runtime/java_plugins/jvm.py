@@ -21,6 +21,7 @@ from typing import IO, Any, Final
 from penstock.errors import ConnectError
 from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins.host_jar import class_path
+from penstock_runtime.java_plugins.java_error import JvmEnded, JvmLost
 from penstock_runtime.logs import say
 from penstock_runtime.process import cgroup, start_tied
 
@@ -31,6 +32,7 @@ HEAP_VARIABLE: Final = "PENSTOCK_JAVA_HEAP"
 _MIB: Final = 1 << 20
 _LONGEST_LINE: Final = 1 << 16
 _LAST_LINES: Final = 20
+_LOOK: Final = 1.0  # seconds between two looks whether a silent JVM has ended
 _LEVELS: Final[Mapping[str, int]] = {
     "FATAL": logging.CRITICAL,
     "ERROR": logging.ERROR,
@@ -42,10 +44,16 @@ _LEVELS: Final[Mapping[str, int]] = {
 _OUT_OF_MEMORY: Final = "java.lang.OutOfMemoryError"
 _OUT_OF_MEMORY_CODE: Final = 3
 """The exit code of `-XX:+ExitOnOutOfMemoryError`."""
+_CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+_BY_SIGNAL: Final = 128
+"""What Java adds to the number of the signal that ended it, as shells do."""
 
 
 class Jvm:
     """A JVM that runs the plugin host.
+
+    Args:
+        is_long: it moves records for long. Else the optimizing compiler is off, which costs a short run more than it saves.
 
     Attributes:
         requests: the end of its standard input.
@@ -55,7 +63,7 @@ class Jvm:
         ConnectError: there is no Java, or its jars cannot be had.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_long: bool) -> None:
         java = find_java()
         jars = class_path(java, say)
         self._heap = heap()
@@ -67,7 +75,7 @@ class Jvm:
         reading, writing = os.pipe()
         command = [
             *(sys.executable, "-I", "-S", start_tied.__file__, str(os.getpid()), str(int(signal.SIGKILL))),
-            *(str(java.executable), f"-Xmx{self._heap}", *_OPTIONS),
+            *(str(java.executable), f"-Xmx{self._heap}", *_OPTIONS, *(() if is_long else _SHORT)),
             f"-Djava.io.tmpdir={tempfile.gettempdir()}",
             f"-Dpenstock.log.level={_java_level()}",
             *("-cp", ":".join(map(str, jars)), "dev.penstock.host.Main", str(writing)),
@@ -100,23 +108,28 @@ class Jvm:
             self._child.kill()
         self._ended.wait()
 
-    def cause_of_end(self) -> str:
-        """Wait for its end, and say how it ended and what to do."""
+    def cause_of_end(self) -> JvmEnded:
+        """Wait for its end, and return an error that says how it ended and what to do."""
         self._ended.wait()
         code = self._child.returncode
         last = "; ".join(line for line in self._lines if line)[-500:]
+        said = f"; it printed last: {last}" if last else ""
         if code == _OUT_OF_MEMORY_CODE and any(_OUT_OF_MEMORY in line for line in self._lines):
-            return (
+            return JvmEnded(
                 f"its JVM ran out of memory with a heap of {self._heap}; give the task more memory "
                 f"({HEAP_VARIABLE} sets the heap), or let the connector poll less at once"
             )
+        if -code in _CRASHES:
+            name = signal.Signals(-code).name
+            return JvmEnded(f"its JVM crashed ({name}): native code of the plugin, or Java itself, is at fault{said}")
+        if code - _BY_SIGNAL in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):  # at these, Java ends in order
+            return JvmLost(f"its JVM was ended by signal {code - _BY_SIGNAL}")
         if code < 0:
             why = "; the kernel does so when memory runs out" if code == -9 else ""
-            return f"its JVM was killed by signal {-code}{why}"
+            return JvmLost(f"its JVM was killed by signal {-code}{why}")
         if code == 0:
-            return "its JVM ended with exit code 0: the plugin has called System.exit"
-        said = f": {last}" if last else ""
-        return f"its JVM ended with exit code {code}: the plugin has called System.exit, or Java failed{said}"
+            return JvmEnded("its JVM ended with exit code 0: the plugin has called System.exit")
+        return JvmEnded(f"its JVM ended with exit code {code}: the plugin has called System.exit, or Java failed{said}")
 
     @property
     def _child(self) -> "subprocess.Popen[bytes]":
@@ -157,7 +170,10 @@ class Jvm:
             for descriptor in partial:
                 selector.register(descriptor, selectors.EVENT_READ)
             while selector.get_map():
-                for key, _ in selector.select():
+                ready = selector.select(_LOOK)
+                if not ready and process.poll() is not None:
+                    return  # a process that the plugin has started, and that outlives it, holds the streams open
+                for key, _ in ready:
                     data = os.read(key.fd, 1 << 16)
                     *lines, rest = (partial[key.fd] + data).split(b"\n")
                     if not data or len(rest) > _LONGEST_LINE:
@@ -190,6 +206,7 @@ _OPTIONS: Final = (
     "-Djava.awt.headless=true",
 )
 """Small while it is quiet: the collector with the least memory, and one that gives it back."""
+_SHORT: Final = ("-XX:TieredStopAtLevel=1",)
 
 
 def heap() -> str:

@@ -31,8 +31,8 @@ class RecordReader:
         self._known: dict[Schema, Schema] = {}
 
     def batch(self, message: Sequence[Any]) -> RecordBatch:
-        """Return the records of a message: `["records", epoch, sequence, count, topic, ..., offsets, schemas]`."""
-        _, _, _, count, topic, partition, timestamp, key, value, headers, _, (is_reset, schemas) = message
+        """Return the records of a message: `["records", epoch, sequence, count, topic, ..., offsets, schemas, length]`."""
+        _, _, _, count, topic, partition, timestamp, key, value, headers, _, (is_reset, schemas), _ = message
         if is_reset:
             self._schemas.clear()
             self._known.clear()

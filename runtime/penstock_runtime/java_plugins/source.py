@@ -24,8 +24,8 @@ _FIRST: Final = 0.5
 _NEXT: Final = 0.05
 """Seconds to wait for more after many, which says that a backlog is read."""
 _MANY: Final = 500
-_STOP: Final = 5.0
-"""Seconds that a task has to stop, as Kafka Connect's `task.shutdown.graceful.timeout.ms`."""
+_STOP: Final = 3.0
+"""Seconds that a task has to stop; the whole process has 5 s (`task.shutdown.graceful.timeout.ms`)."""
 
 
 class JavaSource(PollingSource):
@@ -45,6 +45,7 @@ class JavaSource(PollingSource):
         self._name = class_name
         self._properties = dict(properties)
         self._epoch = 0
+        self._is_started = self._is_polled = False
         self._committed: dict[SourcePartition, Offset] = {}
         self._reached: dict[SourcePartition, Offset | None] = {}
         """The offsets of all records that this task object has handed on."""
@@ -60,11 +61,14 @@ class JavaSource(PollingSource):
 
     def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
         """Hand on what the task has polled. What was polled at once comes with its offsets in its last portion."""
-        if self._is_behind(start):
+        if not self._is_started or self._is_behind(start):
             log.info("The last batch was not committed: %s starts again at the offsets in Kafka", self._name)
             self._committed = dict(start)
-            self._stop(_STOP)
+            self._stop()
             self._begin()
+        if not self._is_polled:  # not at its start: a paused task is not polled
+            self._guarded("poll", lambda: self._host.allow(self._epoch, _POLLS))
+            self._is_polled = True
         records = size = 0
         wait = _FIRST
         is_complete = True
@@ -78,6 +82,7 @@ class JavaSource(PollingSource):
             offsets = _offsets(message)
             is_complete = offsets is not None
             records += len(batch)
+            size += message[-1]
             self._sequence = message[2]
             self._uncommitted = {**(self._uncommitted or {}), **(offsets or {})}
             self._reached.update(offsets or {})
@@ -95,7 +100,7 @@ class JavaSource(PollingSource):
     def stop(self) -> None:
         """Stop the task, and end the JVM."""
         try:
-            self._stop(_STOP)
+            self._stop()
         except ConnectError as e:
             log.warning("%s", e)
         finally:
@@ -103,12 +108,13 @@ class JavaSource(PollingSource):
 
     def _begin(self) -> None:
         self._epoch += 1
+        self._is_started = self._is_polled = False
         self._reached, self._uncommitted, self._sequence = {}, None, 0
         self._reader = RecordReader()
         self._host.answer = self._answer
         arguments = {**self._plugin, "properties": self._properties, "epoch": self._epoch}
         self._guarded("start", lambda: self._host.call("start", None, **arguments))
-        self._guarded("start", lambda: self._host.allow(self._epoch, _POLLS))
+        self._is_started = True
 
     def _is_behind(self, start: Offsets) -> bool:
         """Whether records that the task has handed on are not in Kafka, so that it must read them again."""
@@ -137,17 +143,24 @@ class JavaSource(PollingSource):
         """Return the committed offsets of these source partitions (`OffsetStorageReader`)."""
         return [None if p is None else self._committed.get(SourcePartition(p)) for p in partitions]
 
-    def _stop(self, seconds: float) -> None:
+    def _stop(self) -> None:
+        """Stop the task object, or kill the JVM.
+
+        Raises:
+            ConnectError: it did not stop.
+        """
+        if not self._host.is_open:
+            return  # whoever noticed the end has reported it
         try:
-            has_stopped = self._host.call("stop", 2 * seconds, millis=int(seconds * 1000))
+            inside = self._host.call("stop", _STOP + 0.5, millis=int(_STOP * 1000))
         except (JavaError, JvmEnded) as e:
-            log.warning("%s did not stop: %s", self._name, e)
-            has_stopped = False
-        if not has_stopped:
+            self._host.kill()
+            raise ConnectError(f"cannot stop {self._name}: {e}") from None
+        if inside is not None:
             self._host.kill()
             raise ConnectError(
-                f"cannot stop {self._name}: its poll() does not return within {seconds:.0f} s and ignores interrupts; its "
-                "JVM was killed, and records that were not committed are read again"
+                f"cannot stop {self._name}: its {inside}() does not return within {_STOP:.0f} s and ignores interrupts; "
+                "its JVM was killed, and records that were not committed are read again"
             )
 
     def _guarded(self, what: str, work: Any) -> Any:
@@ -156,12 +169,13 @@ class JavaSource(PollingSource):
         except JavaError as e:
             self._raise(what, e)
         except JvmEnded as e:
-            raise ConnectError(f"cannot {what} {self._name}: {e}") from None
+            raise e.during(f"cannot {what} {self._name}") from None
 
     def _raise(self, what: str, error: JavaError) -> None:
         log.error("%s: %s() failed:\n%s", self._name, what, error.trace.rstrip())
         if error.kind == "retriable":
-            # The task may poll again; the failed poll used up what it was allowed.
+            if what == "poll":  # it used up one of those that are allowed
+                self._guarded("poll", lambda: self._host.allow(self._epoch, 1))
             raise RetriableError(f"cannot {what} {self._name}: {error.text}")
         raise ConnectError(f"cannot {what} {self._name}: {error.text}") from None
 

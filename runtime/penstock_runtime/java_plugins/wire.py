@@ -33,6 +33,7 @@ _EXTENSIONS: Final[dict[int, Callable[[memoryview], Any]]] = {
     4: _number(">f", Float32),
     5: lambda data: Decimal(str(data, "ascii")),
     6: _number(">q", Instant),
+    7: lambda data: str(data, "utf-16-be", "surrogatepass"),
 }
 """What MessagePack has no types for, by the numbers of `Values.java`."""
 

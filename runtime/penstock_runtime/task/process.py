@@ -24,6 +24,8 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import SparkStart, TaskSpec, TaskState
 from penstock_runtime import logs
+from penstock_runtime.java_plugins.hosts import expect_long_work
+from penstock_runtime.java_plugins.java_error import JvmLost
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.status_topic import State, recorded_topics
 from penstock_runtime.pipeline.context import TaskContext
@@ -87,7 +89,7 @@ class _End:
             return cls(ExitCode.UNAVAILABLE if unavailable else ExitCode.SUPERSEDED, message)
         code = ExitCode.CONFIG_INVALID if isinstance(error, ConfigError) else ExitCode.FAILED
         trace = printable(redact("".join(traceback.format_exception(error))))[-_TRACE_LIMIT:]
-        return cls(ExitCode.LOST if isinstance(error, SparkLost) else code, message, trace)
+        return cls(ExitCode.LOST if isinstance(error, (SparkLost, JvmLost)) else code, message, trace)
 
 
 def run(arguments: list[str] | None, stopping: GracefulShutdown) -> int:
@@ -95,6 +97,7 @@ def run(arguments: list[str] | None, stopping: GracefulShutdown) -> int:
     options = _options(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal reaches the parent too, which sends SIGTERM
     faulthandler.register(signal.SIGQUIT, sys.__stderr__ or sys.stderr)  # prints all stacks, as a JVM does
+    expect_long_work()
     pod = None
     try:
         spec = TaskSpec.from_json(options.spec.read_bytes())

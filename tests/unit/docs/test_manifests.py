@@ -14,8 +14,8 @@ from penstock_model.resources.connector import Connector
 from .pages import Block, blocks
 
 OURS = "penstock.dev/v1alpha1"
-OWN_PLUGINS = ("docs/plugins.md", "docs/first-plugin.md")
-"""Pages with plugins of their own, whose tests install and run them."""
+OWN_PLUGINS = ("docs/plugins.md", "docs/first-plugin.md", "docs/java-plugins.md")
+"""Pages with plugins of their own, whose tests install and run them, or that have to be fetched."""
 SOURCE = {"file": "/tmp/a", "topic": "t"}
 SINK = {"file": "/tmp/a", "topics": "t"}
 

@@ -36,6 +36,7 @@ def message(count: int, *, value: list[Any], key: list[Any] | None = None, **oth
         other.get("headers", [CONSTANT, []]),
         [],
         [other.get("reset", False), other.get("schemas", [])],
+        100,
     ]
 
 

@@ -178,3 +178,26 @@ def test_a_malformed_record_is_logged_and_passed_over(
     stored = fold("c", [(key, value), (b'["c",{"p":"good"}]', b'{"i":1}')])
     assert stored.offsets == {SourcePartition({"p": "good"}): {"i": 1}}
     assert "Ignoring a malformed record in the offsets topic" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1e10, "1.0E10"),
+        (0.1, "0.1"),
+        (-1e-5, "-1.0E-5"),
+        (10**20, "100000000000000000000"),
+        (float("nan"), '"NaN"'),
+        (float("-inf"), '"-Infinity"'),
+        ("😀", '"\\uD83D\\uDE00"'),
+        ("a\ud83d", '"a\\uD83D"'),
+        ('\x1f\t\\u001f "1e10" NaN', '"\\u001F\\t\\\\u001f \\"1e10\\" NaN"'),
+        ("1.5é", '"1.5é"'),
+        (True, "true"),
+        (None, "null"),
+    ],
+)
+def test_partitions_and_offsets_are_written_as_jackson_writes_them(value: Primitive | None, text: str) -> None:
+    key, offset = StoredOffsets("c").entry(SourcePartition({"p": value}), {"o": value})
+    assert key == f'["c",{{"p":{text}}}]'.encode()
+    assert offset == f'{{"o":{text}}}'.encode()

@@ -103,7 +103,7 @@ public final class Main {
 
     /** Answers a request in a thread of its own, since a plugin may take long or never return. */
     private void call(int id, String method, MapValue given) {
-        calls.execute(() -> {
+        Runnable work = () -> {
             try {
                 Channel.Content result = dispatch(method, new Arguments(given));
                 channel.send(out -> {
@@ -115,7 +115,12 @@ public final class Main {
             } catch (Throwable e) {
                 refuse(id, e);
             }
-        });
+        };
+        if (method.equals("commit")) {
+            work.run(); // it waits for nothing, and a stop that follows must find it done
+        } else {
+            calls.execute(work);
+        }
     }
 
     private void refuse(int id, Throwable error) {
@@ -167,7 +172,7 @@ public final class Main {
 
     private Channel.Content stop(int millis) throws InterruptedException {
         SourceTaskRunner running = task;
-        boolean stopped = running == null || running.stop(millis);
-        return out -> out.packBoolean(stopped);
+        String inside = running == null ? null : running.stop(millis);
+        return out -> Channel.packTextOrNil(out, inside);
     }
 }

@@ -16,6 +16,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.source.SourceTaskContext;
@@ -53,6 +54,8 @@ final class SourceTaskRunner {
     private int sequence;
     private boolean stopCalled;
     private volatile boolean stopping;
+    /** The method of the task that its thread is in, or was in last. */
+    private volatile String inside = "start";
 
     SourceTaskRunner(int epoch, Loaded loaded, Map<String, String> properties, Channel channel) {
         this.epoch = epoch;
@@ -128,9 +131,9 @@ final class SourceTaskRunner {
     /**
      * Stops the task: lets {@code poll} return, else calls the task's {@code stop} beside it, else interrupts it.
      *
-     * @return whether it has ended
+     * @return null once it has ended, else the method of the task that does not return
      */
-    boolean stop(int millis) throws InterruptedException {
+    String stop(int millis) throws InterruptedException {
         stopping = true;
         polls.release();
         commits.shutdown();
@@ -139,16 +142,16 @@ final class SourceTaskRunner {
             log.warn("The task's commit() does not return");
         }
         if (ended.await(millis / 4, TimeUnit.MILLISECONDS)) {
-            return true;
+            return null;
         }
         Thread stopper = Threads.daemons("penstock-stop").newThread(this::callStop);
         stopper.setContextClassLoader(loader);
         stopper.start();
         if (ended.await(millis / 4, TimeUnit.MILLISECONDS)) {
-            return true;
+            return null;
         }
         thread.interrupt();
-        return ended.await(millis / 4, TimeUnit.MILLISECONDS);
+        return ended.await(millis / 4, TimeUnit.MILLISECONDS) ? null : inside;
     }
 
     private void run() {
@@ -184,6 +187,7 @@ final class SourceTaskRunner {
             while (!stopping && (records == null || records.isEmpty())) {
                 long begun = System.nanoTime();
                 try {
+                    inside = "poll";
                     records = task.poll();
                 } catch (Throwable e) {
                     if (stopping) {
@@ -227,7 +231,11 @@ final class SourceTaskRunner {
                     uncommitted.add(new Sent(number, part));
                 }
             }
-            channel.send(encoder.message(epoch, number, part, isLast ? records : null));
+            try {
+                channel.send(encoder.message(epoch, number, part, isLast ? records : null));
+            } catch (DataException e) {
+                throw new DataException("cannot read records of topic " + part.get(0).topic() + " and those polled with them", e);
+            }
             from = to;
         }
     }
@@ -249,6 +257,9 @@ final class SourceTaskRunner {
             stopCalled = true;
         }
         try {
+            if (Thread.currentThread() == thread) {
+                inside = "stop";
+            }
             task.stop();
         } catch (Throwable e) {
             log.warn("The task's stop() has failed", e);

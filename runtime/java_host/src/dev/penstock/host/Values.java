@@ -21,6 +21,7 @@ final class Values {
     static final byte FLOAT32 = 4;
     static final byte DECIMAL = 5;
     static final byte INSTANT = 6;
+    static final byte TEXT = 7;
 
     private Values() {}
 
@@ -103,7 +104,7 @@ final class Values {
         if (value == null) {
             out.packNil();
         } else if (value instanceof String text) {
-            Channel.packText(out, text);
+            packText(out, text);
         } else if (value instanceof Long || value instanceof Integer || value instanceof Short || value instanceof Byte) {
             out.packLong(((Number) value).longValue());
         } else if (value instanceof Boolean is) {
@@ -124,6 +125,30 @@ final class Values {
         } else {
             throw new DataException("Java class " + value.getClass() + " does not have corresponding schema type.");
         }
+    }
+
+    /** Packs a text; one with half of a surrogate pair, which UTF-8 does not have, as UTF-16. */
+    private static void packText(MessagePacker out, String text) throws IOException {
+        if (isWellFormed(text)) {
+            Channel.packText(out, text);
+            return;
+        }
+        ByteBuffer units = ByteBuffer.allocate(2 * text.length());
+        units.asCharBuffer().put(text);
+        out.packExtensionTypeHeader(TEXT, units.capacity());
+        out.writePayload(units.array());
+    }
+
+    private static boolean isWellFormed(String text) {
+        for (int i = 0; i < text.length(); i++) {
+            if (Character.isSurrogate(text.charAt(i))) {
+                if (i + 1 == text.length() || !Character.isSurrogatePair(text.charAt(i), text.charAt(i + 1))) {
+                    return false;
+                }
+                i++;
+            }
+        }
+        return true;
     }
 
     /** A decimal with its scale, as Python's Decimal reads it. */

@@ -1,35 +1,53 @@
-"""A PostgreSQL on this machine, by the distribution's package, since no image of one is at hand on the cluster."""
+"""PostgreSQL on this machine, from the distribution's package."""
 
 import ctypes
-import pwd
+import os
 import secrets
 import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import LiteralString, Self
 
 import psycopg
-from command import Failed
 from comparison import Row
+
+from penstock.errors import ConnectError
 
 __all__ = ["PostgreSQL", "programs"]
 
-_USER = "penstock"
+_PACKAGE = "postgresql"
 _SYSTEM_USER = "postgres"  # as Debian's package makes it: PostgreSQL does not run as root
 _PATIENCE = 60.0  # seconds; a server that was killed reads its log again first
 _PR_SET_PDEATHSIG = 1
 
 
-def programs() -> Path | None:
-    """The folder of PostgreSQL's programs, of the newest version; None: it is not installed."""
+def programs(say: Callable[[str], None]) -> Path:
+    """Return the folder of PostgreSQL's programs, of the newest version. As root, install the package if it is missing.
+
+    Raises:
+        ConnectError: it is missing and cannot be installed; the message says what to do.
+    """
+    if found := _newest():
+        return found
+    apt_get = shutil.which("apt-get")
+    if os.geteuid() or apt_get is None:
+        raise ConnectError(f"PostgreSQL is missing: install it (Debian, Ubuntu: apt-get install {_PACKAGE})")
+    say(f"Installing {_PACKAGE} (apt-get, once)...")
+    install = [apt_get, "install", "--yes", "--no-install-recommends", _PACKAGE]
+    for command in (install, [apt_get, "update"], install):
+        env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        if found := _newest():
+            return found
+    raise ConnectError(f"cannot install {_PACKAGE}: {(done.stderr or done.stdout).strip()[-1000:]}")
+
+
+def _newest() -> Path | None:
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
-    try:
-        pwd.getpwnam(_SYSTEM_USER)
-    except KeyError:
-        return None
     return found[-1].parent if found else None
 
 
@@ -39,37 +57,47 @@ class PostgreSQL:
     Args:
         programs: the folder of its programs.
         folder: where its data is, made when there is none.
-        host: the address at which it listens, on PostgreSQL's port.
+        host: the address at which it listens.
+        port: where it listens there.
+        settings: of its configuration.
 
     Attributes:
-        password: that of its user penstock, who may do everything.
+        user: may do everything.
+        password: that of the user.
     """
 
-    def __init__(self, programs: Path, folder: Path, host: str) -> None:
-        self._programs, self._folder, self._host = programs, folder, host
+    user = "penstock"
+
+    def __init__(
+        self, programs: Path, folder: Path, host: str, port: int = 5432, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self._programs, self._folder, self._host, self._port = programs, folder, host, port
+        self._settings = {**(settings or {}), "listen_addresses": host, "unix_socket_directories": ""}
+        self._system_user = None if os.geteuid() else _SYSTEM_USER
         self._data, self._log = folder / "data", folder / "log"
         password = folder / "password"
         if not password.exists():
             folder.mkdir(mode=0o700, exist_ok=True)
             password.write_text(secrets.token_urlsafe())
-            for path in (folder, password):
-                shutil.chown(path, _SYSTEM_USER)
+            if self._system_user is not None:
+                for path in (folder, password):
+                    shutil.chown(path, self._system_user)
         self.password = password.read_text()
 
     def __enter__(self) -> Self:
         if not (self._data / "PG_VERSION").exists():
-            initdb: list[str | Path] = [self._programs / "initdb", "--pgdata", self._data, "--username", _USER]
+            initdb: list[str | Path] = [self._programs / "initdb", "--pgdata", self._data, "--username", self.user]
             initdb += ["--auth", "scram-sha-256", "--pwfile", self._folder / "password"]
-            made = subprocess.run(initdb, user=_SYSTEM_USER, cwd="/", capture_output=True, text=True, check=False)
+            made = subprocess.run(initdb, user=self._system_user, cwd="/", capture_output=True, text=True, check=False)
             if made.returncode:
-                raise Failed(f"PostgreSQL's initdb: {made.stderr.strip()}")
+                raise ConnectError(f"PostgreSQL's initdb: {made.stderr.strip()}")
             with (self._data / "pg_hba.conf").open("a") as file:
                 file.write("host all all all scram-sha-256\n")
-        settings = ("-c", f"listen_addresses={self._host}", "-c", "unix_socket_directories=")
+        settings = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self._data, *settings],
-                user=_SYSTEM_USER,
+                [self._programs / "postgres", "-D", self._data, "-p", str(self._port), *settings],
+                user=self._system_user,
                 cwd="/",
                 stdout=log,
                 stderr=log,
@@ -80,7 +108,9 @@ class PostgreSQL:
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > end:
                 self._stop()
-                raise Failed(f"PostgreSQL does not start at {self._host}, port 5432:\n{self._log.read_text()[-2000:]}")
+                raise ConnectError(
+                    f"PostgreSQL does not start at {self._host}, port {self._port}:\n{self._log.read_text()[-2000:]}"
+                )
             time.sleep(0.1)
         return self
 
@@ -91,7 +121,14 @@ class PostgreSQL:
 
     def connect(self, database: str) -> "psycopg.Connection[Row]":
         """A connection to a database; each statement is a transaction."""
-        return psycopg.connect(host=self._host, user=_USER, password=self.password, dbname=database, autocommit=True)
+        return psycopg.connect(
+            host=self._host,
+            port=self._port,
+            user=self.user,
+            password=self.password,
+            dbname=database,
+            autocommit=True,
+        )
 
     def make(self, database: LiteralString) -> None:
         """Make a database that is missing."""

@@ -1,0 +1,201 @@
+"""Our own Java plugin, compiled in the test session, which does what its properties say.
+
+Import the fixtures by name into a test module: `from .probe_plugin import probe, probe_lab`.
+"""
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+import pytest
+
+from penstock_model.contracts.task_spec import TaskSpec
+from penstock_runtime.java import find_java
+from penstock_runtime.java_plugins.hosts import close_host
+from penstock_runtime.java_plugins.jars import COMPILER, JARS, fetched_jars
+from penstock_runtime.plugins.plugin_path import use_plugin_path
+
+from ..reading import Reader
+from ..running import PATIENCE, Processes, Running, manifest, new_name, specs, until
+
+__all__ = ["Probe", "ProbeLab", "host_jvms", "probe", "probe_lab"]
+
+_SOURCES: Final = Path(__file__).with_name("probe")
+SOURCE: Final = "dev.penstock.probe.ProbeSource"
+_SERVICES: Final = {
+    "org.apache.kafka.connect.source.SourceConnector": SOURCE,
+    "org.apache.kafka.connect.sink.SinkConnector": "dev.penstock.probe.ProbeSink",
+    "org.apache.kafka.connect.transforms.Transformation": "dev.penstock.probe.ProbeTransform",
+}
+_HOST: Final = "dev.penstock.host.Main"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The compiled classes, and plugin folders made of them."""
+
+    classes: Path
+    folder: Path
+    """A plugin path with one plugin: version 1.0.0."""
+
+    def jar(self, target: Path, version: str = "1.0.0", *, manifests: bool = True) -> Path:
+        """Write a jar of the plugin; without `manifests`, only a scan finds its classes."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(target, "w") as jar:
+            for file in sorted(self.classes.rglob("*.class")):
+                jar.write(file, file.relative_to(self.classes).as_posix())
+            jar.writestr("probe-version.txt", version)
+            for service, name in _SERVICES.items() if manifests else ():
+                jar.writestr(f"META-INF/services/{service}", f"{name}\n")
+        return target
+
+
+@pytest.fixture(scope="session")
+def probe(tmp_path_factory: pytest.TempPathFactory) -> Probe:
+    """Compile the plugin, with the compiler that compiles the plugin host."""
+    folder = tmp_path_factory.mktemp("probe")
+    java = find_java()
+    libs = fetched_jars(java, print)
+    command = [
+        *(str(java.executable), "-jar", str(libs / COMPILER.file), "--release", "17", "-encoding", "UTF-8"),
+        *("-warn:none", "-cp", ":".join(str(libs / jar.file) for jar in JARS)),
+        *("-d", str(folder / "classes"), str(_SOURCES)),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = Probe(folder / "classes", folder / "plugins")
+    made.jar(made.folder / "probe" / "probe.jar")
+    return made
+
+
+@dataclass
+class ProbeLab:
+    """The probe on the shared Kafka, by `penstock run`, as users run it."""
+
+    servers: str
+    processes: Processes
+    probe: Probe
+    folder: Path
+    name: str = field(default_factory=lambda: new_name("probe"))
+
+    @property
+    def journal(self) -> list[str]:
+        """What the task has written: `start <offset>`, `poll`, `commit`, `stop`."""
+        file = self.folder / "journal"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def manifest(
+        self, topic: str, config: Mapping[str, Any] | None = None, *, version: str | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """A manifest of the probe; `more` is what `running.manifest` takes."""
+        given = {
+            "topic": topic,
+            "journal": str(self.folder / "journal"),
+            "value.converter": "StringConverter",
+            "key.converter": "StringConverter",
+            **(config or {}),
+        }
+        resource = manifest(self.name, SOURCE, given, **more)
+        if version is not None:
+            resource["spec"]["version"] = version
+        return resource
+
+    def run(
+        self,
+        topic: str,
+        config: Mapping[str, Any] | None = None,
+        *,
+        heap: str = "256m",
+        path: Path | None = None,
+        worker: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> Running:
+        """Start `penstock run`."""
+        return self.processes.run(
+            [self.manifest(topic, config, **more)],
+            self.servers,
+            *("--plugin-path", str(path or self.probe.folder)),
+            worker=worker,
+            env={"PENSTOCK_JAVA_HEAP": heap},
+        )
+
+    def spec(self, topic: str, config: Mapping[str, Any] | None = None, **more: Any) -> TaskSpec:
+        """The spec of its only task, planned in this process."""
+        use_plugin_path([str(self.probe.folder)])
+        try:
+            return specs(self.manifest(topic, config, **more), self.servers)[0]
+        finally:
+            use_plugin_path([])
+            close_host()
+
+    def fails(self, topic: str, config: Mapping[str, Any] | None = None, **more: Any) -> str:
+        """Run it without restarts until it has ended by itself with an error; its log."""
+        run = self.run(topic, config, restart={"onFailure": False}, **more)
+        assert run.await_exit() in (1, 2), run.last_words()
+        assert not run.tree()
+        return run.log_text()
+
+    def expected(self, data: str, topic: str, count: int = 1, *, schemas: bool = False) -> list[list[str]]:
+        """What Kafka Connect's own converters make of a data set: topic, key, value and headers of each record, in hex."""
+        java = find_java()
+        path = [self.probe.classes, *(fetched_jars(java, print) / jar.file for jar in JARS)]
+        command = [str(java.executable), "-cp", ":".join(map(str, path)), "dev.penstock.probe.Expected"]
+        asked = [data, topic, str(count), str(schemas).lower()]
+        done = subprocess.run([*command, *asked], capture_output=True, text=True, check=True, timeout=120)
+        return [line.split("\t") for line in done.stdout.splitlines()]
+
+    def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run a `penstock` command with the probe on its plugin path."""
+        return subprocess.run(
+            [sys.executable, "-m", "penstock_runtime.cli", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            env={**os.environ, "PENSTOCK_JAVA_HEAP": "128m"},
+        )
+
+    def reader(self, topic: str) -> Reader:
+        """A reader of the topic."""
+        return Reader(self.servers, topic)
+
+
+@pytest.fixture
+def probe_lab(kafka: str, processes: Processes, probe: Probe, tmp_path: Path) -> ProbeLab:
+    """The probe on the shared Kafka."""
+    return ProbeLab(kafka, processes, probe, tmp_path)
+
+
+def host_jvms(run: Running) -> list[psutil.Process]:
+    """The JVMs of Java plugins that a run has started; orphans too."""
+    found = []
+    for process in run.tree():
+        try:
+            if _HOST in process.cmdline():
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def await_jvm(run: Running, but: int | None = None) -> psutil.Process:
+    """The JVM of the task, once it runs; `but` is the process id of one that was killed."""
+
+    def found() -> list[psutil.Process]:
+        tasks = {t.pid for t in run.tasks()}
+        return [j for j in host_jvms(run) if j.pid != but and _parent(j) in tasks]
+
+    return until(found, seconds=PATIENCE, what=run.last_words)[0]
+
+
+def _parent(process: psutil.Process) -> int:
+    try:
+        return process.ppid()
+    except psutil.Error:
+        return 0

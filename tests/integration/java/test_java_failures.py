@@ -1,0 +1,251 @@
+"""What a Java plugin does wrong, and what its user reads: the end of its JVM, exceptions, methods that never return."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.task_spec import TaskState
+
+from ..checking import assert_exactly_once
+from ..reading import create
+from ..running import until
+from .probe_plugin import Probe, ProbeLab, await_jvm, host_jvms, probe, probe_lab
+
+__all__ = ["Probe", "probe", "probe_lab"]
+
+RESTART = {"backoff": {"initial": "100ms", "max": "1s"}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("action", "texts"),
+    [
+        ("exit 0", ["exit code 0: the plugin has called System.exit"]),
+        ("exit 7", ["exit code 7: the plugin has called System.exit"]),
+        ("memory", ["ran out of memory with a heap of 256m", "PENSTOCK_JAVA_HEAP"]),
+        (
+            "throw",
+            [
+                "cannot poll dev.penstock.probe.ProbeSource: ConnectException: the slot is gone; caused by "
+                "IllegalStateException: wal level; caused by IOException: disk of pg-7 is full"
+            ],
+        ),
+        ("overflow", ["cannot poll dev.penstock.probe.ProbeSource: StackOverflowError"]),
+        ("no class", ["cannot poll dev.penstock.probe.ProbeSource: NoClassDefFoundError: com/example/Driver"]),
+    ],
+)
+def test_what_ends_poll_is_told_and_what_was_polled_before_is_delivered(
+    probe_lab: ProbeLab, topic: str, action: str, texts: list[str]
+) -> None:
+    create(probe_lab.servers, topic)
+    log = probe_lab.fails(topic, {"poll.action": action, "at": 300})
+    ended = next(line for line in reversed(log.splitlines()) if "has ended" in line)
+    for text in texts:
+        assert text in ended
+    assert "does not return" not in log  # of the stop that follows
+    with probe_lab.reader(topic) as reader:
+        assert_exactly_once(reader.to_end(), 1)
+        assert len(reader.records) <= 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("action", "text"),
+    [
+        ("throw", "cannot start dev.penstock.probe.ProbeSource: ConnectException: the slot is gone; caused by "),
+        ("no class", "cannot start dev.penstock.probe.ProbeSource: "),
+        ("exit 7", "cannot start dev.penstock.probe.ProbeSource: its JVM ended with exit code 7"),
+    ],
+)
+def test_what_ends_start_is_told(probe_lab: ProbeLab, topic: str, action: str, text: str) -> None:
+    create(probe_lab.servers, topic)
+    log = probe_lab.fails(topic, {"start.action": action})
+    assert text in next(line for line in reversed(log.splitlines()) if "has ended" in line)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["exit 7", "memory", "throw", "overflow"])
+def test_a_task_whose_poll_failed_once_starts_again_and_loses_nothing(
+    probe_lab: ProbeLab, topic: str, action: str, tmp_path: Path
+) -> None:
+    create(probe_lab.servers, topic)
+    config = {"poll.action": action, "at": 300, "poll.once": tmp_path / "once", "total": 1_000}
+    run = probe_lab.run(topic, config, restart=RESTART)
+    with probe_lab.reader(topic) as reader:
+        reader.count(1_000)
+        run.stop()
+        assert assert_exactly_once(reader.to_end(), 1) == {0: 1_000}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["retriable", "kafka retriable"])
+@pytest.mark.parametrize("place", ["poll", "start"])
+def test_a_retriable_exception_is_retried_as_often_as_it_comes(
+    probe_lab: ProbeLab, topic: str, action: str, place: str, tmp_path: Path
+) -> None:
+    create(probe_lab.servers, topic)
+    marker = tmp_path / "times"
+    config = {f"{place}.action": action, "at": 300, f"{place}.once": marker, f"{place}.times": 5, "total": 1_000}
+    run = probe_lab.run(topic, config, restart={"onFailure": False})
+    with probe_lab.reader(topic) as reader:
+        reader.count(1_000)
+        run.stop()
+        assert assert_exactly_once(reader.to_end(), 1) == {0: 1_000}
+    assert marker.stat().st_size == 5
+    assert f"cannot {place} dev.penstock.probe.ProbeSource" in run.log_text()
+
+
+@pytest.mark.slow
+def test_a_poll_that_blocks_for_ever_holds_up_neither_commit_nor_the_end(probe_lab: ProbeLab, topic: str) -> None:
+    create(probe_lab.servers, topic)
+    run = probe_lab.run(topic, {"poll.action": "block", "at": 300})
+    with probe_lab.reader(topic) as reader:
+        reader.count(300)
+        until(lambda: "commit" in probe_lab.journal, what="commit() was called")
+        begun = time.monotonic()
+        run.stop()
+        assert time.monotonic() - begun < 6
+        assert not run.tree()
+        assert "its poll() does not return within 3 s and ignores interrupts; its JVM was killed" in run.log_text()
+        assert "is abandoned" not in run.log_text()
+        assert assert_exactly_once(reader.to_end(), 1) == {0: 300}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["start", "stop", "commit"])
+def test_a_method_that_blocks_for_ever_does_not_hold_up_the_end(probe_lab: ProbeLab, topic: str, place: str) -> None:
+    create(probe_lab.servers, topic)
+    run = probe_lab.run(topic, {f"{place}.action": "block", "total": 100})
+    if place == "start":
+        until(lambda: "start 0" in probe_lab.journal, what=run.last_words)
+    else:
+        until(lambda: "commit" in probe_lab.journal, what=run.last_words)
+    begun = time.monotonic()
+    run.stop()
+    assert time.monotonic() - begun < 7
+    assert not run.tree()
+
+
+@pytest.mark.slow
+def test_a_plugin_that_floods_its_streams_delivers_and_its_lines_are_cut(
+    probe_lab: ProbeLab, topic: str, tmp_path: Path
+) -> None:
+    create(probe_lab.servers, topic)
+    config = {"poll.action": "print", "poll.once": tmp_path / "once", "at": 300, "total": 1_000}
+    run = probe_lab.run(topic, config)
+    with probe_lab.reader(topic) as reader:
+        reader.count(1_000)
+    run.await_log("native end")
+    (task,) = run.tasks()
+    assert task.memory_info().rss < 400 << 20
+    run.stop()
+    lines = run.log_text().splitlines()
+    assert max(map(len, lines)) < 70_000
+    assert sum("err 1999" in line for line in lines) == 11  # 1999 and 19990 to 19999
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["threads", "child"])
+def test_what_a_plugin_leaves_behind_does_not_hold_up_the_end(
+    probe_lab: ProbeLab, topic: str, action: str, tmp_path: Path
+) -> None:
+    create(probe_lab.servers, topic)
+    run = probe_lab.run(topic, {"poll.action": action, "poll.once": tmp_path / "once", "total": 100})
+    with probe_lab.reader(topic) as reader:
+        reader.count(100)
+    begun = time.monotonic()
+    run.stop()
+    assert time.monotonic() - begun < 6
+    until(lambda: not run.tree(), seconds=10, what=lambda: str([p.cmdline() for p in run.tree()]))
+
+
+@pytest.mark.slow
+def test_a_killed_jvm_whose_child_lives_on_is_noticed_at_once(probe_lab: ProbeLab, topic: str, tmp_path: Path) -> None:
+    create(probe_lab.servers, topic)
+    config = {"poll.action": "child", "poll.once": tmp_path / "once", "pause.ms": 5}
+    run = probe_lab.run(topic, config, restart=RESTART)
+    with probe_lab.reader(topic) as reader:
+        reader.count(100)
+        jvm = await_jvm(run)
+        jvm.kill()
+        await_jvm(run, but=jvm.pid)
+        reader.count(len(reader.to_end()) + 100)
+        run.stop()
+        assert_exactly_once(reader.to_end(), 1)
+    assert not host_jvms(run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("idle", ["null", "empty"])
+def test_a_poll_that_returns_nothing_at_once_is_not_called_without_a_pause(
+    probe_lab: ProbeLab, topic: str, idle: str
+) -> None:
+    create(probe_lab.servers, topic)
+    run = probe_lab.run(topic, {"idle": idle, "total": 100})
+    with probe_lab.reader(topic) as reader:
+        reader.count(100)
+    before, begun = probe_lab.journal.count("poll"), time.monotonic()
+    until(lambda: probe_lab.journal.count("poll") > before + 500, what="it polls")
+    polls, seconds = probe_lab.journal.count("poll") - before, time.monotonic() - begun
+    assert polls / seconds < 1_100
+    run.stop()
+
+
+@pytest.mark.slow
+def test_a_paused_task_is_not_polled(probe_lab: ProbeLab, topic: str) -> None:
+    create(probe_lab.servers, topic)
+    spec = probe_lab.spec(topic, {"idle": "null", "total": 0})
+    task = probe_lab.processes.task(spec.model_copy(update={"state": TaskState.PAUSED}))
+    task.await_state("PAUSED")
+    task.stop()
+    assert probe_lab.journal == ["start 0", "stop"]
+
+
+@pytest.mark.slow
+def test_a_secret_that_a_plugin_prints_or_throws_is_not_shown(probe_lab: ProbeLab, topic: str) -> None:
+    create(probe_lab.servers, topic)
+    log = probe_lab.fails(topic, {"poll.action": "leak", "password": "pa55-of-the-probe"})
+    assert "cannot log in with" in log
+    assert "pa55-of-the-probe" not in log
+
+
+@pytest.mark.slow
+def test_a_shutdown_hook_that_never_returns_does_not_hold_up_the_end(probe_lab: ProbeLab, topic: str) -> None:
+    create(probe_lab.servers, topic)
+    run = probe_lab.run(topic, {"poll.action": "hook", "at": 300}, restart={"onFailure": False})
+    with probe_lab.reader(topic) as reader:
+        reader.count(300)
+    begun = time.monotonic()
+    run.stop()
+    assert time.monotonic() - begun < 6
+    assert not run.tree()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "code", "text"),
+    [
+        (
+            signal.SIGABRT,
+            ExitCode.FAILED,
+            "its JVM crashed (SIGABRT): native code of the plugin",
+        ),
+        (signal.SIGTERM, ExitCode.LOST, "its JVM was ended by signal 15"),
+        (signal.SIGKILL, ExitCode.LOST, "its JVM was killed by signal 9; the kernel does so when memory runs out"),
+    ],
+)
+def test_a_crash_of_the_jvm_is_a_failure_and_a_kill_is_a_loss(
+    probe_lab: ProbeLab, topic: str, number: int, code: ExitCode, text: str
+) -> None:
+    create(probe_lab.servers, topic)
+    task = probe_lab.processes.task(probe_lab.spec(topic, {"pause.ms": 5}))
+    with probe_lab.reader(topic) as reader:
+        reader.count(100)
+        await_jvm(task).send_signal(number)
+    assert task.await_exit() == code, task.last_words()
+    assert f"cannot poll dev.penstock.probe.ProbeSource: {text}" in str(task.failure)
+    assert "cannot be read" not in task.log_text()
+    assert not task.tree()
