@@ -22,9 +22,9 @@ def _programs() -> Path:
 
 
 class Server:
-    """A PostgreSQL server on a socket and a port of its own."""
+    """A PostgreSQL server on a socket and a port of its own; `more` are settings of its configuration file."""
 
-    def __init__(self, folder: Path, listen: str = "127.0.0.1") -> None:
+    def __init__(self, folder: Path, listen: str = "127.0.0.1", **more: str) -> None:
         self.folder = folder
         self.data = folder / "data"
         self.bin = _programs()
@@ -38,6 +38,7 @@ class Server:
         self.port = _free_port()
         settings = f"port = {self.port}\nlisten_addresses = '{listen}'\nunix_socket_directories = ''\n"
         settings += "fsync = off\nmax_prepared_transactions = 5\n"
+        settings += "".join(f"{name} = '{value}'\n" for name, value in more.items())
         with (self.data / "postgresql.conf").open("a") as file:
             file.write(settings)
         with (self.data / "pg_hba.conf").open("a") as file:
