@@ -133,6 +133,14 @@ class PollingSource(ABC):
             RetriableError: the call is repeated after a back-off; portions that were yielded before are delivered.
         """
 
+    def lost(self) -> None:
+        """Forget what `read` has given since the last `commit`: it was not delivered, and the next `start` lies before it.
+
+        Called after a batch that failed, perhaps more than once, before the next `read`. A source that keeps no position
+        of its own needs nothing here. Offsets do not tell: records may come without new ones, and with
+        `transaction.boundary=interval` delivered batches are not yet committed. It must not raise.
+        """
+
     def commit(self, offsets: Offsets) -> None:
         """As `Source.commit`."""
 
