@@ -5,7 +5,9 @@ import time
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
+from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_spec import TaskState
 
@@ -244,3 +246,23 @@ def test_a_crash_of_the_jvm_is_a_failure_and_a_kill_is_a_loss(
     assert f" dev.penstock.probe.ProbeSource: {text}" in str(task.failure)
     assert "cannot be read" not in task.log_text()
     assert not task.tree()
+
+
+@pytest.mark.slow
+def test_a_batch_that_was_fenced_is_polled_again_by_a_new_task_object(probe_lab: ProbeLab, topic: str) -> None:
+    create(probe_lab.servers, topic)
+    spec = probe_lab.spec(topic, {"pause.ms": 5})
+    task = probe_lab.processes.task(spec)
+    with probe_lab.reader(topic) as reader:
+        for _ in range(3):
+            reader.count(len(reader.to_end()) + 500)
+            starts = sum(line.startswith("start ") for line in probe_lab.journal)
+            transactional_id = f"{WorkerConfig.parse(spec.worker).group_id}-{spec.connector}-0"
+            other = Producer({"bootstrap.servers": probe_lab.servers, "transactional.id": transactional_id})
+            other.init_transactions(30)
+            until(lambda: sum(x.startswith("start ") for x in probe_lab.journal) > starts, what=task.last_words)  # noqa: B023
+            other.close()
+        reader.count(len(reader.to_end()) + 500)
+        task.stop()
+        assert_exactly_once(reader.to_end(), 1)
+    assert not [e for e in task.events if e.get("state") == "FAILED"]
