@@ -133,6 +133,14 @@ class PollingSource(ABC):
             RetriableError: the call is repeated after a back-off; portions that were yielded before are delivered.
         """
 
+    def lost(self) -> None:
+        """Forget the records that `read` has yielded since the last `commit`: they did not reach Kafka.
+
+        Called after a batch that failed, possibly more than once, before the next `read`, whose `start` lies before those
+        records. Only a source that keeps a position of its own needs this: offsets do not always tell, because records may
+        come without new ones. It must not raise.
+        """
+
     def commit(self, offsets: Offsets) -> None:
         """As `Source.commit`."""
 

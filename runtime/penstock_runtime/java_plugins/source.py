@@ -49,8 +49,8 @@ class JavaSource(PollingSource):
         self._committed: dict[SourcePartition, Offset] = {}
         self._reached: dict[SourcePartition, Offset | None] = {}
         """The offsets of all records that this task object has delivered."""
-        self._uncommitted: dict[SourcePartition, Offset | None] | None = None
-        """Those since the last commit; None if no record was delivered since."""
+        self._is_lost = False
+        """Whether records that it has delivered are missing in Kafka, although their offsets do not show it."""
         self._sequence = 0
         self._reader = RecordReader()
 
@@ -84,17 +84,19 @@ class JavaSource(PollingSource):
             records += len(batch)
             size += message[-1]
             self._sequence = message[2]
-            self._uncommitted = {**(self._uncommitted or {}), **(offsets or {})}
             self._reached.update(offsets or {})
             if is_complete:
                 self._guarded("poll", lambda: self._host.allow(self._epoch, 1))
             yield batch, offsets or {}
             wait = _NEXT if len(batch) >= _MANY else 0.0
 
+    def lost(self) -> None:
+        """Start the task again before the next poll: it cannot go back."""
+        self._is_lost = True
+
     def commit(self, offsets: Offsets) -> None:
         """Tell the task that its records are in Kafka, without waiting for it."""
         self._committed = dict(offsets)
-        self._uncommitted = None
         self._guarded("commit", lambda: self._host.cast("commit", epoch=self._epoch, sequence=self._sequence))
 
     def stop(self) -> None:
@@ -109,7 +111,7 @@ class JavaSource(PollingSource):
     def _begin(self) -> None:
         self._epoch += 1
         self._is_started = self._is_polled = False
-        self._reached, self._uncommitted, self._sequence = {}, None, 0
+        self._reached, self._is_lost, self._sequence = {}, False, 0
         self._reader = RecordReader()
         self._host.answer = self._answer
         arguments = {**self._plugin, "properties": self._properties, "epoch": self._epoch}
@@ -118,11 +120,7 @@ class JavaSource(PollingSource):
 
     def _is_behind(self, start: Offsets) -> bool:
         """Whether records that the task has delivered are missing in Kafka, so that it must read them again."""
-        if any(start.get(p) != offset for p, offset in self._reached.items()):
-            return True
-        # Records may have been lost without a change of offsets.
-        uncommitted = self._uncommitted
-        return uncommitted is not None and all(start.get(p) == self._committed.get(p) for p in uncommitted)
+        return self._is_lost or any(start.get(p) != offset for p, offset in self._reached.items())
 
     def _next(self, seconds: float) -> list[Any] | None:
         """Return the next message of this task object; None: there is none in time."""

@@ -243,6 +243,9 @@ class SourceTask:
         try:
             batches = returned.portions(portions(), method, where)
             self._process.add_read(batches, summary, where=self._where)
+        except BaseException:
+            source.lost()
+            raise
         finally:
             if isinstance(reading, Generator):
                 reading.close()
@@ -336,6 +339,8 @@ class SourceTask:
             self._process.take_over(self._transactional_fence)
         elif first:
             self._fence.begin(self._writer)
+        if not first and isinstance(self._source, PollingSource):
+            self._source.lost()
         self._stored = self._store.load()
         self._uncommitted, self._outcome_unknown = Uncommitted(), False
 

@@ -7,6 +7,7 @@ import pytest
 
 from ..checking import assert_exactly_once
 from ..reading import Read, create, read_all
+from ..running import until
 from .probe_plugin import Probe, ProbeLab, probe, probe_lab
 
 __all__ = ["Probe", "probe", "probe_lab"]
@@ -173,3 +174,17 @@ def test_a_record_that_a_transform_refuses_fails_the_task_or_is_left_out(
         found = [json.loads(r.value or b"")["a"] for r in reader.to_end()]
     assert found == [i for i in range(1_000) if i != 500]
     assert "secret poison" not in run.log_text()
+
+
+@pytest.mark.slow
+def test_records_without_offsets_arrive_once_where_commits_are_rare(probe_lab: ProbeLab, topic: str) -> None:
+    create(probe_lab.servers, topic)
+    boundary = {"transaction.boundary": "interval", "transaction.boundary.interval.ms": 2_000}
+    run = probe_lab.run(topic, {"data": "anywhere", "polls": 3, "journal": probe_lab.folder / "journal", **boundary})
+    with probe_lab.reader(topic) as reader:
+        reader.count(3)
+        polls = probe_lab.journal.count("poll")
+        until(lambda: probe_lab.journal.count("poll") > polls + 30, what="it was polled again")
+        run.stop()
+        assert [r.value for r in reader.to_end()] == [b"v"] * 3
+    assert probe_lab.journal.count("start 0") == 1

@@ -5,7 +5,9 @@ import time
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
+from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_spec import TaskState
 
@@ -213,15 +215,10 @@ def test_a_secret_that_a_plugin_prints_or_throws_is_not_shown(probe_lab: ProbeLa
 
 
 @pytest.mark.slow
-def test_a_shutdown_hook_that_never_returns_does_not_hold_up_the_end(probe_lab: ProbeLab, topic: str) -> None:
+def test_a_shutdown_hook_that_never_returns_does_not_hold_up_an_exit(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
-    run = probe_lab.run(topic, {"poll.action": "hook", "at": 300}, restart={"onFailure": False})
-    with probe_lab.reader(topic) as reader:
-        reader.count(300)
-    begun = time.monotonic()
-    run.stop()
-    assert time.monotonic() - begun < 6
-    assert not run.tree()
+    log = probe_lab.fails(topic, {"poll.action": "hook", "at": 300})
+    assert "its JVM ended with exit code 1: the plugin has called System.exit" in log
 
 
 @pytest.mark.slow
@@ -246,6 +243,26 @@ def test_a_crash_of_the_jvm_is_a_failure_and_a_kill_is_a_loss(
         reader.count(100)
         await_jvm(task).send_signal(number)
     assert task.await_exit() == code, task.last_words()
-    assert f"cannot poll dev.penstock.probe.ProbeSource: {text}" in str(task.failure)
+    assert f" dev.penstock.probe.ProbeSource: {text}" in str(task.failure)
     assert "cannot be read" not in task.log_text()
     assert not task.tree()
+
+
+@pytest.mark.slow
+def test_a_batch_that_was_fenced_is_polled_again_by_a_new_task_object(probe_lab: ProbeLab, topic: str) -> None:
+    create(probe_lab.servers, topic)
+    spec = probe_lab.spec(topic, {"pause.ms": 5})
+    task = probe_lab.processes.task(spec)
+    with probe_lab.reader(topic) as reader:
+        for _ in range(3):
+            reader.count(len(reader.to_end()) + 500)
+            starts = sum(line.startswith("start ") for line in probe_lab.journal)
+            transactional_id = f"{WorkerConfig.parse(spec.worker).group_id}-{spec.connector}-0"
+            other = Producer({"bootstrap.servers": probe_lab.servers, "transactional.id": transactional_id})
+            other.init_transactions(30)
+            until(lambda: sum(x.startswith("start ") for x in probe_lab.journal) > starts, what=task.last_words)  # noqa: B023
+            other.close()
+        reader.count(len(reader.to_end()) + 500)
+        task.stop()
+        assert_exactly_once(reader.to_end(), 1)
+    assert not [e for e in task.events if e.get("state") == "FAILED"]

@@ -26,6 +26,8 @@ public final class Main {
     static final int PROTOCOL = 1;
 
     private static final long BEAT_MILLIS = 5_000;
+    /** How long the shutdown hooks of plugins may take after {@code System.exit}. */
+    private static final long HOOKS_MILLIS = 5_000;
 
     private final Channel channel;
     private final Plugins plugins = new Plugins();
@@ -49,6 +51,9 @@ public final class Main {
                 out.packString("ready");
                 out.packInt(PROTOCOL);
             });
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+                Threads.daemons("penstock-exit").newThread(Main::endSoon).start();
+            }));
             Threads.daemons("penstock-beat").newThread(() -> beat(channel)).start();
             new Main(channel).serve(new DataInputStream(requests));
         } catch (EOFException e) {
@@ -73,6 +78,16 @@ public final class Main {
         } catch (InterruptedException | IOException e) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    /** Ends a JVM that is on its way out, also when a shutdown hook does not return. */
+    private static void endSoon() {
+        try {
+            Thread.sleep(HOOKS_MILLIS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        Runtime.getRuntime().halt(1);
     }
 
     private void serve(DataInputStream in) throws IOException {

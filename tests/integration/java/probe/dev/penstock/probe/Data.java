@@ -36,6 +36,7 @@ final class Data {
             case "absent" -> absent(topic);
             case "offsets" -> offsets(topic);
             case "version" -> List.of(record(topic, Schema.STRING_SCHEMA, new ProbeSource().version()));
+            case "anywhere" -> List.of(new SourceRecord(null, null, topic, null, Schema.STRING_SCHEMA, "v"));
             case "slice" -> List.of(record(topic, Schema.BYTES_SCHEMA, ByteBuffer.wrap(new byte[] {9, 1, 2, 9}, 1, 2)));
             case "headers" -> headers(topic);
             case "schemas" -> schemas(topic, count);
