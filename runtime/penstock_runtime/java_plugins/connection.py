@@ -145,7 +145,7 @@ class Connection:
             self._raise_end()
 
     def _read(self) -> None:
-        pipe = self._jvm.messages
+        pipe, end = self._jvm.messages, None
         try:
             while len(head := pipe.read(LENGTH.size)) == LENGTH.size:
                 (length,) = LENGTH.unpack(head)
@@ -155,12 +155,13 @@ class Connection:
                 self._heard += 1
         except JvmEnded:
             pass  # it ended before it had an answer
-        except Exception:
+        except Exception as e:
             log.exception("Messages of a plugin's JVM cannot be read")
+            end = JvmEnded(f"a message of its JVM cannot be read: {type(e).__name__}: {e}")
             self._jvm.kill()
         finally:
             pipe.close()
-            self._end = self._jvm.cause_of_end()
+            self._end = end or self._jvm.cause_of_end()
             self._arrived.put(None)
             for future in list(self._calls.values()):
                 with suppress(Exception):  # it has its result already

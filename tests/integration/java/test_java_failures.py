@@ -216,6 +216,15 @@ def test_a_secret_that_a_plugin_prints_or_throws_is_not_shown(probe_lab: ProbeLa
 
 
 @pytest.mark.slow
+def test_a_record_that_cannot_be_read_is_no_loss_of_the_jvm(probe_lab: ProbeLab, topic: str) -> None:
+    create(probe_lab.servers, topic)
+    log = probe_lab.fails(topic, {"data": "deep", "count": 2_000})
+    ended = next(line for line in reversed(log.splitlines()) if "has ended" in line)
+    assert "cannot poll dev.penstock.probe.ProbeSource: a message of its JVM cannot be read: RecursionError" in ended
+    assert "signal 9" not in ended
+
+
+@pytest.mark.slow
 def test_a_shutdown_hook_that_never_returns_does_not_hold_up_the_end(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
     run = probe_lab.run(topic, {"poll.action": "hook", "at": 300}, restart={"onFailure": False})

@@ -43,6 +43,7 @@ final class Data {
             case "large" -> large(topic, count);
             case "list" -> list(topic, count);
             case "builders" -> builders(topic);
+            case "deep" -> List.of(record(topic, null, nested(count)));
             case "poison" -> poison(topic, count);
             default -> throw new IllegalArgumentException(name);
         };
@@ -267,5 +268,13 @@ final class Data {
             records.add(record(topic, schema, new Struct(schema).put("a", i)));
         }
         return records;
+    }
+
+    private static List<?> nested(long depth) {
+        List<?> value = List.of();
+        for (long i = 0; i < depth; i++) {
+            value = List.of(value);
+        }
+        return value;
     }
 }
