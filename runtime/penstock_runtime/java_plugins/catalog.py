@@ -1,5 +1,6 @@
 """Which Java plugins a plugin path holds, with their versions and properties."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +12,8 @@ from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
 from penstock_runtime.java_plugins.locations import plugin_locations
 
 __all__ = ["KINDS", "JavaPlugin", "discover", "properties_of"]
+
+log = logging.getLogger(__name__)
 
 KINDS: Final = {
     "source": "source",
@@ -67,12 +70,14 @@ def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
             for kind, name, version, _ in classes
             if kind in KINDS
         ]
-        if not of_location:
-            raise ConfigError(
-                f"cannot find a plugin in {location}: no class in its jars is a connector, transform, predicate or "
-                "converter of Kafka Connect; check that it is the plugin's own folder"
-            )
+        if not of_location:  # Kafka Connect passes over these too: a plugin path often holds other things
+            log.warning("No connector, transform, predicate or converter of Kafka Connect is in %s", location)
         found += of_location
+    if path and not found:
+        raise ConfigError(
+            f"cannot find a plugin in {', '.join(path)}: no class in the jars is a connector, transform, predicate or "
+            "converter of Kafka Connect; check that it is the plugin's own folder"
+        )
     return tuple(found)
 
 

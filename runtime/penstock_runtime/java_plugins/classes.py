@@ -8,6 +8,8 @@ from penstock.config import Config, Property
 from penstock.errors import ConfigError, ConnectError, Problem, RetriableError
 from penstock.offsets import Offset, SourcePartition
 from penstock.source import PollingSource, SourceConnector
+from penstock_model.connect import plugin_chain
+from penstock_model.connect.plugin_names import BUILT_INS, ENDINGS, PluginKind, aliases
 from penstock_runtime.java_plugins.catalog import properties_of
 from penstock_runtime.java_plugins.hosts import host
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
@@ -60,33 +62,34 @@ class JavaSourceConnector(SourceConnector):
 
     def validate(self, config: JavaConfig) -> Iterable[Problem]:
         """Return what the connector's own validation refuses, as `PUT /connector-plugins/<class>/config/validate`."""
-        values = self._call("validate", _VALIDATE, properties=self._given(config.texts))
+        values = self._call("validate", _VALIDATE, properties=self.properties(config.texts))
         return [Problem(name, message) for name, messages in values for message in messages]
 
     def task_configs(
         self, config: JavaConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
         """Return what the connector splits itself into; it is started and stopped for that."""
-        given = {**self._given(properties), "tasks.max": str(max_tasks)}
+        given = {**self.properties(properties), "tasks.max": str(max_tasks)}
         tasks: list[dict[str, str | None]] = self._call("task_configs", _PLAN, properties=given, max_tasks=max_tasks)
         return [{n: text for n, text in task.items() if text is not None} for task in tasks]
 
     def exactly_once(self, config: JavaConfig) -> bool:
         """Whether the connector says so (`exactlyOnceSupport`, KIP-618). One that says nothing counts as one that cannot."""
-        return bool(self._call("exactly_once", _VALIDATE, properties=self._given(config.texts)) == "SUPPORTED")
+        return bool(self._call("exactly_once", _VALIDATE, properties=self.properties(config.texts)) == "SUPPORTED")
 
     def alter_offsets(self, config: JavaConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Ask the connector (`alterOffsets`, KIP-875)."""
         pairs = [[dict(p), None if o is None else dict(o)] for p, o in offsets.items()]
-        return bool(self._call("alter_offsets", _PLAN, properties=self._given(config.texts), offsets=pairs))
+        return bool(self._call("alter_offsets", _PLAN, properties=self.properties(config.texts), offsets=pairs))
 
     def source(self, config: JavaConfig) -> PollingSource:
         """Return the source of one task, in this process's JVM."""
-        return JavaSource(host(), self.location, self.class_name, self._given(config.texts))
+        return JavaSource(host(), self.location, self.class_name, self.properties(config.texts))
 
-    def _given(self, texts: Mapping[str, str]) -> dict[str, str]:
+    def properties(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Return the properties with those that Kafka Connect adds: connectors fail without them."""
-        return {**texts, "name": self.context.connector, "connector.class": self.class_name}
+        converters = {name: _java_converter(texts[name]) for name in plugin_chain.CONVERTERS if name in texts}
+        return {**texts, **converters, "name": self.context.connector, "connector.class": self.class_name}
 
     def _call(self, method: str, timeout: float, **arguments: Any) -> Any:
         place = {"location": self.location, "class": self.class_name}
@@ -109,6 +112,23 @@ _ASKED: Final = {
     "exactly_once": "ask for the exactly-once support of",
     "alter_offsets": "alter the offsets of",
 }
+
+
+_CONVERTERS: Final[tuple[PluginKind, ...]] = ("converter", "headerConverter")
+
+
+def _java_converter(name: str) -> str:
+    """Return the Java class of a converter that is named by an alias: a connector that looks knows classes alone."""
+    return next(
+        (
+            java
+            for kind in _CONVERTERS
+            for alias, names in BUILT_INS[kind].items()
+            for java in names
+            if alias in aliases(name, ENDINGS[kind])
+        ),
+        name,
+    )
 
 
 @cache

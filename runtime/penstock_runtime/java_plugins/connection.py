@@ -92,9 +92,9 @@ class Connection:
             if deadline is not None and time.monotonic() >= deadline:
                 raise JvmEnded(f"it has not answered {method} within {timeout:.0f} s")
 
-    def cast(self, method: str, **arguments: Any) -> None:
-        """Call a method of the host without waiting for its result."""
-        self._send(method, arguments)
+    def commit(self, epoch: int, sequence: int) -> None:
+        """Tell the task of that epoch that the records up to this message are in Kafka, without waiting for it."""
+        self._write(["commit", epoch, sequence])
 
     def allow(self, epoch: int, polls: int) -> None:
         """Let the task of that epoch poll so many more times."""
@@ -147,7 +147,7 @@ class Connection:
             self._raise_end()
 
     def _read(self) -> None:
-        pipe = self._jvm.messages
+        pipe, end = self._jvm.messages, None
         try:
             while len(head := pipe.read(LENGTH.size)) == LENGTH.size:
                 (length,) = LENGTH.unpack(head)
@@ -157,12 +157,13 @@ class Connection:
                 self._heard += 1
         except JvmEnded:
             pass  # it ended before it had an answer
-        except Exception:
+        except Exception as e:
             log.exception("Messages of a plugin's JVM cannot be read")
+            end = JvmEnded(f"a message of its JVM cannot be read: {type(e).__name__}: {e}")
             self._jvm.kill()
         finally:
             pipe.close()
-            self._end = self._jvm.cause_of_end()
+            self._end = end or self._jvm.cause_of_end()
             self._arrived.put(None)
             for future in list(self._calls.values()):
                 with suppress(Exception):  # it has its result already

@@ -20,6 +20,7 @@ from typing import IO, Any, Final
 
 from penstock.errors import ConnectError
 from penstock_runtime.java import find_java
+from penstock_runtime.java_plugins.hidden import hidden
 from penstock_runtime.java_plugins.host_jar import class_path
 from penstock_runtime.java_plugins.java_error import JvmEnded, JvmLost
 from penstock_runtime.logs import say
@@ -189,12 +190,13 @@ class Jvm:
             return
         record = _log_line(line) if stream == "stderr" else None
         if record is None:
+            line = hidden(line)
             self._lines.append(line)
             logging.getLogger(f"output.{stream}").info("%s", line)
             return
         level = _LEVELS.get(record["level"], logging.INFO)
         text = "\n".join(filter(None, (record["message"], record["error"].rstrip())))
-        logging.getLogger(f"java.{record['logger']}").log(level, "%s", text)
+        logging.getLogger(f"java.{record['logger']}").log(level, "%s", hidden(text))
 
 
 _OPTIONS: Final = (

@@ -4,6 +4,7 @@ An entry of the path is a jar, an archive (`.zip`, `.tar.gz`), a folder of plugi
 jars are one plugin. Archives are unpacked once into the cache.
 """
 
+import gzip
 import hashlib
 import shutil
 import tarfile
@@ -20,6 +21,8 @@ from penstock_runtime.maven import cache_folder, exclusively
 __all__ = ["plugin_locations"]
 
 _ARCHIVES: Final = (".zip", ".tar.gz", ".tgz")
+_BROKEN: Final = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, tarfile.TarError, RuntimeError)
+"""What an archive raises that is cut off, no archive, encrypted, or unsafe to unpack."""
 _OPTION: Final = "--plugin-path"
 
 
@@ -99,20 +102,29 @@ def _broken_jars(location: Path) -> Iterator[Problem]:
 
 def _unpacked(archive: Path) -> Path:
     """Unpack an archive into the cache, unless it is there."""
-    with archive.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()[:16]
+    try:
+        with archive.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()[:16]
+    except OSError as e:
+        raise ConfigError(Problem(_OPTION, f"cannot read the plugin archive {archive}: {e}")) from e
     home = cache_folder() / "java-plugins"
     folder = home / digest
     if not folder.is_dir():
-        with exclusively(home), tempfile.TemporaryDirectory(prefix="unfinished-", dir=home) as name:
-            if not folder.is_dir():
-                work = Path(name, "content")
-                try:
+        try:
+            with exclusively(home), tempfile.TemporaryDirectory(prefix="unfinished-", dir=home) as name:
+                if not folder.is_dir():
+                    work = Path(name, "content")
                     _unpack(archive, work)
-                except (OSError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError) as e:
-                    problem = f"cannot unpack the plugin archive {archive}: {e}; download it again"
-                    raise ConfigError(Problem(_OPTION, problem)) from e
-                shutil.move(work, folder)
+                    shutil.move(work, folder)
+        except _BROKEN as e:
+            problem = f"cannot unpack the plugin archive {archive}: {e}; download it again"
+            raise ConfigError(Problem(_OPTION, problem)) from e
+        except OSError as e:
+            problem = (
+                f"cannot unpack the plugin archive {archive} into {home}: {e}; make room there, or let PENSTOCK_CACHE "
+                "name a folder that can be written"
+            )
+            raise ConfigError(Problem(_OPTION, problem)) from e
     return folder
 
 

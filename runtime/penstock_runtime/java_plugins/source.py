@@ -62,7 +62,8 @@ class JavaSource(PollingSource):
     def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
         """Yield the records that the task has polled. Those of one poll come with their offsets in its last portion."""
         if not self._is_started or self._is_behind(start):
-            log.info("The last batch was not committed: %s starts again at the offsets in Kafka", self._name)
+            if self._is_started:
+                log.info("The last batch was not committed: %s starts again at the offsets in Kafka", self._name)
             self._committed = dict(start)
             self._stop()
             self._begin()
@@ -97,7 +98,7 @@ class JavaSource(PollingSource):
     def commit(self, offsets: Offsets) -> None:
         """Tell the task that its records are in Kafka, without waiting for it."""
         self._committed = dict(offsets)
-        self._guarded("commit", lambda: self._host.cast("commit", epoch=self._epoch, sequence=self._sequence))
+        self._guarded("commit", lambda: self._host.commit(self._epoch, self._sequence))
 
     def stop(self) -> None:
         """Stop the task, and end the JVM."""

@@ -1,6 +1,7 @@
 """The form of messages between this process and the plugin host: MessagePack in frames of a length of four bytes.
 
-To the host: `["call", id, method, arguments]`, `["answer", id, result]` to its questions, `["credit", epoch, polls]`.
+To the host: `["call", id, method, arguments]`, `["answer", id, result]` to its questions, `["credit", epoch, polls]`,
+`["commit", epoch, sequence]`.
 From it: `["ready", protocol]`, `["result", id, value]`, `["error", id, error]`, `["beat"]`,
 `["lookup", id, source partitions]`, `["failed", epoch, error]`, and `["records", ...]`, which `records.py` reads.
 `runtime/java_host` is the other end.

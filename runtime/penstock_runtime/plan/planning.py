@@ -17,6 +17,7 @@ from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources import connector as resources
 from penstock_model.resources.partial import PLACEHOLDER
 from penstock_model.resources.refused_fields import refused_fields
+from penstock_runtime.java_plugins.hidden import hide
 from penstock_runtime.plan.chain import check_chain
 from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_delivery, exactly_once
@@ -118,6 +119,7 @@ def plan(
         kind = "source"
     else:
         redactor = redactor.with_secrets(literal_secrets(ref.cls.Config, config))
+        hide(resource.connect_name, redactor)
         kind = "source" if issubclass(ref.cls, SourceConnector) else "sink"
         framework = findings.attempt(lambda: config_class(kind).parse(config))
         if fits:  # another version may have other properties of its own (Connect's rule)

@@ -48,9 +48,13 @@ def own_properties(config: Mapping[str, str], framework: type[Config], connector
 
 
 def framework_properties(config: Mapping[str, str], framework: type[Config], connector: type[Plugin]) -> set[str]:
-    """The names of the framework's properties, but for those that the connector's `Config` names."""
+    """The names of the framework's properties, but for those that the connector's `Config` names.
+
+    A `Config` with the open prefix "" names them only to see them: MirrorMaker's has all of Kafka Connect's own.
+    """
     names = {p.name for p in framework.properties()}
-    mine = {p.name for p in connector.Config.properties()} | set(_TOPICS)
+    named = () if "" in connector.Config.open_prefixes else (p.name for p in connector.Config.properties())
+    mine = {*named, *_TOPICS}
     prefixes = (*(f"{c}." for c in plugin_chain.CONVERTERS), "transforms.", "predicates.", PREFIX, *OVERRIDES.values())
     closed = tuple(prefix for prefix in connector.Config.open_prefixes if prefix)
     return {

@@ -12,7 +12,7 @@ from .probe_plugin import Probe, ProbeLab, probe, probe_lab
 
 __all__ = ["Probe", "probe", "probe_lab"]
 
-SETS: Final = ("logical", "containers", "mixed", "schemaless", "numbers", "surrogates", "absent", "headers")
+SETS: Final = ("logical", "containers", "mixed", "schemaless", "numbers", "surrogates", "absent", "headers", "builders")
 WRITTEN: Final = {
     "logical": [
         '{"decimal":"/2Qs9cObprwi6W9fxew=","negative":"DA==","date":19000,"time":3723004,"timestamp":-1,"bytes":"AP8=",'

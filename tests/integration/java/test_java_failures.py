@@ -207,11 +207,23 @@ def test_a_paused_task_is_not_polled(probe_lab: ProbeLab, topic: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_secret_that_a_plugin_prints_or_throws_is_not_shown(probe_lab: ProbeLab, topic: str) -> None:
+@pytest.mark.parametrize("place", ["validate", "taskConfigs", "poll"])
+def test_a_secret_that_a_plugin_prints_or_throws_is_not_shown(probe_lab: ProbeLab, topic: str, place: str) -> None:
     create(probe_lab.servers, topic)
-    log = probe_lab.fails(topic, {"poll.action": "leak", "password": "pa55-of-the-probe"})
+    log = probe_lab.fails(topic, {f"{place}.action": "leak", "password": "pa55-of-the-probe"})
     assert "cannot log in with" in log
+    assert "out [hidden]" in log
+    assert "err [hidden]" in log
     assert "pa55-of-the-probe" not in log
+
+
+@pytest.mark.slow
+def test_a_record_that_cannot_be_read_is_no_loss_of_the_jvm(probe_lab: ProbeLab, topic: str) -> None:
+    create(probe_lab.servers, topic)
+    log = probe_lab.fails(topic, {"data": "deep", "count": 2_000})
+    ended = next(line for line in reversed(log.splitlines()) if "has ended" in line)
+    assert "cannot poll dev.penstock.probe.ProbeSource: a message of its JVM cannot be read: RecursionError" in ended
+    assert "signal 9" not in ended
 
 
 @pytest.mark.slow

@@ -88,3 +88,24 @@ def test_an_archive_writes_nothing_outside_of_its_folder(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="cannot unpack"):
         plugin_locations([str(tmp_path / "evil.tar.gz")])
     assert not list(tmp_path.rglob("outside.jar"))
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as content:
+        content.writestr("plugin/a.jar", "")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(ConfigError, match=r"cannot unpack the plugin archive .*a\.zip into .*PENSTOCK_CACHE"):
+        plugin_locations([str(tmp_path / "a.zip")])
+
+
+def test_an_encrypted_archive_is_named(tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w") as content:
+        content.writestr("plugin/a.jar", "")
+    data = bytearray(archive.read_bytes())
+    data[6] |= 1  # the flag in the file's own header, and in the directory
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    archive.write_bytes(data)
+    with pytest.raises(ConfigError, match=r"cannot unpack the plugin archive .*a\.zip: .*encrypted"):
+        plugin_locations([str(archive)])

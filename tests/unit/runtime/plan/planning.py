@@ -75,6 +75,26 @@ class Unrepeatable(Tables):
         return config.table == "log"
 
 
+class OpenConfig(Config):
+    """As of a Java connector whose definition has Kafka Connect's own properties too, as MirrorMaker's has."""
+
+    open_prefixes = ("",)
+    transforms: str = prop("transforms", "", doc="Kafka Connect's own.")
+    value_converter: str = prop("value.converter", "", doc="Kafka Connect's own.")
+
+
+class Open(SourceConnector):
+    Config = OpenConfig
+
+    def source(self, config: OpenConfig) -> PollingSource:
+        raise AssertionError
+
+    def task_configs(
+        self, config: OpenConfig, properties: Mapping[str, str], max_tasks: int
+    ) -> Sequence[Mapping[str, str]]:
+        return [{"part": "1"}]
+
+
 class Whole(SourceConnector):
     Config = TableConfig
 
@@ -149,6 +169,7 @@ class Tombstone(Predicate):
 CLASSES: Mapping[str, type[Plugin]] = {
     "Tables": Tables,
     "Unrepeatable": Unrepeatable,
+    "Open": Open,
     "Whole": Whole,
     "Pages": pages,
     "Drain": Drain,

@@ -346,7 +346,7 @@ def test_a_comma_too_many_is_an_alias_without_a_class(aliases: str, names: set[s
 def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
     found = problems({"errors.tolerance": "x", "transforms": "a"}, cls="Tabels")
     assert [name for name, _ in found] == ["spec.class", "transforms.a.type", "errors.tolerance"]
-    assert "Did you mean Tables? Installed: Drain, Pages, Tables, Unrepeatable, Whole." in found[0][1]
+    assert "Did you mean Tables? Installed: Drain, Open, Pages, Tables, Unrepeatable, Whole." in found[0][1]
 
 
 @pytest.mark.parametrize(

@@ -251,3 +251,9 @@ def test_another_split_has_another_hash_and_no_password_is_in_it() -> None:
     assert split_hash(given, [task(password="${config:password}")], secret) == split
     assert split_hash(given, [task(password="other")], secret) != split
     assert split_hash(given, [task(own="1")], secret) != split
+
+
+def test_framework_properties_that_an_open_plugin_names_and_omits_reach_its_tasks() -> None:
+    framework = {**HOIST, "value.converter": "Json", "value.converter.schemas.enable": "false"}
+    (task,) = planned({"other": "2", **framework}, cls="Open").tasks
+    assert task.config == {"part": "1", **framework}

@@ -18,7 +18,7 @@ import org.msgpack.value.MapValue;
  * Runs Kafka Connect plugins for a Penstock process, which is this JVM's parent.
  *
  * <p>Requests arrive on standard input, messages leave by the descriptor that the first argument names. Both are frames: a
- * length of four bytes, then MessagePack (see {@code penstock_runtime/java_plugins/protocol.py}). The JVM halts when its
+ * length of four bytes, then MessagePack (see {@code penstock_runtime/java_plugins/wire.py}). The JVM halts when its
  * input ends, so it never outlives its parent, whatever threads a plugin has left.
  */
 public final class Main {
@@ -102,6 +102,7 @@ public final class Main {
                             message.get(2).asStringValue().asString(),
                             message.get(3).asMapValue());
                     case "answer" -> channel.answered(message.get(1).asIntegerValue().asInt(), message.get(2));
+                    case "commit" -> commit(message.get(1).asIntegerValue().asInt(), message.get(2).asIntegerValue().asInt());
                     case "credit" -> credit(message.get(1).asIntegerValue().asInt(), message.get(2).asIntegerValue().asInt());
                     default -> throw new IOException("unknown message " + message.get(0));
                 }
@@ -118,7 +119,7 @@ public final class Main {
 
     /** Answers a request in a thread of its own, since a plugin may take long or never return. */
     private void call(int id, String method, MapValue given) {
-        Runnable work = () -> {
+        calls.execute(() -> {
             try {
                 Channel.Content result = dispatch(method, new Arguments(given));
                 channel.send(out -> {
@@ -130,12 +131,7 @@ public final class Main {
             } catch (Throwable e) {
                 refuse(id, e);
             }
-        };
-        if (method.equals("commit")) {
-            work.run(); // it waits for nothing, and a stop that follows must find it done
-        } else {
-            calls.execute(work);
-        }
+        });
     }
 
     private void refuse(int id, Throwable error) {
@@ -160,7 +156,6 @@ public final class Main {
             case "exactly_once" -> connectors.exactlyOnceSupport(given.plugin(), given.properties());
             case "alter_offsets" -> connectors.alterOffsets(given.plugin(), given.properties(), given.offsets());
             case "start" -> start(given);
-            case "commit" -> commit(given);
             case "stop" -> stop(given.number("millis"));
             default -> throw new IllegalArgumentException("unknown method " + method);
         };
@@ -177,12 +172,12 @@ public final class Main {
         return Channel.NOTHING;
     }
 
-    private Channel.Content commit(Arguments given) {
+    /** Not a call: nobody waits for it, and a stop that follows must find it queued. */
+    private void commit(int epoch, int sequence) {
         SourceTaskRunner running = task;
-        if (running != null && running.epoch == given.number("epoch")) {
-            running.commit(given.number("sequence"));
+        if (running != null && running.epoch == epoch) {
+            running.commit(sequence);
         }
-        return Channel.NOTHING;
     }
 
     private Channel.Content stop(int millis) throws InterruptedException {

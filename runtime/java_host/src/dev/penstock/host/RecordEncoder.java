@@ -118,9 +118,10 @@ final class RecordEncoder {
             }
             Object[] values = new Object[members.size()];
             for (int i = 0; i < values.length; i++) {
-                values[i] = valueOf.apply(records.get(members.get(i)));
+                SourceRecord record = records.get(members.get(i));
+                values[i] = valueOf.apply(record);
                 if (schema != null && values[i] instanceof Struct struct) {
-                    check(struct, schema, records.get(members.get(i)));
+                    check(struct, schemaOf.apply(record), record);
                 }
             }
             packColumn(out, schema, values);

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.kafka.connect.data.Field;
 import org.apache.kafka.connect.data.Schema;
+import org.apache.kafka.connect.data.SchemaBuilder;
 import org.msgpack.core.MessageBufferPacker;
 import org.msgpack.core.MessagePack;
 import org.msgpack.core.MessagePacker;
@@ -34,6 +35,9 @@ final class SchemaTable {
             unsent.add(content);
             return byContent.size();
         });
+        if (schema instanceof SchemaBuilder) { // not built: it may yet get more fields
+            return number;
+        }
         if (byObject.size() >= MOST_OBJECTS) { // of a plugin that makes a schema for each record
             byObject.clear();
         }

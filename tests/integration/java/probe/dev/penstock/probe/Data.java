@@ -43,6 +43,8 @@ final class Data {
             case "wide" -> wide(topic, count);
             case "large" -> large(topic, count);
             case "list" -> list(topic, count);
+            case "builders" -> builders(topic);
+            case "deep" -> List.of(record(topic, null, nested(count)));
             case "poison" -> poison(topic, count);
             default -> throw new IllegalArgumentException(name);
         };
@@ -256,5 +258,24 @@ final class Data {
             records.add(record(topic, null, i == count / 2 ? "secret poison" : Map.of("a", i)));
         }
         return records;
+    }
+
+    /** Equal schemas, of which all but the first are not built. */
+    private static List<SourceRecord> builders(String topic) {
+        List<SourceRecord> records = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            SchemaBuilder builder = SchemaBuilder.struct().name("unbuilt").field("a", Schema.INT32_SCHEMA);
+            Schema schema = i == 0 ? builder.build() : builder;
+            records.add(record(topic, schema, new Struct(schema).put("a", i)));
+        }
+        return records;
+    }
+
+    private static List<?> nested(long depth) {
+        List<?> value = List.of();
+        for (long i = 0; i < depth; i++) {
+            value = List.of(value);
+        }
+        return value;
     }
 }

@@ -1,0 +1,30 @@
+"""What a Java connector is given as its properties."""
+
+from typing import cast
+
+import pytest
+
+from penstock import PluginContext
+from penstock_runtime.java_plugins.classes import JavaConfig, connector_class
+
+
+@pytest.mark.parametrize(
+    ("written", "given"),
+    [
+        ("JsonConverter", "org.apache.kafka.connect.json.JsonConverter"),
+        ("ByteArray", "org.apache.kafka.connect.converters.ByteArrayConverter"),
+        ("org.apache.kafka.connect.storage.StringConverter", "org.apache.kafka.connect.storage.StringConverter"),
+        ("com.example.OwnConverter", "com.example.OwnConverter"),
+    ],
+)
+def test_aliases_of_converters_become_java_classes(written: str, given: str) -> None:
+    cls = connector_class("/plugins/mirror", "org.example.MirrorSourceConnector")
+    connector = cls()
+    connector.context = PluginContext("copy", "connector", "1.0")
+    config = cast("JavaConfig", cls.Config.parse({"key.converter": written, "topic": "t"}))
+    assert connector.properties(config.texts) == {
+        "key.converter": given,
+        "topic": "t",
+        "name": "copy",
+        "connector.class": "org.example.MirrorSourceConnector",
+    }
