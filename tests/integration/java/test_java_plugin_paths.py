@@ -57,7 +57,7 @@ def test_a_folder_whose_jars_hold_no_plugin_is_named(probe_lab: ProbeLab, file: 
         jar.writestr("hello.txt", "hello")
     code, text = validated(probe_lab, file, tmp_path / "plugins")
     assert code == 2
-    assert f"cannot find a plugin in {folder}: no class in the jars is" in text
+    assert f"cannot find a plugin in {tmp_path / 'plugins'}: no class in the jars is" in text
 
 
 def test_classes_without_service_manifests_are_found_by_a_scan(probe_lab: ProbeLab, file: Path, tmp_path: Path) -> None:
