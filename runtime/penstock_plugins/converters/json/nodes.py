@@ -9,7 +9,7 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-from penstock import DataError, Instant, Schema, Type
+from penstock import DataError, Instant, Int64, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_java.calendar import DAY
 from penstock_plugins.connect.number_casts import double_value, float_value, low_bits
@@ -30,6 +30,16 @@ def _node_type(node: Any) -> str:
 
 def _is_int(node: Any) -> bool:
     return type(node) is int and -(2**31) <= node < 2**31
+
+
+def _long(node: Any) -> int:
+    """The low 64 bits, as in Kafka Connect; where they are another number, it knows the one of the message."""
+    low = low_bits(node, Type.INT64)
+    if type(node) is not int or low == node:
+        return low
+    cut = Int64(low)
+    cut.exact = node
+    return cut
 
 
 def _binary(node: Any) -> bytes | None:
@@ -63,6 +73,8 @@ class NodeReader:
         if schema.name is not None and (logical := _LOGICAL.get(schema.name)) is not None:
             return logical(schema, node)
         kind = schema.type
+        if kind is Type.INT64:
+            return _long(node)
         if kind in BOUNDS:
             return low_bits(node, kind)
         if kind is Type.STRING:
@@ -87,7 +99,7 @@ class NodeReader:
 
     def _schemaless(self, node: Any) -> Any:
         if type(node) is int:
-            return low_bits(node, Type.INT64)
+            return _long(node)
         if isinstance(node, Decimal):
             return double_value(node)
         if isinstance(node, list):

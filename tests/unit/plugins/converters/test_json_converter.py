@@ -1,5 +1,6 @@
 """JsonConverter: the fast forms agree with the exact ones, and the exact ones with Jackson's habits."""
 
+import pickle
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -365,6 +366,19 @@ def test_what_is_longer_than_jackson_takes_is_refused_in_batches_too(data: bytes
     for read in (BARE.to_connect, lambda topic, message: BARE.to_connect_batch(topic, [message])):
         with pytest.raises(DataError):
             read("t", data)
+
+
+def test_the_low_bits_of_a_whole_number_know_the_number() -> None:
+    texts = [b'{"a":[18446744073709551615]}', b'{"a":[1]}']
+    for value in (BARE.to_connect("t", texts[0])[1], BARE.to_connect_batch("t", texts)[1][0]):
+        (number,) = value["a"]
+        assert (type(number), number, number.exact) == (Int64, -1, 2**64 - 1)
+        assert pickle.loads(pickle.dumps(number)).exact == 2**64 - 1  # on its way to a worker of Spark
+        assert BARE.from_connect("t", None, value) == b'{"a":[-1]}'
+    plugin = converter(schema_content='{"type":"int64"}')
+    for _, value in (plugin.to_connect("t", b"9223372036854775808"), plugin.to_connect("t", b"5")):
+        assert getattr(value, "exact", None) == (2**63 if value < 0 else None)
+    assert Int64(5).exact is None
 
 
 def test_whole_numbers_beyond_every_float_are_infinite() -> None:

@@ -1,0 +1,123 @@
+"""Which value stands in a column, in each of the databases, where types and conventions of two systems meet."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import Record, Schema
+from penstock.schema import struct
+from penstock.testing import run_writer
+from penstock_plugins.converters.json.converter import JsonConverter
+from penstock_sql.sink import SqlSink
+
+
+class SqliteFile:
+    """A file of SQLite with what the other databases of these tests have."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.properties = {"connection.url": f"jdbc:sqlite:{path}"}
+
+    def run(self, statement: str) -> None:
+        with closing(sqlite3.connect(self._path)) as shop:
+            shop.execute(statement)
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self._path)) as shop:
+            return shop.execute(statement).fetchall()
+
+
+@pytest.fixture
+def lite(tmp_path: Path) -> SqliteFile:
+    """An empty file of SQLite."""
+    return SqliteFile(tmp_path / "shop.db")
+
+
+@pytest.fixture(params=["database", "maria", "lite"])
+def any_database(request: Any) -> Any:
+    """An empty database of PostgreSQL, of MariaDB, of SQLite."""
+    return request.getfixturevalue(request.param)
+
+
+def write(database: Any, *records: Record, **properties: str) -> list[str]:
+    """Write one batch; the errors of the records that were handed back."""
+    given = {**database.properties, **{name.replace("_", "."): value for name, value in properties.items()}}
+    return [str(error) for _, error in run_writer(SqlSink, given, [list(records)])]
+
+
+def bare(**value: Any) -> Record:
+    return Record(topic="orders", value=value)
+
+
+def typed(fields: Mapping[str, Schema], **value: Any) -> Record:
+    return Record(topic="orders", value=value, value_schema=struct(fields))
+
+
+def from_json(*texts: str, schemas: bool) -> list[Record]:
+    """Records as JsonConverter reads them, in one batch."""
+    converter = JsonConverter()
+    converter.configure(JsonConverter.Config.parse({"schemas.enable": str(schemas).lower()}), is_key=False)
+    made, values = converter.to_connect_batch("orders", [text.encode() for text in texts])
+    of = made if isinstance(made, list) else [made] * len(texts)
+    return [Record(topic="orders", value=values[n], value_schema=of[n]) for n in range(len(texts))]
+
+
+BIG = 10**21
+UNSIGNED = 2**64 - 1
+
+
+def test_integers_beyond_64_bits_are_stored_as_they_are_in_the_message(database: Any) -> None:
+    database.run(
+        "CREATE TABLE orders (wei NUMERIC, note TEXT, doc JSONB, many NUMERIC[], size DOUBLE PRECISION, small BIGINT)"
+    )
+    value = {"wei": BIG, "note": UNSIGNED, "doc": {"a": [-BIG]}, "many": [UNSIGNED, 1], "size": BIG, "small": 7}
+    assert write(database, *from_json(json.dumps(value), '{"small": 18446744073709551615}', schemas=False))[1:] == []
+    assert database.rows("SELECT wei, note, doc, many, size, small FROM orders") == [
+        (BIG, str(UNSIGNED), {"a": [-BIG]}, [UNSIGNED, 1], float(BIG), 7)
+    ]
+
+
+def test_integers_beyond_64_bits_are_stored_by_mariadb_where_the_column_holds_them(maria: Any) -> None:
+    maria.run(
+        "CREATE TABLE orders (wei DECIMAL(30), note TEXT, doc JSON, whole BIGINT UNSIGNED, size DOUBLE, small BIGINT)"
+    )
+    value = {"wei": BIG, "note": UNSIGNED, "doc": {"a": [-BIG]}, "whole": UNSIGNED, "size": BIG, "small": 7}
+    others = [{"small": UNSIGNED}, {"whole": BIG}, {"wei": 10**40}]
+    refused = write(maria, *from_json(json.dumps(value), *map(json.dumps, others), schemas=False))
+    assert len(refused) == 3
+    assert maria.rows("SELECT wei, note, doc, whole, size, small FROM orders") == [
+        (BIG, str(UNSIGNED), f'{{"a": [-{BIG}]}}', UNSIGNED, float(BIG), 7)
+    ]
+
+
+def test_integers_beyond_64_bits_are_handed_back_by_sqlite_where_the_column_would_round_them(lite: Any) -> None:
+    lite.run("CREATE TABLE orders (wei NUMERIC, note TEXT, whole INTEGER, size REAL, doc JSON)")
+    value = {"wei": BIG, "note": UNSIGNED, "size": 2**64, "whole": 7, "doc": [UNSIGNED]}
+    others = [{"wei": UNSIGNED}, {"whole": UNSIGNED}, {"size": UNSIGNED}]
+    refused = write(lite, *from_json(json.dumps(value), *map(json.dumps, others), schemas=False))
+    assert len(refused) == 3
+    assert all("more than 64 bits" in error for error in refused)
+    assert lite.rows("SELECT wei, note, whole, size, doc FROM orders") == [
+        (float(BIG), str(UNSIGNED), 7, float(2**64), f"[{UNSIGNED}]")
+    ]
+
+
+def test_an_unsigned_integer_under_a_schema_of_64_bits_is_stored_or_handed_back(any_database: Any) -> None:
+    any_database.run("CREATE TABLE orders (note VARCHAR(30), small BIGINT)")
+    schema = {"type": "struct", "fields": [{"field": n, "type": "int64", "optional": True} for n in ("note", "small")]}
+    payloads = [{"note": UNSIGNED, "small": 7}, {"note": 1, "small": UNSIGNED}]
+    texts = [json.dumps({"schema": schema, "payload": payload}) for payload in payloads]
+    assert len(write(any_database, *from_json(*texts, schemas=True))) == 1
+    assert any_database.rows("SELECT note, small FROM orders") == [(str(UNSIGNED), 7)]
+
+
+def test_a_key_beyond_64_bits_is_another_key_than_its_low_bits(database: Any) -> None:
+    database.run("CREATE TABLE orders (id NUMERIC PRIMARY KEY)")
+    records = from_json('{"id": 0}', '{"id": 18446744073709551616}', schemas=False)
+    assert write(database, *records, insert_mode="upsert", pk_mode="record_value", pk_fields="id") == []
+    assert database.rows("SELECT id FROM orders ORDER BY id") == [(0,), (2**64,)]
