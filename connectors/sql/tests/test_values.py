@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock import Record, Schema
-from penstock.schema import struct
+from penstock.schema import FLOAT32, FLOAT64, STRING, map_of, struct
 from penstock.testing import run_writer
 from penstock_plugins.converters.json.converter import JsonConverter
 from penstock_sql.sink import SqlSink
@@ -67,6 +67,14 @@ def from_json(*texts: str, schemas: bool) -> list[Record]:
     return [Record(topic="orders", value=values[n], value_schema=of[n]) for n in range(len(texts))]
 
 
+def through_json(record: Record) -> Record:
+    """A record as the converter of a source writes it and that of a sink reads it."""
+    converter = JsonConverter()
+    converter.configure(JsonConverter.Config.parse({}), is_key=False)
+    schema, value = converter.to_connect("t", converter.from_connect("t", record.value_schema, record.value))
+    return record.replace(value=value, value_schema=schema)
+
+
 BIG = 10**21
 UNSIGNED = 2**64 - 1
 
@@ -121,3 +129,49 @@ def test_a_key_beyond_64_bits_is_another_key_than_its_low_bits(database: Any) ->
     records = from_json('{"id": 0}', '{"id": 18446744073709551616}', schemas=False)
     assert write(database, *records, insert_mode="upsert", pk_mode="record_value", pk_fields="id") == []
     assert database.rows("SELECT id FROM orders ORDER BY id") == [(0,), (2**64,)]
+
+
+FLOATS = {"id": FLOAT64, "wide": FLOAT64, "narrow": FLOAT32, "note": FLOAT64}
+ODD = [float("nan"), float("inf"), float("-inf")]
+
+
+def odd_floats() -> list[Record]:
+    rows = [typed(FLOATS, id=float(n), wide=odd, narrow=odd, note=odd) for n, odd in enumerate(ODD)]
+    return [through_json(each) for each in [*rows, typed(FLOATS, id=9.0, wide=0.0, narrow=0.0, note=0.0)]]
+
+
+def test_nan_and_infinity_of_json_with_schemas_are_stored_as_they_are(database: Any) -> None:
+    database.run("CREATE TABLE orders (id FLOAT8, wide FLOAT8, narrow FLOAT4, note TEXT)")
+    assert write(database, *odd_floats()) == []
+    words = ["NaN", "Infinity", "-Infinity"]
+    found = database.rows("SELECT wide::text, narrow::text, note FROM orders WHERE id < 9 ORDER BY id")
+    assert found == [(word, word, word) for word in words]
+    database.run("CREATE TABLE whole (id FLOAT8, wide BIGINT, narrow FLOAT4, note TEXT)")
+    assert len(write(database, *odd_floats()[:3], table_name_format="whole")) == 3
+
+
+def test_nan_and_infinity_of_json_with_schemas_are_handed_back_by_mariadb(maria: Any) -> None:
+    maria.run("CREATE TABLE orders (id DOUBLE, wide DOUBLE, narrow FLOAT, note TEXT)")
+    refused = write(maria, *odd_floats())
+    assert len(refused) == 3
+    assert maria.rows("SELECT id, wide FROM orders") == [(9.0, 0.0)]
+
+
+def test_nan_is_handed_back_by_sqlite_and_infinity_stored(lite: Any) -> None:
+    lite.run("CREATE TABLE orders (id REAL, wide REAL, narrow REAL, note TEXT)")
+    (refused,) = write(lite, *odd_floats())
+    assert "SQLite stores null in place of NaN" in refused
+    infinity = float("inf")
+    assert lite.rows("SELECT wide, narrow, note FROM orders WHERE id < 9 ORDER BY id") == [
+        (infinity, infinity, "Infinity"),
+        (-infinity, -infinity, "-Infinity"),
+    ]
+
+
+def test_nan_within_json_is_handed_back(any_database: Any) -> None:
+    any_database.run("CREATE TABLE orders (doc JSON)")
+    fields = {"doc": map_of(STRING, FLOAT64)}
+    refused = write(any_database, typed(fields, doc={"a": float("nan")}), typed(fields, doc={"a": 1.5}))
+    assert len(refused) == 1
+    assert "JSON has no infinity, and no NaN" in refused[0]
+    assert len(any_database.rows("SELECT doc FROM orders")) == 1

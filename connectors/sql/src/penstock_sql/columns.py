@@ -6,6 +6,7 @@ whatever PostgreSQL reads as a `uuid`, an `inet` or an enumeration may come as a
 
 import base64
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -287,7 +288,12 @@ def _bytes(value: Any) -> Any:
 
 def _json(value: Any) -> Any:
     """A text is JSON already."""
-    return value if isinstance(value, str) else json.dumps(value, default=_in_json, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, default=_in_json, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        raise DataError("JSON has no infinity, and no NaN") from None
 
 
 def _in_json(value: Any) -> Any:
@@ -323,6 +329,8 @@ def _text(value: Any) -> Any:
         return _json(value)
     if isinstance(value, bytes):
         raise DataError("bytes are no text; the column must be of bytes")
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return str(value)
 
 

@@ -1,5 +1,6 @@
 """How rows get into SQLite: one prepared statement for many rows."""
 
+import math
 import sqlite3
 from contextlib import suppress
 from datetime import date, datetime, time
@@ -65,7 +66,7 @@ def _cell(value: Any) -> Any:
     """As SQLAlchemy's types read it again.
 
     Raises:
-        sqlite3.DataError: SQLite would store another number.
+        sqlite3.DataError: SQLite would store another number, or null.
     """
     if isinstance(value, datetime):
         return value.replace(tzinfo=None).isoformat(" ", "microseconds")
@@ -73,6 +74,8 @@ def _cell(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, int) and not -_BOUND <= value < _BOUND:
         return _as_float(value)
+    if isinstance(value, float) and math.isnan(value):
+        raise sqlite3.DataError("SQLite stores null in place of NaN; use a column of text")
     return str(value) if isinstance(value, Decimal) else value
 
 

@@ -5,6 +5,7 @@ As with Jackson's accessors, some types are not checked: a text under a number t
 
 import base64
 import copy
+import math
 import re
 from decimal import Decimal
 from typing import Any, Final
@@ -30,6 +31,14 @@ def _node_type(node: Any) -> str:
 
 def _is_int(node: Any) -> bool:
     return type(node) is int and -(2**31) <= node < 2**31
+
+
+_FLOATS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""As the writer of JSON writes them, Kafka Connect's too, whose reader makes 0 of them."""
+
+
+def _is_no_number(node: Any) -> bool:
+    return isinstance(node, str) and node in _FLOATS
 
 
 def _long(node: Any) -> int:
@@ -82,9 +91,9 @@ class NodeReader:
         if kind is Type.BOOLEAN:
             return node is True
         if kind is Type.FLOAT64:
-            return double_value(node)
+            return _FLOATS[node] if _is_no_number(node) else double_value(node)
         if kind is Type.FLOAT32:
-            return float_value(node)
+            return _FLOATS[node] if _is_no_number(node) else float_value(node)
         if kind is Type.BYTES:
             try:
                 return _binary(node)
