@@ -4,13 +4,14 @@ import json
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from penstock import Record, Schema
-from penstock.schema import FLOAT32, FLOAT64, STRING, map_of, struct
+from penstock import Record, Schema, Type
+from penstock.schema import BYTES, FLOAT32, FLOAT64, STRING, map_of, struct
 from penstock.testing import run_writer
 from penstock_plugins.converters.json.converter import JsonConverter
 from penstock_sql.sink import SqlSink
@@ -175,3 +176,31 @@ def test_nan_within_json_is_handed_back(any_database: Any) -> None:
     assert len(refused) == 1
     assert "JSON has no infinity, and no NaN" in refused[0]
     assert len(any_database.rows("SELECT doc FROM orders")) == 1
+
+
+@pytest.mark.parametrize(
+    "value", ["1_000", "٣", "\u200312", "12\u00a0", "1 2", "", "1e", "0x10", "NaN", "Infinity", "1e999999999", "1e20"]
+)
+@pytest.mark.parametrize("column", ["INT", "BIGINT UNSIGNED", "YEAR"])
+def test_a_text_that_mariadb_does_not_read_as_a_whole_number_is_handed_back(
+    maria: Any, column: str, value: str
+) -> None:
+    maria.run(f"CREATE TABLE orders (c {column})")
+    (refused,) = write(maria, bare(c=value), bare(c="12"))
+    assert "is no whole number" in refused
+    assert len(maria.rows("SELECT c FROM orders")) == 1
+
+
+def test_texts_of_whole_numbers_are_taken_by_mariadb(maria: Any) -> None:
+    maria.run("CREATE TABLE orders (c BIGINT UNSIGNED)")
+    texts = ["+12", "-0", "12.0", "1e3", "12.", "007", " 12", "12 \t\n\v\f\r", "18446744073709551615"]
+    assert write(maria, *(bare(c=text) for text in texts)) == []
+    assert [c for (c,) in maria.rows("SELECT c FROM orders")] == [12, 0, 12, 1000, 12, 7, 12, 12, UNSIGNED]
+
+
+def test_a_decimal_of_debezium_with_a_fraction_is_handed_back_for_a_column_of_whole_numbers(maria: Any) -> None:
+    maria.run("CREATE TABLE orders (c INT)")
+    schema = struct({"scale": Schema(Type.INT32), "value": BYTES}, name="io.debezium.data.VariableScaleDecimal")
+    values = [{"scale": scale, "value": b"\x5f"} for scale in (0, 1)]
+    assert len(write(maria, *(typed({"c": schema}, c=value) for value in values))) == 1
+    assert maria.rows("SELECT c FROM orders") == [(Decimal(95),)]

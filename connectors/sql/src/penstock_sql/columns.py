@@ -7,6 +7,7 @@ whatever PostgreSQL reads as a `uuid`, an `inet` or an enumeration may come as a
 import base64
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -175,8 +176,10 @@ def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo, *, unbounded: boo
     """
     name = "" if schema is None else schema.name
     of_debezium = debezium_types.READINGS.get(name or "")
+    if of_debezium is not None and kind is Kind.WHOLE and name == debezium_types.DECIMAL:
+        return lambda value: _whole(of_debezium(value))
     if of_debezium is not None and (
-        kind not in _AS_THEY_ARE or (kind in (Kind.NUMBER, Kind.WHOLE) and name == debezium_types.DECIMAL)
+        kind not in _AS_THEY_ARE or (kind is Kind.NUMBER and name == debezium_types.DECIMAL)
     ):
         return of_debezium
     plain = schema is not None and name not in _NAMED
@@ -252,16 +255,19 @@ def _utc(times: _Times) -> Reading:
 _WHOLE_TYPES: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLEAN)
 
 
+_NUMBER: Final = re.compile(r"[ \t-\r]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?[ \t-\r]*")
+"""As MariaDB reads a number, with blanks of ASCII around it."""
+_MOST_DIGITS: Final = 20
+"""Of a whole number in a column: those of BIGINT UNSIGNED."""
+
+
 def _whole(value: Any) -> Any:
     if isinstance(value, int):
         return int(value)
-    if isinstance(value, (float, Decimal, str)):
-        try:
-            number = Decimal(str(value).strip())
-            if number.is_finite() and number == number.to_integral_value():
-                return int(number)
-        except ArithmeticError:
-            pass
+    if isinstance(value, (float, Decimal, str)) and _NUMBER.fullmatch(str(value)):
+        number = Decimal(str(value).strip())
+        if number.adjusted() < _MOST_DIGITS and number == number.to_integral_value():
+            return int(number)
     raise DataError(f"a value of type {_type(value)} is no whole number, as the column has")
 
 
