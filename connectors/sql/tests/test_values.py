@@ -178,6 +178,20 @@ def test_nan_within_json_is_handed_back(any_database: Any) -> None:
     assert len(any_database.rows("SELECT doc FROM orders")) == 1
 
 
+def test_base64_in_an_array_of_bytes_is_read_as_in_a_column_of_bytes(database: Any) -> None:
+    database.run("CREATE TABLE orders (raws BYTEA[])")
+    refused = write(
+        database,
+        bare(raws=["aGk=", None, ""]),
+        bare(raws=[["aA=="], ["aQ=="]]),
+        bare(raws=["no base64!"]),
+        bare(raws=[1]),
+    )
+    assert len(refused) == 2
+    assert "must be base64" in refused[0]
+    assert database.rows("SELECT raws FROM orders") == [([b"hi", None, b""],), ([[b"h"], [b"i"]],)]
+
+
 @pytest.mark.parametrize(
     "value", ["1_000", "٣", "\u200312", "12\u00a0", "1 2", "", "1e", "0x10", "NaN", "Infinity", "1e999999999", "1e20"]
 )

@@ -23,8 +23,9 @@ from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_sql import debezium_types, mariadb_types
 from penstock_sql.moments import day_text, moment_text
+from penstock_sql.postgresql_texts import array_text
 
-__all__ = ["Kind", "Reading", "column_type", "kind_of", "reading"]
+__all__ = ["Array", "ColumnKind", "Kind", "Reading", "column_type", "kind_of", "reading"]
 
 Reading = Callable[[Any], Any]
 """What a value, never None, becomes in a column. Raises DataError."""
@@ -39,13 +40,23 @@ class Kind(Enum):
     TIME = auto()
     BYTES = auto()
     JSON = auto()
-    ARRAY = auto()
     TEXT = auto()
     BOOLEAN = auto()
     NUMBER = auto()
     WHOLE = auto()
     UTC_TIMESTAMP = auto()
     OTHER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """The kind of an array in PostgreSQL."""
+
+    items: "ColumnKind"
+
+
+ColumnKind = Kind | Array
+"""What decides how a value is written into a column."""
 
 
 _NUMBERS: Final[Mapping[Type, Any]] = {
@@ -86,7 +97,6 @@ def _scale(schema: Schema) -> int:
 
 
 _KINDS: Final[tuple[tuple[type[Any], Kind], ...]] = (
-    (sql.ARRAY, Kind.ARRAY),
     (sql.JSON, Kind.JSON),
     (sql._Binary, Kind.BYTES),  # noqa: SLF001 (the base of all binary types, which has no other name)
     (sql.Date, Kind.DATE),
@@ -104,8 +114,10 @@ _WHOLE: Final = (mysql.TINYINT, mysql.SMALLINT, mysql.MEDIUMINT, mysql.INTEGER, 
 """Columns that would round what is no whole number, in silence."""
 
 
-def kind_of(column: Any) -> Kind:
+def kind_of(column: Any) -> ColumnKind:
     """The kind of a column, by its type in SQLAlchemy."""
+    if isinstance(column, sql.ARRAY):
+        return Array(kind_of(column.item_type))
     if isinstance(column, postgresql.DOMAIN):
         return kind_of(column.data_type)
     if isinstance(column, mysql.TIMESTAMP):
@@ -163,17 +175,20 @@ class _Times:
 _OUTSIDE: Final = (
     "it lies outside the years 1 to 9999, which only columns of time of PostgreSQL have; let a transform change it"
 )
-_AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.ARRAY, Kind.BYTES, Kind.NUMBER, Kind.WHOLE})
+_AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.BYTES, Kind.NUMBER, Kind.WHOLE})
 """Kinds of columns for which it does not count how Debezium calls the type."""
 
 
-def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo, *, unbounded: bool) -> Reading | None:
+def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounded: bool) -> Reading | None:
     """What values of this schema become in a column of this kind; None where they stay as they are.
 
     Without a schema, numbers in columns of time are what JsonConverter writes there without schemas: milliseconds, days,
     milliseconds of the day. Texts in columns of bytes are base64. `unbounded` says whether the database has moments outside
     of the years 1 to 9999.
     """
+    if isinstance(kind, Array):
+        items = reading(kind.items, None if schema is None else schema.items, zone, unbounded=unbounded)
+        return lambda value: value if isinstance(value, str) else array_text(value, items)  # a text is an array already
     name = "" if schema is None else schema.name
     of_debezium = debezium_types.READINGS.get(name or "")
     if of_debezium is not None and kind is Kind.WHOLE and name == debezium_types.DECIMAL:
@@ -201,8 +216,6 @@ def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo, *, unbounded: boo
             return None if schema is not None and schema.type is Type.BYTES else _bytes
         case Kind.JSON:
             return _json
-        case Kind.ARRAY:
-            return _array
         case Kind.TEXT:
             return None if plain and schema is not None and schema.type is Type.STRING else _text
         case Kind.BOOLEAN | Kind.NUMBER if plain:
@@ -308,20 +321,6 @@ def _in_json(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     raise DataError(f"a value of type {_type(value)} has no form in JSON")
-
-
-def _array(value: Any) -> Any:
-    """PostgreSQL's own text of an array; a text is one already."""
-    return value if isinstance(value, str) else _array_text(value)
-
-
-def _array_text(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, list):
-        return "{" + ",".join(map(_array_text, value)) + "}"
-    text = _json(value) if isinstance(value, dict) else str(_text(value))
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _text(value: Any) -> Any:
