@@ -10,11 +10,17 @@ from typing import Any
 
 import pytest
 
-from penstock import Record, Schema, Type
-from penstock.schema import BYTES, FLOAT32, FLOAT64, STRING, map_of, struct
+from penstock import Instant, Record, Schema, Type
+from penstock.schema import BYTES, DATE, FLOAT32, FLOAT64, STRING, TIME, TIMESTAMP, map_of, struct
 from penstock.testing import run_writer
 from penstock_plugins.converters.json.converter import JsonConverter
 from penstock_sql.sink import SqlSink
+
+DAY = Instant(20_540 * 86_400_000)  # 2026-03-28
+MOMENT = Instant(DAY + 3 * 3_600_000)  # 03:00 in UTC, which is the evening before in New York
+CLOCK = Instant(3_600_001)
+NEW_YORK = {"db.timezone": "America/New_York"}
+TIMES = {"day": DATE, "clock": TIME, "at": TIMESTAMP}
 
 
 class SqliteFile:
@@ -176,6 +182,104 @@ def test_nan_within_json_is_handed_back(any_database: Any) -> None:
     assert len(refused) == 1
     assert "JSON has no infinity, and no NaN" in refused[0]
     assert len(any_database.rows("SELECT doc FROM orders")) == 1
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo", "UTC"])
+@pytest.mark.parametrize("schema", [DATE, Schema(Type.INT32, name="io.debezium.time.Date")])
+def test_a_day_has_no_zone(any_database: Any, zone: str, schema: Schema) -> None:
+    column = "DATETIME" if "mariadb" in any_database.properties["connection.url"] else "TIMESTAMP"
+    any_database.run(f"CREATE TABLE orders (day DATE, local {column}, note VARCHAR(99))")
+    value = DAY if schema is DATE else 20_540
+    fields = {"day": schema, "local": schema, "note": schema}
+    assert write(any_database, typed(fields, day=value, local=value, note=value), db_timezone=zone) == []
+    ((day, local, note),) = any_database.rows("SELECT day, local, note FROM orders")
+    assert str(day) == "2026-03-28"
+    assert str(local) in ("2026-03-28 00:00:00", "2026-03-28 00:00:00.000000")
+    assert note == "2026-03-28"
+
+
+@pytest.mark.parametrize("schema", [DATE, Schema(Type.INT32, name="io.debezium.time.Date")])
+def test_a_day_in_a_column_with_a_zone_begins_by_the_clocks_of_the_configuration(
+    database: Any, maria: Any, schema: Schema
+) -> None:
+    value = DAY if schema is DATE else 20_540
+    for each, column in ((database, "TIMESTAMPTZ"), (maria, "TIMESTAMP")):
+        each.run(f"CREATE TABLE orders (at {column})")
+        assert write(each, typed({"at": schema}, at=value), db_timezone="America/New_York") == []
+    assert database.rows("SELECT at AT TIME ZONE 'UTC' FROM orders")[0][0].isoformat() == "2026-03-28T04:00:00"
+    assert maria.rows("SELECT at FROM orders")[0][0].isoformat() == "2026-03-28T04:00:00"
+
+
+@pytest.mark.parametrize(("zone", "day"), [("America/New_York", 27), ("Asia/Tokyo", 28), ("UTC", 28)])
+@pytest.mark.parametrize("schema", [TIMESTAMP, None])
+def test_a_timestamp_is_of_the_same_day_in_a_column_of_days(
+    any_database: Any, zone: str, day: int, schema: Schema | None
+) -> None:
+    column = "DATETIME" if "mariadb" in any_database.properties["connection.url"] else "TIMESTAMP"
+    any_database.run(f"CREATE TABLE orders (day DATE, local {column})")
+    value = {"day": MOMENT, "local": MOMENT}
+    record = bare(**value) if schema is None else typed({"day": schema, "local": schema}, **value)
+    assert write(any_database, record, db_timezone=zone) == []
+    ((date, local),) = any_database.rows("SELECT day, local FROM orders")
+    assert str(date) == f"2026-03-{day}"
+    assert str(local).startswith(f"2026-03-{day} ")
+
+
+def test_a_timestamp_of_debezium_is_of_the_same_day_in_a_column_of_days(any_database: Any) -> None:
+    column = "DATETIME(6)" if "mariadb" in any_database.properties["connection.url"] else "TIMESTAMP"
+    zoned = "TIMESTAMP(6)" if "mariadb" in any_database.properties["connection.url"] else "TIMESTAMPTZ"
+    any_database.run(f"CREATE TABLE orders (day DATE, local {column}, note VARCHAR(99), at {zoned})")
+    micro = Schema(Type.INT64, name="io.debezium.time.MicroTimestamp")
+    value = MOMENT * 1000 + 5
+    names = ("day", "local", "note", "at")
+    record = typed(dict.fromkeys(names, micro), **dict.fromkeys(names, value))
+    assert write(any_database, record, db_timezone="America/New_York") == []
+    ((day, local, note),) = any_database.rows("SELECT day, local, note FROM orders")
+    assert [str(day), str(local)] == ["2026-03-28", "2026-03-28 03:00:00.000005"]
+    assert note == "2026-03-28T03:00:00.000005"
+    if "postgresql" in any_database.properties["connection.url"]:
+        assert any_database.rows("SELECT at AT TIME ZONE 'UTC' = local FROM orders") == [(True,)]
+    elif "mariadb" in any_database.properties["connection.url"]:
+        assert any_database.rows("SELECT at = local FROM orders") == [(1,)]
+
+
+def test_texts_have_what_days_times_and_moments_have(any_database: Any) -> None:
+    any_database.run("CREATE TABLE orders (day VARCHAR(99), clock VARCHAR(99), at VARCHAR(99))")
+    record = typed(TIMES, day=DAY, clock=CLOCK, at=MOMENT)
+    assert write(any_database, record, db_timezone="America/New_York") == []
+    assert any_database.rows("SELECT day, clock, at FROM orders") == [
+        ("2026-03-28", "01:00:00.001000", "2026-03-28T03:00:00+00:00")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "column"), [("clock", "DATE"), ("clock", "TIMESTAMP"), ("day", "TIME"), ("at", "TIME")]
+)
+def test_what_a_column_of_time_needs_and_a_value_lacks_is_handed_back(
+    any_database: Any, name: str, column: str
+) -> None:
+    any_database.run(f"CREATE TABLE orders (c {column})")
+    value = {"clock": CLOCK, "day": Instant(0), "at": Instant(5)}[name]
+    assert len(write(any_database, typed({"c": TIMES[name]}, c=value))) == 1
+    assert any_database.rows("SELECT c FROM orders") == []
+
+
+def test_days_beyond_those_of_python_are_days_in_every_column_of_postgresql(database: Any) -> None:
+    database.run("CREATE TABLE orders (day DATE, local TIMESTAMP, at TIMESTAMPTZ, note TEXT)")
+    schemas = dict.fromkeys(("day", "local", "at", "note"), DATE)
+    far = Instant(3_000_000 * 86_400_000)
+    end = Instant((2**31 - 1) * 86_400_000)
+    records = [typed(schemas, **dict.fromkeys(schemas, value)) for value in (far, end)]
+    moments = dict.fromkeys(("day", "local"), TIMESTAMP)
+    records.append(typed(moments, **dict.fromkeys(moments, Instant(far + 3_600_000))))
+    assert write(database, *records, db_timezone="America/New_York") == []
+    assert database.rows(
+        "SELECT day::text, local::text, (at AT TIME ZONE 'America/New_York')::text, note FROM orders"
+    ) == [
+        ("10183-09-21", "10183-09-21 00:00:00", "10183-09-21 00:00:00", "10183-09-21"),
+        ("infinity",) * 4,
+        ("10183-09-20", "10183-09-20 21:00:00", None, None),
+    ]
 
 
 def test_base64_in_an_array_of_bytes_is_read_as_in_a_column_of_bytes(database: Any) -> None:

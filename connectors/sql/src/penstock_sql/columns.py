@@ -138,7 +138,7 @@ def _at(value: int) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """What numbers become in columns of time.
+    """What moments, days and times of a day become in columns of time.
 
     Attributes:
         zone: moments without a zone of their own are read and written in this one.
@@ -160,11 +160,43 @@ class _Times:
         except OverflowError:
             return self._outside(moment_text(value))
 
-    def date(self, value: int) -> Any:
+    def day(self, value: int) -> Any:
+        """Of a Date: the milliseconds of its midnight in UTC."""
         try:
-            return _at(value).date() if isinstance(value, Instant) else _EPOCH + timedelta(days=value)
+            return _at(value).date()
         except OverflowError:
-            return self._outside(day_text(value if isinstance(value, Instant) else value * _DAY_MS))
+            return self._outside(day_text(value))
+
+    def local_day(self, value: int) -> Any:
+        """The day on which the clocks of the zone show a moment."""
+        moment = self.moment(value)
+        return moment.date() if isinstance(moment, datetime) else _day_of(moment)
+
+    def in_column(self, kind: ColumnKind, value: Any) -> Any:
+        """A day, a time of a day or a moment without a zone, in a column of time.
+
+        A day is its midnight by the clocks of the zone: a `timestamptz` reads it so.
+
+        Raises:
+            DataError: the column needs what the value does not have.
+        """
+        match value:
+            case time():
+                if kind in (Kind.INSTANT, Kind.LOCAL_TIMESTAMP, Kind.UTC_TIMESTAMP, Kind.DATE):
+                    raise DataError("a time of a day has no date, which the column needs")
+                return value
+            case date() | datetime() if kind is Kind.TIME:
+                raise DataError("a date is no time of a day; let a transform take the time out of it")
+            case datetime():
+                return (
+                    value.replace(tzinfo=UTC) if kind is Kind.INSTANT else value.date() if kind is Kind.DATE else value
+                )
+            case date() if kind in (Kind.INSTANT, Kind.LOCAL_TIMESTAMP):
+                return datetime.combine(value, time())
+            case date() if kind is Kind.UTC_TIMESTAMP:
+                return _in_utc(datetime.combine(value, time(), self.zone))
+            case _:
+                return value
 
     def _outside(self, text: str) -> str:
         if not self.unbounded:
@@ -172,11 +204,26 @@ class _Times:
         return text
 
 
+def _day_of(text: str) -> str:
+    """The day of a moment beyond `datetime`, as PostgreSQL writes both."""
+    day, _, clock = text.partition(" ")
+    return f"{day} BC" if clock.endswith(" BC") else day
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:
+        raise DataError(_OUTSIDE) from None
+
+
 _OUTSIDE: Final = (
     "it lies outside the years 1 to 9999, which only columns of time of PostgreSQL have; let a transform change it"
 )
 _AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.BYTES, Kind.NUMBER, Kind.WHOLE})
 """Kinds of columns for which it does not count how Debezium calls the type."""
+_OF_DAYS: Final = frozenset({DATE_NAME, TIME_NAME})
+_TIMED: Final = frozenset({Kind.INSTANT, Kind.LOCAL_TIMESTAMP, Kind.UTC_TIMESTAMP, Kind.DATE, Kind.TIME})
 
 
 def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounded: bool) -> Reading | None:
@@ -189,16 +236,10 @@ def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounde
     if isinstance(kind, Array):
         items = reading(kind.items, None if schema is None else schema.items, zone, unbounded=unbounded)
         return lambda value: value if isinstance(value, str) else array_text(value, items)  # a text is an array already
-    name = "" if schema is None else schema.name
-    of_debezium = debezium_types.READINGS.get(name or "")
-    if of_debezium is not None and kind is Kind.WHOLE and name == debezium_types.DECIMAL:
-        return lambda value: _whole(of_debezium(value))
-    if of_debezium is not None and (
-        kind not in _AS_THEY_ARE or (kind is Kind.NUMBER and name == debezium_types.DECIMAL)
-    ):
-        return of_debezium
-    plain = schema is not None and name not in _NAMED
     times = _Times(zone, unbounded)
+    if schema is not None and (named := _named(kind, schema, times)) is not None:
+        return named
+    plain = schema is not None and schema.name not in _NAMED
     match kind:
         case Kind.INSTANT:
             return _numbers(times.instant)
@@ -209,7 +250,7 @@ def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounde
         case Kind.WHOLE:
             return None if plain and schema is not None and schema.type in _WHOLE_TYPES else _whole
         case Kind.DATE:
-            return _numbers(times.date)
+            return _numbers(_days(times))
         case Kind.TIME:
             return _numbers(_time)
         case Kind.BYTES:
@@ -222,6 +263,44 @@ def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounde
             return None
         case _:
             return _other
+
+
+def _named(kind: ColumnKind, schema: Schema, times: _Times) -> Reading | None:
+    """By the name of the type, where it counts in a column of this kind."""
+    name = schema.name or ""
+    if name == debezium_types.DECIMAL:
+        number = debezium_types.READINGS[name]
+        if kind is Kind.WHOLE:
+            return lambda value: _whole(number(value))
+        return None if kind in (Kind.JSON, Kind.BYTES) else number
+    if kind in _AS_THEY_ARE:
+        return None
+    read = debezium_types.READINGS.get(name)
+    if read is None and name in _OF_DAYS and (kind in _TIMED or kind in (Kind.TEXT, Kind.OTHER)):
+        bounds = replace(times, unbounded=True) if kind is Kind.TEXT else times
+        read = bounds.day if name == DATE_NAME else _time
+    if name == TIMESTAMP_NAME and kind in (Kind.DATE, Kind.TIME):
+        read = times.local_day if kind is Kind.DATE else times.instant
+    if read is None:
+        return None
+    found, as_text = read, kind is Kind.TEXT
+
+    def placed(value: Any) -> Any:
+        made = times.in_column(kind, found(value))
+        return made.isoformat() if as_text and isinstance(made, (date, time)) else made
+
+    return placed
+
+
+def _days(times: _Times) -> Reading:
+    """Of a record without a schema: a number of days, or a moment. At midnight in UTC it is a Date of TimestampConverter."""
+
+    def read(value: int) -> Any:
+        if not isinstance(value, Instant):
+            return times.day(value * _DAY_MS)
+        return times.day(value) if value % _DAY_MS == 0 else times.local_day(value)
+
+    return read
 
 
 def _numbers(of: Reading) -> Reading:
@@ -284,7 +363,6 @@ def _whole(value: Any) -> Any:
     raise DataError(f"a value of type {_type(value)} is no whole number, as the column has")
 
 
-_EPOCH: Final = date(1970, 1, 1)
 _DAY_MS: Final = 86_400_000
 
 
