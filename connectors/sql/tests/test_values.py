@@ -1,5 +1,6 @@
 """Which value stands in a column, in each of the databases, where types and conventions of two systems meet."""
 
+import datetime
 import json
 import sqlite3
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from penstock import Instant, Record, Schema, Type
-from penstock.schema import BYTES, DATE, FLOAT32, FLOAT64, STRING, TIME, TIMESTAMP, map_of, struct
+from penstock.schema import BOOLEAN, BYTES, DATE, FLOAT32, FLOAT64, STRING, TIME, TIMESTAMP, array_of, map_of, struct
 from penstock.testing import run_writer
 from penstock_plugins.converters.json.converter import JsonConverter
 from penstock_sql.sink import SqlSink
@@ -282,6 +283,30 @@ def test_days_beyond_those_of_python_are_days_in_every_column_of_postgresql(data
     ]
 
 
+def test_arrays_hold_what_columns_of_their_items_hold(database: Any) -> None:
+    database.run(
+        "CREATE TABLE orders (raws BYTEA[], days DATE[], locals TIMESTAMP[], clocks TIME[], ats TIMESTAMPTZ[], notes TEXT[],"
+        " flags BIT(9)[])"
+    )
+    bits = Schema(Type.BYTES, name="io.debezium.data.Bits", parameters={"length": "9"})
+    fields = {
+        "raws": array_of(BYTES), "days": array_of(DATE), "locals": array_of(TIMESTAMP), "clocks": array_of(TIME),
+        "ats": array_of(TIMESTAMP), "notes": array_of(DATE), "flags": array_of(bits),
+    }  # fmt: skip
+    value = {
+        "raws": [b"\0\\\"", None], "days": [DAY], "locals": [MOMENT], "clocks": [CLOCK], "ats": [MOMENT], "notes": [DAY],
+        "flags": [b"\x55\x01"],
+    }  # fmt: skip
+    assert write(database, typed(fields, **value), db_timezone="America/New_York") == []
+    (found,) = database.rows("SELECT raws, days, locals, clocks, ats, notes, flags::text FROM orders")
+    evening = datetime.datetime.fromisoformat("2026-03-27T23:00:00")
+    day = datetime.date(2026, 3, 28)
+    assert found == (
+        [b"\0\\\"", None], [day], [evening], [datetime.time(1, 0, 0, 1000)],
+        [datetime.datetime.fromisoformat("2026-03-28T03:00:00+00:00")], ["2026-03-28"], "{101010101}",
+    )  # fmt: skip
+
+
 def test_base64_in_an_array_of_bytes_is_read_as_in_a_column_of_bytes(database: Any) -> None:
     database.run("CREATE TABLE orders (raws BYTEA[])")
     refused = write(
@@ -294,6 +319,120 @@ def test_base64_in_an_array_of_bytes_is_read_as_in_a_column_of_bytes(database: A
     assert len(refused) == 2
     assert "must be base64" in refused[0]
     assert database.rows("SELECT raws FROM orders") == [([b"hi", None, b""],), ([[b"h"], [b"i"]],)]
+
+
+def bits_of(length: int) -> Schema:
+    return Schema(Type.BYTES, name="io.debezium.data.Bits", parameters={"length": str(length)})
+
+
+@pytest.mark.parametrize(
+    ("value", "length", "column", "stored"),
+    [
+        (b"\x02\x01", 16, "BIT(16)", "0000000100000010"),
+        (b"\x55\x01", 9, "BIT(9)", "101010101"),
+        (b"\x55\x01", 9, "BIT VARYING(20)", "101010101"),
+        (b"\x05", 2**31 - 1, "BIT VARYING", "00000101"),
+        (b"\x02\x01", 16, "TEXT", "0000000100000010"),
+        (b"\x02\x01", 16, "INT", "258"),
+        (b"\x02\x01", 16, "BYTEA", "\\x0201"),
+    ],
+)
+def test_bits_of_debezium_are_read_with_the_lowest_byte_first(
+    database: Any, value: bytes, length: int, column: str, stored: str
+) -> None:
+    database.run(f"CREATE TABLE orders (c {column})")
+    assert write(database, typed({"c": bits_of(length)}, c=value)) == []
+    assert database.rows("SELECT c::text FROM orders") == [(stored,)]
+
+
+@pytest.mark.parametrize(
+    ("value", "length", "column", "stored"),
+    [
+        (b"\x02\x01", 16, "BIT(16)", b"\x01\x02"),
+        (b"\x55\x01", 9, "BIT(9)", b"\x01\x55"),
+        (b"\xff" * 8, 64, "BIT(64)", b"\xff" * 8),
+        (b"\x02\x01", 16, "INT", 258),
+        (b"\x02\x01", 16, "TEXT", "0000000100000010"),
+        (b"\x02\x01", 16, "BLOB", b"\x02\x01"),
+    ],
+)
+def test_bits_of_debezium_are_read_with_the_lowest_byte_first_into_mariadb(
+    maria: Any, value: bytes, length: int, column: str, stored: Any
+) -> None:
+    maria.run(f"CREATE TABLE orders (c {column})")
+    assert write(maria, typed({"c": bits_of(length)}, c=value)) == []
+    assert maria.rows("SELECT c FROM orders") == [(stored,)]
+
+
+@pytest.mark.parametrize(
+    ("column", "stored"), [("BIT(16)", 258), ("INTEGER", 258), ("TEXT", "0000000100000010"), ("BLOB", b"\x02\x01")]
+)
+def test_bits_of_debezium_are_numbers_in_sqlite(lite: Any, column: str, stored: Any) -> None:
+    lite.run(f"CREATE TABLE orders (c {column})")
+    assert write(lite, typed({"c": bits_of(16)}, c=b"\x02\x01")) == []
+    assert lite.rows("SELECT c FROM orders") == [(stored,)]
+
+
+def test_booleans_numbers_and_texts_become_bits(database: Any, maria: Any) -> None:
+    for each in (database, maria):
+        each.run("CREATE TABLE orders (one BIT(1), four BIT(4))")
+        batch = [
+            typed({"one": BOOLEAN}, one=True),
+            bare(one=False),
+            bare(four=5),
+            bare(four="0101"),
+            bare(four=b"\x05"),
+        ]
+        assert write(each, *batch) == []
+    assert database.rows("SELECT one::text, four::text FROM orders") == [
+        ("1", None),
+        ("0", None),
+        (None, "0101"),
+        (None, "0101"),
+        (None, "0101"),
+    ]
+    assert maria.rows("SELECT one, four FROM orders") == [
+        (b"\1", None),
+        (b"\0", None),
+        (None, b"\5"),
+        (None, b"\5"),
+        (None, b"\5"),
+    ]
+
+
+@pytest.mark.parametrize("value", ["VQE=", 16, -1, 1.5, b"\x10", "٣"])
+def test_what_is_no_bits_or_too_many_is_handed_back(database: Any, maria: Any, value: Any) -> None:
+    for each in (database, maria):
+        each.run("CREATE TABLE orders (four BIT(4))")
+        assert len(write(each, bare(four=value), bare(four=1))) == 1
+        assert len(each.rows("SELECT four FROM orders")) == 1
+
+
+def test_maps_and_json_of_debezium_become_hstore(database: Any) -> None:
+    database.run("CREATE EXTENSION hstore")
+    database.run("CREATE TABLE orders (id INT, tags HSTORE)")
+    of_json = Schema(Type.STRING, name="io.debezium.data.Json")
+    odd = {"a": '"x"\\=>', "b": None, 'k"\\': "", "NULL": "NULL"}
+    batch = [
+        typed({"tags": of_json}, tags=json.dumps(odd)),
+        typed({"tags": map_of(STRING, STRING.as_optional())}, tags=odd),
+        bare(tags=odd),
+        bare(tags={"n": 1, "t": True, "deep": {"a": [1]}, "f": 1.5}),
+        bare(tags='{"n": 1.50, "big": 18446744073709551616}'),
+        bare(tags="a=>1, b=>NULL"),
+        bare(tags={}),
+    ]
+    assert write(database, *batch) == []
+    found = [json.loads(text) for (text,) in database.rows("SELECT hstore_to_json(tags)::text FROM orders")]
+    assert found == [
+        odd,
+        odd,
+        odd,
+        {"n": "1", "t": "true", "deep": '{"a": [1]}', "f": "1.5"},
+        {"n": "1.50", "big": "18446744073709551616"},
+        {"a": "1", "b": None},
+        {},
+    ]
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,11 @@ from sqlalchemy.dialects import mysql, postgresql
 from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_sql import debezium_types, mariadb_types
+from penstock_sql.bits import bits_number, bits_text, debezium_bits, debezium_bits_text
 from penstock_sql.moments import day_text, moment_text
-from penstock_sql.postgresql_texts import array_text
+from penstock_sql.postgresql_texts import array_text, hstore_text
 
-__all__ = ["Array", "ColumnKind", "Kind", "Reading", "column_type", "kind_of", "reading"]
+__all__ = ["Array", "Bits", "ColumnKind", "Kind", "Reading", "column_type", "kind_of", "reading"]
 
 Reading = Callable[[Any], Any]
 """What a value, never None, becomes in a column. Raises DataError."""
@@ -40,6 +41,8 @@ class Kind(Enum):
     TIME = auto()
     BYTES = auto()
     JSON = auto()
+    HSTORE = auto()
+    BIT_NUMBER = auto()
     TEXT = auto()
     BOOLEAN = auto()
     NUMBER = auto()
@@ -49,13 +52,20 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Bits:
+    """The kind of a column of bits in PostgreSQL; `length` is None for `bit varying`."""
+
+    length: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Array:
     """The kind of an array in PostgreSQL."""
 
     items: "ColumnKind"
 
 
-ColumnKind = Kind | Array
+ColumnKind = Kind | Bits | Array
 """What decides how a value is written into a column."""
 
 
@@ -97,6 +107,8 @@ def _scale(schema: Schema) -> int:
 
 
 _KINDS: Final[tuple[tuple[type[Any], Kind], ...]] = (
+    (postgresql.HSTORE, Kind.HSTORE),
+    (mysql.BIT, Kind.BIT_NUMBER),
     (sql.JSON, Kind.JSON),
     (sql._Binary, Kind.BYTES),  # noqa: SLF001 (the base of all binary types, which has no other name)
     (sql.Date, Kind.DATE),
@@ -118,6 +130,8 @@ def kind_of(column: Any) -> ColumnKind:
     """The kind of a column, by its type in SQLAlchemy."""
     if isinstance(column, sql.ARRAY):
         return Array(kind_of(column.item_type))
+    if isinstance(column, postgresql.BIT):
+        return Bits(None if column.varying else column.length or 1)
     if isinstance(column, postgresql.DOMAIN):
         return kind_of(column.data_type)
     if isinstance(column, mysql.TIMESTAMP):
@@ -239,6 +253,9 @@ def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounde
     times = _Times(zone, unbounded)
     if schema is not None and (named := _named(kind, schema, times)) is not None:
         return named
+    if isinstance(kind, Bits):
+        length = kind.length
+        return lambda value: bits_text(value, length)
     plain = schema is not None and schema.name not in _NAMED
     match kind:
         case Kind.INSTANT:
@@ -257,6 +274,10 @@ def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounde
             return None if schema is not None and schema.type is Type.BYTES else _bytes
         case Kind.JSON:
             return _json
+        case Kind.HSTORE:
+            return lambda value: hstore_text(value, _json)
+        case Kind.BIT_NUMBER:
+            return bits_number
         case Kind.TEXT:
             return None if plain and schema is not None and schema.type is Type.STRING else _text
         case Kind.BOOLEAN | Kind.NUMBER if plain:
@@ -268,6 +289,8 @@ def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounde
 def _named(kind: ColumnKind, schema: Schema, times: _Times) -> Reading | None:
     """By the name of the type, where it counts in a column of this kind."""
     name = schema.name or ""
+    if name == debezium_types.BITS:
+        return _of_bits(kind, schema)
     if name == debezium_types.DECIMAL:
         number = debezium_types.READINGS[name]
         if kind is Kind.WHOLE:
@@ -290,6 +313,16 @@ def _named(kind: ColumnKind, schema: Schema, times: _Times) -> Reading | None:
         return made.isoformat() if as_text and isinstance(made, (date, time)) else made
 
     return placed
+
+
+def _of_bits(kind: ColumnKind, schema: Schema) -> Reading | None:
+    """Debezium's Bits: as digits, as a number, or as the bytes that they are."""
+    if isinstance(kind, Bits) and kind.length is not None:
+        length = kind.length
+        return lambda value: bits_text(debezium_bits(value), length)
+    if isinstance(kind, Bits) or kind in (Kind.TEXT, Kind.OTHER):
+        return lambda value: debezium_bits_text(value, schema)
+    return debezium_bits if kind in (Kind.BIT_NUMBER, Kind.NUMBER, Kind.WHOLE, Kind.BOOLEAN) else None
 
 
 def _days(times: _Times) -> Reading:

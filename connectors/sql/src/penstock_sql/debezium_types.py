@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql
 from penstock import DataError
 from penstock_sql import mariadb_types
 
-__all__ = ["COLUMNS", "DECIMAL", "READINGS"]
+__all__ = ["BITS", "COLUMNS", "DECIMAL", "READINGS"]
 
 _DAY_0: Final = date(1970, 1, 1)
 _MOMENT_0: Final = datetime(1970, 1, 1)  # noqa: DTZ001 (of moments without a zone)
@@ -25,6 +25,8 @@ _UNITS: Final = ("", "Micro", "Nano")
 
 DECIMAL: Final = f"{_DATA}VariableScaleDecimal"
 """Of NUMERIC without a precision: a struct of the scale and the digits."""
+BITS: Final = f"{_DATA}Bits"
+"""Of BIT with more than one bit: bytes, the lowest first, and a parameter `length`."""
 COLUMNS: Final[Mapping[str, Any]] = {
     f"{_TIME}Date": sql.Date(),
     **{f"{_TIME}{u}Time": sql.Time().with_variant(mariadb_types.TIME, "mysql") for u in _UNITS},

@@ -1,10 +1,11 @@
-"""Arrays as PostgreSQL writes them. Pure."""
+"""Values of arrays and of hstore as PostgreSQL writes them. Pure."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from datetime import date, time
 from typing import Any
 
-__all__ = ["array_text"]
+__all__ = ["array_text", "hstore_text"]
 
 
 def array_text(value: Any, read: Callable[[Any], Any] | None) -> str:
@@ -27,6 +28,26 @@ def _item(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat() if isinstance(value, (date, time)) else str(value)
+
+
+def hstore_text(value: Any, in_json: Callable[[Any], str]) -> Any:
+    """The text of a map, or of a text that is a JSON object; anything else stays for the database to read.
+
+    Args:
+        value: of the record.
+        in_json: the JSON of lists, maps and other single values.
+    """
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value, parse_float=str, parse_int=str)
+        except ValueError:
+            return value
+    if not isinstance(value, Mapping):
+        return value
+    return ",".join(
+        f"{_quoted(str(key))}=>{'NULL' if each is None else _quoted(each if isinstance(each, str) else in_json(each))}"
+        for key, each in value.items()
+    )
 
 
 def _quoted(text: str) -> str:
