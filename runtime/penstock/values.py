@@ -31,9 +31,13 @@ class Int32(int):
 
 
 class Int64(int):
-    """A 64 bit integer also under a schema, where a plain `int` would take the width of the schema."""
+    """A 64 bit integer also under a schema, where a plain `int` would take the width of the schema.
 
-    __slots__ = ()
+    Attributes:
+        exact: the number that a message has, where 64 bits cannot hold it and this is its low bits, as in Kafka Connect.
+    """
+
+    exact: int | None = None
 
 
 class Float32(float):

@@ -68,6 +68,20 @@ def test_records_become_rows_and_refused_ones_dead_letters(lab: Lab, database: D
     assert "duplicate key value" in found[b'{"id": 1, "name": "b"}']
 
 
+def test_integers_of_more_than_64_bits_reach_the_table_by_way_of_a_transform(lab: Lab, database: Database) -> None:
+    database.run("CREATE TABLE events (id NUMERIC, name TEXT)")
+    topic = lab.topic()
+    lab.produce(topic, '{"id": {"wei": 1000000000000000000000}}', '{"id": {"wei": 18446744073709551615}}', '{"id": 3}')
+    shape = {
+        "transforms": "flat,rename", "transforms.flat.type": "Flatten$Value",
+        "transforms.rename.type": "ReplaceField$Value", "transforms.rename.renames": "id.wei:id",
+    }  # fmt: skip
+    name, task = lab.start(sql_sink(database, topic, **shape))
+    lab.wait_committed(name, topic, 3)
+    task.stop()
+    assert database.rows("SELECT id FROM events ORDER BY id") == [(3,), (2**64 - 1,), (10**21,)]
+
+
 def test_what_is_reset_is_written_again_from_the_beginning(lab: Lab, database: Database) -> None:
     from penstock import SourcePartition
     from penstock.testing._making import make, parsed

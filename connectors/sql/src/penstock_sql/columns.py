@@ -6,6 +6,8 @@ whatever PostgreSQL reads as a `uuid`, an `inet` or an enumeration may come as a
 
 import base64
 import json
+import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -20,9 +22,11 @@ from sqlalchemy.dialects import mysql, postgresql
 from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_sql import debezium_types, mariadb_types
+from penstock_sql.bits import bits_number, bits_text, debezium_bits, debezium_bits_text
 from penstock_sql.moments import day_text, moment_text
+from penstock_sql.postgresql_texts import array_text, hstore_text
 
-__all__ = ["Kind", "Reading", "column_type", "kind_of", "reading"]
+__all__ = ["Array", "Bits", "ColumnKind", "Kind", "Reading", "column_type", "kind_of", "reading"]
 
 Reading = Callable[[Any], Any]
 """What a value, never None, becomes in a column. Raises DataError."""
@@ -37,13 +41,32 @@ class Kind(Enum):
     TIME = auto()
     BYTES = auto()
     JSON = auto()
-    ARRAY = auto()
+    HSTORE = auto()
+    BIT_NUMBER = auto()
     TEXT = auto()
     BOOLEAN = auto()
     NUMBER = auto()
     WHOLE = auto()
     UTC_TIMESTAMP = auto()
     OTHER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """The kind of a column of bits in PostgreSQL; `length` is None for `bit varying`."""
+
+    length: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """The kind of an array in PostgreSQL."""
+
+    items: "ColumnKind"
+
+
+ColumnKind = Kind | Bits | Array
+"""What decides how a value is written into a column."""
 
 
 _NUMBERS: Final[Mapping[Type, Any]] = {
@@ -84,7 +107,8 @@ def _scale(schema: Schema) -> int:
 
 
 _KINDS: Final[tuple[tuple[type[Any], Kind], ...]] = (
-    (sql.ARRAY, Kind.ARRAY),
+    (postgresql.HSTORE, Kind.HSTORE),
+    (mysql.BIT, Kind.BIT_NUMBER),
     (sql.JSON, Kind.JSON),
     (sql._Binary, Kind.BYTES),  # noqa: SLF001 (the base of all binary types, which has no other name)
     (sql.Date, Kind.DATE),
@@ -102,8 +126,12 @@ _WHOLE: Final = (mysql.TINYINT, mysql.SMALLINT, mysql.MEDIUMINT, mysql.INTEGER, 
 """Columns that would round what is no whole number, in silence."""
 
 
-def kind_of(column: Any) -> Kind:
+def kind_of(column: Any) -> ColumnKind:
     """The kind of a column, by its type in SQLAlchemy."""
+    if isinstance(column, sql.ARRAY):
+        return Array(kind_of(column.item_type))
+    if isinstance(column, postgresql.BIT):
+        return Bits(None if column.varying else column.length or 1)
     if isinstance(column, postgresql.DOMAIN):
         return kind_of(column.data_type)
     if isinstance(column, mysql.TIMESTAMP):
@@ -124,7 +152,7 @@ def _at(value: int) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """What numbers become in columns of time.
+    """What moments, days and times of a day become in columns of time.
 
     Attributes:
         zone: moments without a zone of their own are read and written in this one.
@@ -146,11 +174,43 @@ class _Times:
         except OverflowError:
             return self._outside(moment_text(value))
 
-    def date(self, value: int) -> Any:
+    def day(self, value: int) -> Any:
+        """Of a Date: the milliseconds of its midnight in UTC."""
         try:
-            return _at(value).date() if isinstance(value, Instant) else _EPOCH + timedelta(days=value)
+            return _at(value).date()
         except OverflowError:
-            return self._outside(day_text(value if isinstance(value, Instant) else value * _DAY_MS))
+            return self._outside(day_text(value))
+
+    def local_day(self, value: int) -> Any:
+        """The day on which the clocks of the zone show a moment."""
+        moment = self.moment(value)
+        return moment.date() if isinstance(moment, datetime) else _day_of(moment)
+
+    def in_column(self, kind: ColumnKind, value: Any) -> Any:
+        """A day, a time of a day or a moment without a zone, in a column of time.
+
+        A day is its midnight by the clocks of the zone: a `timestamptz` reads it so.
+
+        Raises:
+            DataError: the column needs what the value does not have.
+        """
+        match value:
+            case time():
+                if kind in (Kind.INSTANT, Kind.LOCAL_TIMESTAMP, Kind.UTC_TIMESTAMP, Kind.DATE):
+                    raise DataError("a time of a day has no date, which the column needs")
+                return value
+            case date() | datetime() if kind is Kind.TIME:
+                raise DataError("a date is no time of a day; let a transform take the time out of it")
+            case datetime():
+                return (
+                    value.replace(tzinfo=UTC) if kind is Kind.INSTANT else value.date() if kind is Kind.DATE else value
+                )
+            case date() if kind in (Kind.INSTANT, Kind.LOCAL_TIMESTAMP):
+                return datetime.combine(value, time())
+            case date() if kind is Kind.UTC_TIMESTAMP:
+                return _in_utc(datetime.combine(value, time(), self.zone))
+            case _:
+                return value
 
     def _outside(self, text: str) -> str:
         if not self.unbounded:
@@ -158,28 +218,45 @@ class _Times:
         return text
 
 
+def _day_of(text: str) -> str:
+    """The day of a moment beyond `datetime`, as PostgreSQL writes both."""
+    day, _, clock = text.partition(" ")
+    return f"{day} BC" if clock.endswith(" BC") else day
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:
+        raise DataError(_OUTSIDE) from None
+
+
 _OUTSIDE: Final = (
     "it lies outside the years 1 to 9999, which only columns of time of PostgreSQL have; let a transform change it"
 )
-_AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.ARRAY, Kind.BYTES, Kind.NUMBER, Kind.WHOLE})
+_AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.BYTES, Kind.NUMBER, Kind.WHOLE})
 """Kinds of columns for which it does not count how Debezium calls the type."""
+_OF_DAYS: Final = frozenset({DATE_NAME, TIME_NAME})
+_TIMED: Final = frozenset({Kind.INSTANT, Kind.LOCAL_TIMESTAMP, Kind.UTC_TIMESTAMP, Kind.DATE, Kind.TIME})
 
 
-def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo, *, unbounded: bool) -> Reading | None:
+def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounded: bool) -> Reading | None:
     """What values of this schema become in a column of this kind; None where they stay as they are.
 
     Without a schema, numbers in columns of time are what JsonConverter writes there without schemas: milliseconds, days,
     milliseconds of the day. Texts in columns of bytes are base64. `unbounded` says whether the database has moments outside
     of the years 1 to 9999.
     """
-    name = "" if schema is None else schema.name
-    of_debezium = debezium_types.READINGS.get(name or "")
-    if of_debezium is not None and (
-        kind not in _AS_THEY_ARE or (kind in (Kind.NUMBER, Kind.WHOLE) and name == debezium_types.DECIMAL)
-    ):
-        return of_debezium
-    plain = schema is not None and name not in _NAMED
+    if isinstance(kind, Array):
+        items = reading(kind.items, None if schema is None else schema.items, zone, unbounded=unbounded)
+        return lambda value: value if isinstance(value, str) else array_text(value, items)  # a text is an array already
     times = _Times(zone, unbounded)
+    if schema is not None and (named := _named(kind, schema, times)) is not None:
+        return named
+    if isinstance(kind, Bits):
+        length = kind.length
+        return lambda value: bits_text(value, length)
+    plain = schema is not None and schema.name not in _NAMED
     match kind:
         case Kind.INSTANT:
             return _numbers(times.instant)
@@ -190,21 +267,73 @@ def reading(kind: Kind, schema: Schema | None, zone: ZoneInfo, *, unbounded: boo
         case Kind.WHOLE:
             return None if plain and schema is not None and schema.type in _WHOLE_TYPES else _whole
         case Kind.DATE:
-            return _numbers(times.date)
+            return _numbers(_days(times))
         case Kind.TIME:
             return _numbers(_time)
         case Kind.BYTES:
             return None if schema is not None and schema.type is Type.BYTES else _bytes
         case Kind.JSON:
             return _json
-        case Kind.ARRAY:
-            return _array
+        case Kind.HSTORE:
+            return lambda value: hstore_text(value, _json)
+        case Kind.BIT_NUMBER:
+            return bits_number
         case Kind.TEXT:
             return None if plain and schema is not None and schema.type is Type.STRING else _text
         case Kind.BOOLEAN | Kind.NUMBER if plain:
             return None
         case _:
             return _other
+
+
+def _named(kind: ColumnKind, schema: Schema, times: _Times) -> Reading | None:
+    """By the name of the type, where it counts in a column of this kind."""
+    name = schema.name or ""
+    if name == debezium_types.BITS:
+        return _of_bits(kind, schema)
+    if name == debezium_types.DECIMAL:
+        number = debezium_types.READINGS[name]
+        if kind is Kind.WHOLE:
+            return lambda value: _whole(number(value))
+        return None if kind in (Kind.JSON, Kind.BYTES) else number
+    if kind in _AS_THEY_ARE:
+        return None
+    read = debezium_types.READINGS.get(name)
+    if read is None and name in _OF_DAYS and (kind in _TIMED or kind in (Kind.TEXT, Kind.OTHER)):
+        bounds = replace(times, unbounded=True) if kind is Kind.TEXT else times
+        read = bounds.day if name == DATE_NAME else _time
+    if name == TIMESTAMP_NAME and kind in (Kind.DATE, Kind.TIME):
+        read = times.local_day if kind is Kind.DATE else times.instant
+    if read is None:
+        return None
+    found, as_text = read, kind is Kind.TEXT
+
+    def placed(value: Any) -> Any:
+        made = times.in_column(kind, found(value))
+        return made.isoformat() if as_text and isinstance(made, (date, time)) else made
+
+    return placed
+
+
+def _of_bits(kind: ColumnKind, schema: Schema) -> Reading | None:
+    """Debezium's Bits: as digits, as a number, or as the bytes that they are."""
+    if isinstance(kind, Bits) and kind.length is not None:
+        length = kind.length
+        return lambda value: bits_text(debezium_bits(value), length)
+    if isinstance(kind, Bits) or kind in (Kind.TEXT, Kind.OTHER):
+        return lambda value: debezium_bits_text(value, schema)
+    return debezium_bits if kind in (Kind.BIT_NUMBER, Kind.NUMBER, Kind.WHOLE, Kind.BOOLEAN) else None
+
+
+def _days(times: _Times) -> Reading:
+    """Of a record without a schema: a number of days, or a moment. At midnight in UTC it is a Date of TimestampConverter."""
+
+    def read(value: int) -> Any:
+        if not isinstance(value, Instant):
+            return times.day(value * _DAY_MS)
+        return times.day(value) if value % _DAY_MS == 0 else times.local_day(value)
+
+    return read
 
 
 def _numbers(of: Reading) -> Reading:
@@ -251,20 +380,22 @@ def _utc(times: _Times) -> Reading:
 _WHOLE_TYPES: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLEAN)
 
 
+_NUMBER: Final = re.compile(r"[ \t-\r]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?[ \t-\r]*")
+"""As MariaDB reads a number, with blanks of ASCII around it."""
+_MOST_DIGITS: Final = 20
+"""Of a whole number in a column: those of BIGINT UNSIGNED."""
+
+
 def _whole(value: Any) -> Any:
     if isinstance(value, int):
         return int(value)
-    if isinstance(value, (float, Decimal, str)):
-        try:
-            number = Decimal(str(value).strip())
-            if number.is_finite() and number == number.to_integral_value():
-                return int(number)
-        except ArithmeticError:
-            pass
+    if isinstance(value, (float, Decimal, str)) and _NUMBER.fullmatch(str(value)):
+        number = Decimal(str(value).strip())
+        if number.adjusted() < _MOST_DIGITS and number == number.to_integral_value():
+            return int(number)
     raise DataError(f"a value of type {_type(value)} is no whole number, as the column has")
 
 
-_EPOCH: Final = date(1970, 1, 1)
 _DAY_MS: Final = 86_400_000
 
 
@@ -287,7 +418,12 @@ def _bytes(value: Any) -> Any:
 
 def _json(value: Any) -> Any:
     """A text is JSON already."""
-    return value if isinstance(value, str) else json.dumps(value, default=_in_json, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, default=_in_json, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        raise DataError("JSON has no infinity, and no NaN") from None
 
 
 def _in_json(value: Any) -> Any:
@@ -296,20 +432,6 @@ def _in_json(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     raise DataError(f"a value of type {_type(value)} has no form in JSON")
-
-
-def _array(value: Any) -> Any:
-    """PostgreSQL's own text of an array; a text is one already."""
-    return value if isinstance(value, str) else _array_text(value)
-
-
-def _array_text(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, list):
-        return "{" + ",".join(map(_array_text, value)) + "}"
-    text = _json(value) if isinstance(value, dict) else str(_text(value))
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _text(value: Any) -> Any:
@@ -323,6 +445,8 @@ def _text(value: Any) -> Any:
         return _json(value)
     if isinstance(value, bytes):
         raise DataError("bytes are no text; the column must be of bytes")
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return str(value)
 
 

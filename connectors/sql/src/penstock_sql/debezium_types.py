@@ -1,11 +1,11 @@
 """The types that Debezium's sources name beside Kafka Connect's own: columns for them, and what their values become. Pure.
 
-Their moments without a zone are written as if they were of UTC. As a text with that zone, a `timestamp` takes them as they
-stand, and a `timestamptz` as of UTC.
+Their moments without a zone are counted as if they were of UTC. They become moments without a zone: a `timestamp` takes them
+as they stand, and a `timestamptz` as of UTC.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
@@ -15,16 +15,18 @@ from sqlalchemy.dialects import postgresql
 from penstock import DataError
 from penstock_sql import mariadb_types
 
-__all__ = ["COLUMNS", "DECIMAL", "READINGS"]
+__all__ = ["BITS", "COLUMNS", "DECIMAL", "READINGS"]
 
 _DAY_0: Final = date(1970, 1, 1)
-_MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MOMENT_0: Final = datetime(1970, 1, 1)  # noqa: DTZ001 (of moments without a zone)
 _TIME: Final = "io.debezium.time."
 _DATA: Final = "io.debezium.data."
 _UNITS: Final = ("", "Micro", "Nano")
 
 DECIMAL: Final = f"{_DATA}VariableScaleDecimal"
 """Of NUMERIC without a precision: a struct of the scale and the digits."""
+BITS: Final = f"{_DATA}Bits"
+"""Of BIT with more than one bit: bytes, the lowest first, and a parameter `length`."""
 COLUMNS: Final[Mapping[str, Any]] = {
     f"{_TIME}Date": sql.Date(),
     **{f"{_TIME}{u}Time": sql.Time().with_variant(mariadb_types.TIME, "mysql") for u in _UNITS},

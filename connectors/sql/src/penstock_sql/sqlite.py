@@ -1,5 +1,8 @@
 """How rows get into SQLite: one prepared statement for many rows."""
 
+import math
+import sqlite3
+from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Final
@@ -11,6 +14,7 @@ from penstock_sql.statements import driver, quoted
 
 __all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put"]
 
+_BOUND: Final = 2**63
 UNBOUNDED: Final = False
 """Whether columns have infinity, and years before 1 and after 9999."""
 
@@ -59,9 +63,24 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
 
 
 def _cell(value: Any) -> Any:
-    """As SQLAlchemy's types read it again."""
+    """As SQLAlchemy's types read it again.
+
+    Raises:
+        sqlite3.DataError: SQLite would store another number, or null.
+    """
     if isinstance(value, datetime):
         return value.replace(tzinfo=None).isoformat(" ", "microseconds")
     if isinstance(value, (date, time)):
         return value.isoformat()
+    if isinstance(value, int) and not -_BOUND <= value < _BOUND:
+        return _as_float(value)
+    if isinstance(value, float) and math.isnan(value):
+        raise sqlite3.DataError("SQLite stores null in place of NaN; use a column of text")
     return str(value) if isinstance(value, Decimal) else value
+
+
+def _as_float(value: int) -> float:
+    with suppress(OverflowError):
+        if int(number := float(value)) == value:
+            return number
+    raise sqlite3.DataError("a whole number has more than 64 bits; only a column of text holds all its digits")

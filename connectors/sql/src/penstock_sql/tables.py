@@ -10,7 +10,7 @@ from sqlalchemy.schema import CreateTable
 
 from penstock import ConnectError, DataError, Schema
 from penstock.config import nearest
-from penstock_sql.columns import Kind, column_type, kind_of
+from penstock_sql.columns import ColumnKind, column_type, kind_of
 from penstock_sql.config import SqlSinkConfig
 from penstock_sql.mariadb_form import column_name, table_form
 from penstock_sql.mariadb_types import key_type, new_table
@@ -30,14 +30,14 @@ class Tables:
 
     def __init__(self, config: SqlSinkConfig) -> None:
         self._config = config
-        self._known: dict[TableName, Mapping[str, Kind]] = {}
+        self._known: dict[TableName, Mapping[str, ColumnKind]] = {}
         self._forms: dict[TableName, str] = {}
 
     def forget(self) -> None:
         """Look again at the next use."""
         self._known.clear()
 
-    def kinds(self, name: TableName) -> Mapping[str, Kind]:
+    def kinds(self, name: TableName) -> Mapping[str, ColumnKind]:
         """The kind of each column of a table that `prepare` has seen."""
         return self._known[name]
 
@@ -77,7 +77,7 @@ class Tables:
         self._forms[rows.table] = table_form(connection, rows.table)
 
     @staticmethod
-    def _described(connection: Connection, table: TableName) -> Mapping[str, Kind] | None:
+    def _described(connection: Connection, table: TableName) -> Mapping[str, ColumnKind] | None:
         try:
             columns = sqlalchemy.inspect(connection).get_columns(table.name, schema=table.schema)
         except NoSuchTableError:
@@ -98,7 +98,9 @@ class Tables:
         table = Table(rows.table.name, MetaData(), *columns, schema=rows.table.schema, quote=True, **how)
         connection.execute(CreateTable(table, if_not_exists=True))
 
-    def _widen(self, connection: Connection, rows: Rows, missing: Sequence[str], kinds: Mapping[str, Kind]) -> None:
+    def _widen(
+        self, connection: Connection, rows: Rows, missing: Sequence[str], kinds: Mapping[str, ColumnKind]
+    ) -> None:
         if not self._config.auto_evolve:
             near, named = nearest(missing[0], kinds), self._config.name_of
             raise DataError(

@@ -12,6 +12,7 @@ from penstock_sql.address import Address
 from penstock_sql.columns import Reading, reading
 from penstock_sql.config import SqlSinkConfig
 from penstock_sql.database import Database
+from penstock_sql.exact import exact_column
 from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
 from penstock_sql.order import Row, Write, writes
 from penstock_sql.positions import Position
@@ -144,7 +145,8 @@ class SqlWriter(Writer):
         columns = {}
         for name, column in part.columns.items():
             change = reading(kinds[name], part.schemas[name], self._zone, unbounded=self._database.dialect.UNBOUNDED)
-            columns[name] = column if change is None else _changed(name, column, change, bad)
+            exact = exact_column(column)
+            columns[name] = exact if change is None else _changed(name, exact, change, bad)
             if name in part.keys and any(isinstance(value, (dict, list)) for value in columns[name]):
                 for row, value in enumerate(columns[name]):
                     if isinstance(value, (dict, list)):

@@ -5,11 +5,12 @@ As with Jackson's accessors, some types are not checked: a text under a number t
 
 import base64
 import copy
+import math
 import re
 from decimal import Decimal
 from typing import Any, Final
 
-from penstock import DataError, Instant, Schema, Type
+from penstock import DataError, Instant, Int64, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_java.calendar import DAY
 from penstock_plugins.connect.number_casts import double_value, float_value, low_bits
@@ -30,6 +31,24 @@ def _node_type(node: Any) -> str:
 
 def _is_int(node: Any) -> bool:
     return type(node) is int and -(2**31) <= node < 2**31
+
+
+_FLOATS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""As the writer of JSON writes them, Kafka Connect's too, whose reader makes 0 of them."""
+
+
+def _is_no_number(node: Any) -> bool:
+    return isinstance(node, str) and node in _FLOATS
+
+
+def _long(node: Any) -> int:
+    """The low 64 bits, as in Kafka Connect; where they are another number, it knows the one of the message."""
+    low = low_bits(node, Type.INT64)
+    if type(node) is not int or low == node:
+        return low
+    cut = Int64(low)
+    cut.exact = node
+    return cut
 
 
 def _binary(node: Any) -> bytes | None:
@@ -63,6 +82,8 @@ class NodeReader:
         if schema.name is not None and (logical := _LOGICAL.get(schema.name)) is not None:
             return logical(schema, node)
         kind = schema.type
+        if kind is Type.INT64:
+            return _long(node)
         if kind in BOUNDS:
             return low_bits(node, kind)
         if kind is Type.STRING:
@@ -70,9 +91,9 @@ class NodeReader:
         if kind is Type.BOOLEAN:
             return node is True
         if kind is Type.FLOAT64:
-            return double_value(node)
+            return _FLOATS[node] if _is_no_number(node) else double_value(node)
         if kind is Type.FLOAT32:
-            return float_value(node)
+            return _FLOATS[node] if _is_no_number(node) else float_value(node)
         if kind is Type.BYTES:
             try:
                 return _binary(node)
@@ -87,7 +108,7 @@ class NodeReader:
 
     def _schemaless(self, node: Any) -> Any:
         if type(node) is int:
-            return low_bits(node, Type.INT64)
+            return _long(node)
         if isinstance(node, Decimal):
             return double_value(node)
         if isinstance(node, list):

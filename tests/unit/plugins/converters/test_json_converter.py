@@ -1,5 +1,6 @@
 """JsonConverter: the fast forms agree with the exact ones, and the exact ones with Jackson's habits."""
 
+import pickle
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -188,7 +189,7 @@ def test_what_is_written_in_an_envelope_is_read_back(data: st.DataObject) -> Non
         return
     again, back = ENVELOPED.to_connect("t", written)
     assert again == schema
-    # Reading turns -0.0 and NaN into 0.0; once read, nothing changes any more.
+    # Reading turns -0.0 into 0.0; once read, nothing changes any more.
     assert same(ENVELOPED.to_connect("t", ENVELOPED.from_connect("t", again, back)), (again, back))
 
 
@@ -365,6 +366,34 @@ def test_what_is_longer_than_jackson_takes_is_refused_in_batches_too(data: bytes
     for read in (BARE.to_connect, lambda topic, message: BARE.to_connect_batch(topic, [message])):
         with pytest.raises(DataError):
             read("t", data)
+
+
+@pytest.mark.parametrize(
+    ("word", "number"), [("NaN", float("nan")), ("Infinity", float("inf")), ("-Infinity", -float("inf"))]
+)
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_numbers_that_are_written_as_words_are_read_back(kind: str, word: str, number: float) -> None:
+    plugin = converter(
+        schema_content=f'{{"type":"struct","fields":[{{"field":"a","type":"{kind}"}},{{"field":"b","type":"{kind}"}}]}}'
+    )
+    messages = [f'{{"a":"{word}","b":"nan"}}'.encode(), b'{"a":1.5,"b":1.5}']
+    for some in (messages, messages[:1]):
+        _, values = plugin.to_connect_batch("t", some)
+        assert same(values[0], {"a": number, "b": 0.0})
+    assert same(plugin.to_connect("t", messages[0])[1], {"a": number, "b": 0.0})
+
+
+def test_the_low_bits_of_a_whole_number_know_the_number() -> None:
+    texts = [b'{"a":[18446744073709551615]}', b'{"a":[1]}']
+    for value in (BARE.to_connect("t", texts[0])[1], BARE.to_connect_batch("t", texts)[1][0]):
+        (number,) = value["a"]
+        assert (type(number), number, number.exact) == (Int64, -1, 2**64 - 1)
+        assert pickle.loads(pickle.dumps(number)).exact == 2**64 - 1  # on its way to a worker of Spark
+        assert BARE.from_connect("t", None, value) == b'{"a":[-1]}'
+    plugin = converter(schema_content='{"type":"int64"}')
+    for _, value in (plugin.to_connect("t", b"9223372036854775808"), plugin.to_connect("t", b"5")):
+        assert getattr(value, "exact", None) == (2**63 if value < 0 else None)
+    assert Int64(5).exact is None
 
 
 def test_whole_numbers_beyond_every_float_are_infinite() -> None:

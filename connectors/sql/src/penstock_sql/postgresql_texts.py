@@ -1,0 +1,54 @@
+"""Values of arrays and of hstore as PostgreSQL writes them. Pure."""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import date, time
+from typing import Any
+
+__all__ = ["array_text", "hstore_text"]
+
+
+def array_text(value: Any, read: Callable[[Any], Any] | None) -> str:
+    """The text of an array.
+
+    Args:
+        value: a list, an item or None.
+        read: what an item becomes in a column of the items' type; None if it stays as it is.
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, list):
+        return "{" + ",".join([array_text(item, read) for item in value]) + "}"
+    return _quoted(_item(value if read is None else read(value)))
+
+
+def _item(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"\\x{value.hex()}"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, (date, time)) else str(value)
+
+
+def hstore_text(value: Any, in_json: Callable[[Any], str]) -> Any:
+    """The text of a map, or of a text that is a JSON object; anything else stays for the database to read.
+
+    Args:
+        value: of the record.
+        in_json: the JSON of lists, maps and other single values.
+    """
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value, parse_float=str, parse_int=str)
+        except ValueError:
+            return value
+    if not isinstance(value, Mapping):
+        return value
+    return ",".join(
+        f"{_quoted(str(key))}=>{'NULL' if each is None else _quoted(each if isinstance(each, str) else in_json(each))}"
+        for key, each in value.items()
+    )
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
