@@ -1,5 +1,6 @@
 """Where a database is: a URL as JDBC or libpq writes it."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -14,12 +15,18 @@ from penstock_sql.mariadb_address import read_mariadb
 __all__ = ["Address", "address"]
 
 _URL: Final = "connection.url"
+_WRITE: Final = "write jdbc:postgresql://HOST:PORT/DATABASE?NAME=VALUE"
 _SERVERS: Final[Mapping[str, str]] = {
     "primary": "read-write",
     "secondary": "standby",
     "any": "any",
     "master": "read-write",
 }
+
+
+_SEMICOLON: Final = re.compile(r";\s*\w+\s*=")
+"""A parameter as SQL Server and others have them."""
+_SCHEME: Final = re.compile(r"(?:jdbc:[A-Za-z][\w+.-]*(?=:)|[A-Za-z][\w+.-]*(?=://))", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +52,25 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
     """
     text = url.removeprefix("jdbc:")
     kind, _, rest = text.partition(":")
-    for known, read in _KINDS.items():
-        if kind == known:
-            return read(rest, user, None if password is None else password.reveal())
-    raise ConfigError(
-        Problem(
-            _URL,
-            f"{_shown(url)} is no supported database: write jdbc:postgresql://HOST:PORT/DATABASE, "
-            "jdbc:mariadb://HOST:PORT/DATABASE or jdbc:sqlite:FILE",
+    read = _KINDS.get(kind)
+    if read is None:
+        raise ConfigError(
+            Problem(
+                _URL,
+                f"{_unknown(url)}; write jdbc:postgresql://HOST:PORT/DATABASE, jdbc:mariadb://HOST:PORT/DATABASE or "
+                "jdbc:sqlite:FILE",
+            )
         )
-    )
+    if _SEMICOLON.search(rest.partition("?")[0].rpartition("@")[2]):  # else messages would show it as a part of the place
+        raise ConfigError(Problem(_URL, "cannot be read: parameters do not follow semicolons; write ?NAME=VALUE&NAME=VALUE"))
+    return read(rest, user, None if password is None else password.reveal())
 
 
 def _postgresql(rest: str, user: str | None, password: str | None) -> Address:
-    parts = urlsplit(f"postgresql:{rest}")
+    try:
+        parts = urlsplit(f"postgresql:{rest}")
+    except ValueError:
+        raise ConfigError(Problem(_URL, f"cannot be read; {_WRITE}")) from None
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
     schema, server, ssl = given.pop("currentSchema", None), given.pop("targetServerType", None), given.pop("ssl", None)
     if "ApplicationName" in given:
@@ -71,7 +83,7 @@ def _postgresql(rest: str, user: str | None, password: str | None) -> Address:
         read = conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(given))))
     except psycopg.Error as e:
         raise ConfigError(
-            Problem(_URL, f"{_shown(f'postgresql:{rest}')} cannot be read: {_cleared(str(e), rest)}")
+            Problem(_URL, f"cannot be read: {_cleared(str(e))}; {_WRITE}")
         ) from None
     found: dict[str, Any] = {name: value for name, value in read.items() if value is not None}
     found |= {name: value for name, value in (("user", user), ("password", password)) if value is not None}
@@ -104,12 +116,16 @@ _KINDS: Final[Mapping[str, Callable[[str, str | None, str | None], Address]]] = 
 }
 
 
-def _shown(url: str) -> str:
-    """Without what may be a password."""
-    head, at, tail = url.partition("@")
-    return (f"{head.split('//')[0]}//...@{tail}" if at else head).split("?")[0]
+def _unknown(url: str) -> str:
+    """Which database a URL names, and nothing else of it: passwords may stand anywhere."""
+    found = _SCHEME.match(url)
+    return f"cannot connect to {found[0]}: it is no supported database" if found else "cannot be read: it names no database"
 
 
-def _cleared(text: str, rest: str) -> str:
-    """The words of libpq, without the URL that it repeats."""
-    return text.split(f'"{rest}')[0].strip().splitlines()[0] if text.strip() else "no reason given"
+_NAME: Final = re.compile(r'(URI query parameter: )"(\w+)"')
+
+
+def _cleared(text: str) -> str:
+    """The words of libpq, without what they repeat of the URL, but for the name of a parameter."""
+    lines = text.strip().splitlines() or ["no reason given"]
+    return re.sub(r'"[^"]*("|$)', "...", _NAME.sub(r"\1\2", lines[0]))
