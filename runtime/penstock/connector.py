@@ -28,6 +28,13 @@ class Connector(Plugin):
         """
         return ()
 
+    def warnings(self, config: Any) -> Iterable[Problem]:
+        """What the user should know of a configuration that is accepted, such as properties without effect.
+
+        Called with a `Config` that parsed. It looks at nothing outside.
+        """
+        return ()
+
     def task_configs(self, config: Any, properties: Mapping[str, str], max_tasks: int) -> Sequence[Mapping[str, str]]:
         """The properties of each task, at most `max_tasks` of them; fewer is normal.
 

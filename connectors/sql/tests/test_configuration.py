@@ -1,5 +1,6 @@
 """What a user is told of a configuration, before a task starts and while it runs."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,13 @@ from penstock import ConfigError, ConnectError, Password, Record, RetriableError
 from penstock.schema import INT32, struct
 from penstock.testing import run_writer
 from penstock.testing._making import make, parsed
+from penstock_runtime.local.run import plans
+from penstock_runtime.manifests.worker_file import worker_from
 from penstock_sql.address import address
+from penstock_sql.debezium import DebeziumSqlSink
 from penstock_sql.names import TableName, table_name
 from penstock_sql.sink import SqlSink
+from penstock_sql.source import SqlSource
 
 URL = {"connection.url": "jdbc:postgresql://db.example/shop"}
 ROW = Record(topic="orders", value={"id": 1}, value_schema=struct({"id": INT32}))
@@ -38,21 +43,140 @@ def test_all_rules_that_are_broken_are_told_at_once() -> None:
     ]
 
 
+SOURCE = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "t."}
+OF_BOTH = {
+    "connection.attempts": "5", "connection.backoff.ms": "1000", "dialect.name": "PostgreSqlDatabaseDialect",
+    "max.retries": "10", "retry.backoff.ms": "100", "table.types": "TABLE,VIEW",
+}  # fmt: skip
+OF_SINK = {**OF_BOTH, "batch.size": "3000", "mssql.use.merge.holdlock": "true", "trim.sensitive.log": "false"}
+OF_SOURCE = {
+    **OF_BOTH, "batch.max.rows": "10000", "catalog.pattern": "shop", "query.retry.attempts": "2",
+    "table.monitoring.startup.polling.limit.ms": "100", "transaction.isolation.mode": "SERIALIZABLE",
+}  # fmt: skip
+OF_DEBEZIUM = {
+    "batch.size": "500", "connection.pool.max_size": "32", "connection.provider": "x", "flush.max.retries": "5",
+    "flush.retry.delay.ms": "1000", "use.reduction.buffer": "false",
+}  # fmt: skip
+
+
+def warnings(plugin: Any, properties: dict[str, str]) -> dict[str, str]:
+    return {p.property: p.message for p in make(plugin).warnings(parsed(plugin, properties))}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "more", "ineffective"),
+    [(SqlSink, {}, OF_SINK), (SqlSource, SOURCE, OF_SOURCE), (DebeziumSqlSink, {}, OF_DEBEZIUM)],
+)
+def test_properties_without_effect_are_warnings(
+    server: Any, plugin: Any, more: dict[str, str], ineffective: dict[str, str]
+) -> None:
+    user = "connection.username" if plugin is DebeziumSqlSink else "connection.user"
+    properties = {"connection.url": server.url(), user: "postgres", "connection.password": "secret", **more}
+    assert list(make(plugin).validate(parsed(plugin, {**properties, **ineffective}))) == []
+    found = warnings(plugin, {**properties, **ineffective})
+    assert found.keys() == ineffective.keys()
+    assert all(message.startswith("has no effect: ") for message in found.values())
+    assert warnings(plugin, properties) == {}
+
+
+def test_planning_shows_the_warnings(tmp_path: Path) -> None:
+    config = {
+        "topics": "orders", "connection.url": f"jdbc:sqlite:{tmp_path}/shop.db", "batch.size": "100", "insert.mod": "upsert",
+    }  # fmt: skip
+    resource = {
+        "apiVersion": "penstock.dev/v1alpha1", "kind": "Connector", "metadata": {"name": "a"},
+        "spec": {"class": "SqlSink", "config": config},
+    }  # fmt: skip
+    file = tmp_path / "a.yaml"
+    file.write_text(json.dumps(resource))
+    _, found = plans([str(file)], worker_from({}).config, None)
+    told = [text.rpartition("Connector a: ")[2] for text in found]
+    assert told == [
+        "batch.size: has no effect: a batch is written as a whole, in one transaction; max.poll.records bounds it",
+        "insert.mod: is not known to SqlSink; did you mean insert.mode?",
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("batch.size", "3000", "a batch is written as a whole"),
-        ("max.retries", "10", "sink.retry.timeout.ms"),
+        ("incrementing.column.mapping", "orders:id", "for each name"),
+        ("numeric.precision.mapping", "true", "numeric.mapping"),
+        ("query.masked", "SELECT 1", "write it as query"),
         ("quote.sql.identifiers", "never", "names are always quoted"),
+        ("table.include.list", "orders", "table.whitelist"),
+        ("table.types", "VIEW", "name the views in table.whitelist"),
+        ("table.types", "TABLE,SYNONYM", "cannot read SYNONYM"),
+        ("timestamp.columns.mapping", "orders:at", "for each"),
+        ("timestamp.granularity", "nanos_string", "milliseconds"),
+        ("timestamp.initial", "-1", "set the offset"),
     ],
 )
-def test_a_property_that_would_have_no_effect_is_refused_with_the_reason(
+def test_a_property_without_which_other_rows_would_be_read_is_refused(
     server: Any, name: str, value: str, words: str
 ) -> None:
     properties = {"connection.url": server.url(), "connection.user": "postgres", "connection.password": "secret"}
-    (found,) = problems({**properties, name: value})
-    assert found.startswith(f"{name}: ")
-    assert words in found
+    (found,) = make(SqlSource).validate(parsed(SqlSource, {**properties, **SOURCE, name: value}))
+    assert found.property == name
+    assert words in found.message
+
+
+def test_views_alone_are_read_where_table_whitelist_names_them(server: Any) -> None:
+    properties = {"connection.url": server.url(), "connection.user": "postgres", "connection.password": "secret"}
+    given = {**properties, **SOURCE, "table.types": "VIEW", "table.whitelist": "open_orders"}
+    assert list(make(SqlSource).validate(parsed(SqlSource, given))) == []
+    assert "table.types" in warnings(SqlSource, given)
+
+
+def test_catalog_pattern_may_only_repeat_the_database_of_mariadb(maria: Any) -> None:
+    given = {**maria.properties, **SOURCE, "mode": "bulk"}
+    assert list(make(SqlSource).validate(parsed(SqlSource, {**given, "catalog.pattern": maria.name}))) == []
+    (found,) = make(SqlSource).validate(parsed(SqlSource, {**given, "catalog.pattern": "other"}))
+    assert str(found).startswith("catalog.pattern: names another database")
+
+
+def test_a_sink_refuses_names_without_quotation_marks(server: Any) -> None:
+    properties = {"connection.url": server.url(), "connection.user": "postgres", "connection.password": "secret"}
+    (found,) = problems({**properties, "quote.sql.identifiers": "never"})
+    assert "names are always quoted" in found
+
+
+BOUNDED = [
+    ("SELECT * FROM orders LIMIT 10", "LIMIT"),
+    ("(SELECT * FROM orders limit (10))", "LIMIT"),
+    ("SELECT * FROM orders ORDER BY id OFFSET 5 -- all others", "OFFSET"),
+    ("SELECT * FROM orders FETCH FIRST 5 ROWS ONLY", "FETCH"),
+]
+
+
+@pytest.mark.parametrize(("query", "word"), BOUNDED)
+def test_a_query_that_bounds_its_rows_is_refused_but_for_bulk(query: str, word: str) -> None:
+    with pytest.raises(ConfigError, match=f"query: cannot end with {word} in mode: incrementing: rows beyond it"):
+        parsed(SqlSource, {**URL, **SOURCE, "query": query})
+    parsed(SqlSource, {**URL, **SOURCE, "mode": "bulk", "query": query})
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM (SELECT * FROM orders LIMIT 10) o",
+        "WITH o AS (SELECT * FROM orders LIMIT 10) SELECT * FROM o",
+        "SELECT *, ' LIMIT 10' AS \"LIMIT 5\" FROM orders -- LIMIT 5",
+        "SELECT * FROM orders LIMIT ALL",
+    ],
+)
+def test_a_query_may_bound_the_rows_of_a_subquery(query: str) -> None:
+    parsed(SqlSource, {**URL, **SOURCE, "query": query})
+
+
+@pytest.mark.parametrize(
+    ("suffix", "advice"), [("LIMIT 100", "Take it out"), ("WHERE status <> 'x'", "write the condition into query")]
+)
+def test_query_suffix_is_refused_with_advice_that_loses_no_rows(server: Any, suffix: str, advice: str) -> None:
+    properties = {"connection.url": server.url(), "connection.user": "postgres", "connection.password": "secret"}
+    (found,) = make(SqlSource).validate(parsed(SqlSource, {**properties, **SOURCE, "query.suffix": suffix}))
+    assert found.property == "query.suffix"
+    assert advice in found.message
 
 
 def test_a_property_that_says_what_holds_anyway_passes(server: Any) -> None:
@@ -88,8 +212,19 @@ def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("jdbc:oracle:thin:@db:1521/x", "is no supported database"),
-        ("oracle://u:hidden@db/x", "oracle://...@db/x is no supported database"),
+        ("jdbc:oracle:thin:@db:1521/x", "cannot connect to jdbc:oracle: it is no supported database"),
+        ("jdbc:oracle:thin:scott/hidden@db:1521/x", "cannot connect to jdbc:oracle: it is no supported database"),
+        ("jdbc:sqlserver://db;user=sa;password=hidden", "cannot connect to jdbc:sqlserver: it is no supported database"),
+        ("jdbc:db2://db:50000/X:user=a;password=hidden;", "cannot connect to jdbc:db2: it is no supported database"),
+        ("oracle://u:hidden@db/x", "cannot connect to oracle: it is no supported database"),
+        ("host=db password=hidden", "cannot be read: it names no database"),
+        ("sa:hidden@db/x", "cannot be read: it names no database"),
+        ("jdbc:postgresql://db/x;user=sa;password=hidden", "parameters do not follow semicolons"),
+        ("jdbc:postgresql://db;user=sa;password=hidden/x", "parameters do not follow semicolons"),
+        ("jdbc:mariadb://db/x;password=hidden", "parameters do not follow semicolons"),
+        ("jdbc:sqlite:x.db;password=hidden", "parameters do not follow semicolons"),
+        ("jdbc:postgresql://[hidden/x", "cannot be read; write jdbc:postgresql:"),
+        ("jdbc:postgresql:hidden", "cannot be read: missing ... after ..."),
         ("mysql://u:hidden@db/x?frobnicate=1", "the parameter frobnicate has no effect here"),
         ("mariadb://u:hidden@db", "must name a host and a database"),
         ("mariadb://u:hidden@db/x?sslMode=maybe", "sslMode cannot be maybe"),
@@ -151,8 +286,6 @@ def test_a_user_who_may_not_create_tables_is_told_what_somebody_else_must_run(da
 
 
 def test_planning_makes_no_file(tmp_path: Path) -> None:
-    from penstock_sql.source import SqlSource
-
     url = {"connection.url": f"jdbc:sqlite:{tmp_path}/a b%?.db"}
     assert problems(url) == []
     source = {**url, "mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "t."}

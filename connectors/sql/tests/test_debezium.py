@@ -126,12 +126,8 @@ def test_older_names_are_taken(database: Any) -> None:
 
 def test_what_has_no_meaning_here_is_refused_all_at_once_with_the_reason() -> None:
     refused = {
-        "batch.size": "500",
-        "connection.pool.max_size": "32",
         "collection.naming.strategy": "com.example.Mine",
-        "flush.max.retries": "5",
         "quote.identifiers": "false",
-        "dialect.postgres.unnest.insert.enabled": "true",
     }
     found = problems({**URL, **refused})
     assert sorted(text.partition(": ")[0] for text in found) == sorted(refused)

@@ -208,6 +208,9 @@ def _validate(alias: str, connector: Connector | None, parsed: Config | None, fi
         "spec.config", method, lambda: returned.problems(connector.validate(parsed), method)
     )
     findings.problems += found or ()
+    method = returned.name(connector, "warnings", alias)
+    told = findings.attempt_plugin("spec.config", method, lambda: returned.problems(connector.warnings(parsed), method))
+    findings.warnings += told or ()
 
 
 def _check_kind(

@@ -10,7 +10,7 @@ from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import Rule, not_blank, words
 from penstock_sql.names import TableName, table_name
 
-__all__ = ["KAFKA_COLUMNS", "PACE", "SqlSinkConfig", "refusals", "time_zone", "without_effect"]
+__all__ = ["KAFKA_COLUMNS", "PACE", "SqlSinkConfig", "ignored", "refused", "sink_refusals", "sink_warnings", "time_zone"]
 
 KAFKA_COLUMNS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
 """The columns of `pk.mode: kafka`, unless `pk.fields` names others."""
@@ -158,7 +158,7 @@ PACE: Final = (
     "tells why"
 )
 """Why properties of tries and pauses have no effect."""
-_REFUSED: Final[Mapping[str, str]] = {
+_IGNORED: Final[Mapping[str, str]] = {
     "batch.size": "a batch is written as a whole, in one transaction; max.poll.records bounds it",
     "connection.attempts": PACE,
     "connection.backoff.ms": PACE,
@@ -167,6 +167,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     "mssql.use.merge.holdlock": "SQL Server is not supported",
     "retry.backoff.ms": PACE,
     "table.types": "a table, a partitioned table or a view that can be written to is taken as it is",
+    "trim.sensitive.log": "values of records are never logged",
 }
 _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
     "quote.sql.identifiers": (
@@ -174,28 +175,44 @@ _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
         "names are always quoted, since topics and fields could hold SQL; change them by a transform (RegexRouter, "
         "ReplaceField)",
     ),
-    "trim.sensitive.log": ("true", "values of records are never logged"),
 }
 
 
-def refusals(config: SqlSinkConfig) -> Iterable[Problem]:
-    """Properties of Confluent's sink that would have no effect, each with the reason."""
-    return without_effect(config, _REFUSED, _AS_ALWAYS)
+def sink_refusals(config: SqlSinkConfig) -> Iterable[Problem]:
+    """Properties of Confluent's sink without which other data would be written, each with the reason."""
+    return refused(config, {}, _AS_ALWAYS)
 
 
-def without_effect(
-    config: Config, refused: Mapping[str, str], as_always: Mapping[str, tuple[str, str]]
-) -> Iterable[Problem]:
-    """Properties that would have no effect, each with the reason. Those that say what holds anyway pass.
+def sink_warnings(config: SqlSinkConfig) -> Iterable[Problem]:
+    """Properties of Confluent's sink that have no effect, each with what happens instead."""
+    return ignored(config, _IGNORED)
+
+
+def ignored(config: Config, reasons: Mapping[str, str]) -> Iterable[Problem]:
+    """A warning for each of these properties that is set.
 
     Args:
         config: has them as open properties.
-        refused: the reasons.
+        reasons: what happens instead.
+    """
+    for name, reason in reasons.items():
+        if "" in config.open_properties(name):
+            yield Problem(name, f"has no effect: {reason}")
+
+
+def refused(
+    config: Config, reasons: Mapping[str, str], as_always: Mapping[str, tuple[str, str]]
+) -> Iterable[Problem]:
+    """A problem for each of these properties that is set. Those that say what holds anyway pass.
+
+    Args:
+        config: has them as open properties.
+        reasons: why each is refused.
         as_always: what holds, and the reason.
     """
-    for name, reason in refused.items():
+    for name, reason in reasons.items():
         if "" in config.open_properties(name):
-            yield Problem(name, f"has no effect here: {reason}. Take it out.")
+            yield Problem(name, f"is not supported: {reason}. Take it out.")
     for name, (held, reason) in as_always.items():
         text = config.open_properties(name).get("", held)
         if text.strip().lower() != held:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from penstock import Config, Offset, Problem, Sink, SourcePartition, Writer
-from penstock_sql.config import without_effect
-from penstock_sql.debezium_config import AS_ALWAYS, REFUSED, DebeziumSinkConfig
+from penstock_sql.config import ignored, refused
+from penstock_sql.debezium_config import AS_ALWAYS, IGNORED, REFUSED, DebeziumSinkConfig
 from penstock_sql.sink import SqlSink
 
 __all__ = ["DebeziumSqlSink"]
@@ -19,8 +19,12 @@ class DebeziumSqlSink(SqlSink):
 
     def validate(self, config: Any) -> Iterable[Problem]:
         """Refuses what has no meaning here, and what will not pass by itself."""
-        yield from without_effect(config, REFUSED, AS_ALWAYS)
+        yield from refused(config, REFUSED, AS_ALWAYS)
         yield from super().validate(config.as_sql())
+
+    def warnings(self, config: Any) -> Iterable[Problem]:
+        """Tells which properties have no effect."""
+        return ignored(config, IGNORED)
 
     def sink(self, config: Any) -> Sink:
         return super().sink(config.as_sql())

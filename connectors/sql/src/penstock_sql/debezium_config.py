@@ -10,7 +10,7 @@ from penstock.rules import not_blank, words
 from penstock_sql.config import PACE, SqlSinkConfig, time_zone
 from penstock_sql.names import TableName, table_name
 
-__all__ = ["AS_ALWAYS", "REFUSED", "DebeziumSinkConfig"]
+__all__ = ["AS_ALWAYS", "IGNORED", "REFUSED", "DebeziumSinkConfig"]
 
 _TOPIC: Final = "${topic}"
 
@@ -181,10 +181,8 @@ class DebeziumSinkConfig(Config):
 
 
 _POOL: Final = "each task has two connections"
-REFUSED: Final[Mapping[str, str]] = {
+IGNORED: Final[Mapping[str, str]] = {
     "batch.size": "a batch is written as a whole, in one transaction; max.poll.records bounds it",
-    "cloud.events.schema.name.pattern": "CloudEvents are not opened",
-    "collection.table.format": "the table's name comes from the topic; see collection.name.format",
     "connection.pool.acquire_increment": _POOL,
     "connection.pool.max_size": _POOL,
     "connection.pool.min_size": _POOL,
@@ -196,6 +194,11 @@ REFUSED: Final[Mapping[str, str]] = {
     "dialect.sqlserver.identity.insert": "SQL Server is not supported",
     "flush.max.retries": PACE,
     "flush.retry.delay.ms": PACE,
+    "use.reduction.buffer": "of the rows of one key in a batch, the last one is written",
+}
+REFUSED: Final[Mapping[str, str]] = {
+    "cloud.events.schema.name.pattern": "CloudEvents are not opened",
+    "collection.table.format": "the table's name comes from the topic; see collection.name.format",
 }
 _NAMES: Final = "classes of Java cannot run here; change topics and fields by transforms (RegexRouter, ReplaceField)"
 AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
@@ -207,5 +210,4 @@ AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
         "topic in lower case",
     ),
     "table.naming.strategy": ("io.debezium.connector.jdbc.naming.defaulttablenamingstrategy", _NAMES),
-    "use.reduction.buffer": ("true", "of the rows of one key in a batch, the last one is written"),
 }

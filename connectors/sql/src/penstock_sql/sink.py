@@ -18,7 +18,7 @@ from penstock import (
 )
 from penstock_sql import positions
 from penstock_sql.address import Address, address
-from penstock_sql.config import SqlSinkConfig, refusals
+from penstock_sql.config import SqlSinkConfig, sink_refusals, sink_warnings
 from penstock_sql.database import Database
 from penstock_sql.failures import as_connect_errors
 from penstock_sql.writer import SqlWriter, writers_name
@@ -34,7 +34,7 @@ class SqlSink(SinkConnector):
 
     def validate(self, config: SqlSinkConfig) -> Iterable[Problem]:
         """Refuses what will not pass by itself. A database that is away may be back when the task starts."""
-        yield from refusals(config)
+        yield from sink_refusals(config)
         try:
             database = Database(
                 address(config.url, config.user, config.password), f"penstock {self.context.connector}"[:63]
@@ -44,6 +44,10 @@ class SqlSink(SinkConnector):
             return
         if database.exists:
             yield from database.refusal()
+
+    def warnings(self, config: SqlSinkConfig) -> Iterable[Problem]:
+        """Tells which properties have no effect."""
+        return sink_warnings(config)
 
     def task_configs(
         self, config: SqlSinkConfig, properties: Mapping[str, str], max_tasks: int

@@ -35,7 +35,7 @@ from penstock_sql.missing_tables import MissingTables
 from penstock_sql.names import TableName
 from penstock_sql.ranges import RANGE, Round, Standing, range_of, standings, table_of
 from penstock_sql.reader import SqlReader
-from penstock_sql.source_config import SqlSourceConfig, source_refusals
+from penstock_sql.source_config import SqlSourceConfig, source_refusals, source_warnings
 from penstock_sql.streams import Stream, partition_of
 
 __all__ = ["SqlSource"]
@@ -65,10 +65,16 @@ class SqlSource(SourceConnector):
             yield Problem("mode", "SQLite has no type for points in time: use incrementing")
         if where.kind == "sqlite" and config.query:
             yield Problem("query", "SQLite does not tell the types of a query: name tables")
+        if where.kind == "mariadb" and config.catalog not in (None, where.parameters["database"]):
+            yield Problem("catalog.pattern", "names another database than connection.url: name it in schema.pattern")
         refusal = list(Database(where, self._name).refusal())
         yield from refusal
         if where.kind == "mariadb" and config.mode != "bulk" and not refusal:
             yield from _unseen(where, self._name)
+
+    def warnings(self, config: SqlSourceConfig) -> Iterable[Problem]:
+        """Tells which properties have no effect."""
+        return source_warnings(config)
 
     def task_configs(
         self, config: SqlSourceConfig, properties: Mapping[str, str], max_tasks: int

@@ -1,7 +1,6 @@
 """The properties of the source, by the names of Confluent's JDBC source."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Self
 from zoneinfo import ZoneInfo
@@ -10,9 +9,10 @@ from pydantic import field_validator, model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import at_least, long, not_blank, words
-from penstock_sql.config import time_zone, without_effect
+from penstock_sql.config import ignored, refused, time_zone
+from penstock_sql.query_text import bare, limit_of
 
-__all__ = ["SqlSourceConfig", "source_refusals"]
+__all__ = ["SqlSourceConfig", "source_refusals", "source_warnings"]
 
 
 class SqlSourceConfig(Config):
@@ -121,9 +121,14 @@ class SqlSourceConfig(Config):
         "incrementing.column.mapping",
         "max.retries",
         "numeric.precision.mapping",
+        "query.masked",
         "query.retry.attempts",
         "query.suffix",
         "quote.sql.identifiers",
+        "retry.backoff.ms",
+        "table.exclude.list",
+        "table.include.list",
+        "table.monitoring.startup.polling.limit.ms",
         "table.types",
         "timestamp.columns.mapping",
         "timestamp.granularity",
@@ -136,8 +141,7 @@ class SqlSourceConfig(Config):
     def _one_select(cls, query: str | None) -> str | None:
         if query is None or not query.strip():
             return None
-        plain = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`", "", query)
-        if ";" in plain.rstrip().rstrip(";"):
+        if ";" in bare(query).rstrip().rstrip(";"):
             raise ValueError("Write one SELECT, not several statements")
         return query.strip().rstrip(";")
 
@@ -163,11 +167,22 @@ class SqlSourceConfig(Config):
             yield Problem(
                 "query", "is read in place of tables: take table.whitelist, table.blacklist, schema.pattern out"
             )
+        if self.query and self.mode != "bulk" and (word := limit_of(self.query)):
+            yield Problem(
+                "query",
+                f"cannot end with {word} in mode: {self.mode}: rows beyond it would never be read. Take it out: "
+                "batch.max.records and batch.max.bytes bound a batch",
+            )
 
     @property
     def zone(self) -> ZoneInfo:
         """Of columns without one."""
         return ZoneInfo(self.db_timezone)
+
+    @property
+    def catalog(self) -> str | None:
+        """The database that is asked for beside the URL, as Confluent's source takes it."""
+        return self.open_properties("catalog.pattern").get("") or None
 
     @property
     def by_timestamp(self) -> bool:
@@ -186,28 +201,66 @@ class SqlSourceConfig(Config):
 
 
 _PACE: Final = "a failure that may pass is tried again with growing pauses, and the status tells why"
-_REFUSED: Final[Mapping[str, str]] = {
+_IGNORED: Final[Mapping[str, str]] = {
     "batch.max.rows": "batch.max.records and batch.max.bytes bound a batch",
-    "catalog.pattern": "connection.url says which database is read",
+    "catalog.pattern": "connection.url says which database is read, and schema.pattern which schemas",
     "connection.attempts": _PACE,
     "connection.backoff.ms": _PACE,
     "dialect.name": "connection.url says which database it is",
-    "incrementing.column.mapping": "one column name counts for all tables of a connector; make a connector for each name",
     "max.retries": _PACE,
-    "numeric.precision.mapping": "numeric.mapping says it",
     "query.retry.attempts": _PACE,
-    "query.suffix": "write it into query",
-    "table.types": "tables and partitioned tables are read; name a view in table.whitelist, or write a query",
-    "timestamp.columns.mapping": "one list of names counts for all tables of a connector; make a connector for each",
-    "timestamp.initial": "set the offset where it should begin by the annotation for offsets",
+    "retry.backoff.ms": _PACE,
+    "table.monitoring.startup.polling.limit.ms": "tables are looked for when the connector is planned",
     "transaction.isolation.mode": "each batch reads what is committed, and waits for what may still be",
 }
+_REFUSED: Final[Mapping[str, str]] = {
+    "incrementing.column.mapping": "one column name counts for all tables of a connector; make a connector for each name",
+    "query.masked": "write it as query, with a variable (${secret:NAME:KEY}) for what is secret",
+    "table.exclude.list": "name the tables in table.blacklist",
+    "table.include.list": "name the tables in table.whitelist",
+    "timestamp.columns.mapping": "one list of names counts for all tables of a connector; make a connector for each",
+    "timestamp.initial": "set the offset where it should begin by the annotation for offsets",
+}
 _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
+    "numeric.precision.mapping": ("false", "numeric.mapping says which type a number gets"),
     "quote.sql.identifiers": ("always", "names are always quoted"),
     "timestamp.granularity": ("connect_logical", "records have Kafka Connect's Timestamp, in milliseconds"),
 }
+_TABLES: Final = frozenset({"TABLE", "PARTITIONED TABLE", "BASE TABLE"})
+_VIEWS: Final = frozenset({"VIEW", "MATERIALIZED VIEW"})
 
 
 def source_refusals(config: SqlSourceConfig) -> Iterable[Problem]:
-    """Properties of Confluent's source that would have no effect, each with the reason."""
-    return without_effect(config, _REFUSED, _AS_ALWAYS)
+    """Properties of Confluent's source without which other rows would be read, each with the reason."""
+    yield from refused(config, _REFUSED, _AS_ALWAYS)
+    if suffix := config.open_properties("query.suffix").get("", "").strip():
+        yield Problem("query.suffix", _suffix(suffix))
+    types = _table_types(config)
+    if unknown := types - _TABLES - _VIEWS:
+        yield Problem("table.types", f"cannot read {', '.join(sorted(unknown))}: only tables and views are read")
+    elif types and not types & _TABLES and not (config.whitelist or config.query):
+        yield Problem("table.types", "cannot read views alone: name the views in table.whitelist")
+
+
+def _suffix(text: str) -> str:
+    if limit_of(text):
+        return (
+            "is not supported. Take it out: batch.max.records and batch.max.bytes bound a batch. Do not write LIMIT, OFFSET "
+            "or FETCH into query, where rows beyond it would never be read"
+        )
+    return "is not supported: write the condition into query, in a connector for each table"
+
+
+def source_warnings(config: SqlSourceConfig) -> Iterable[Problem]:
+    """Properties of Confluent's source that have no effect, each with what happens instead."""
+    yield from ignored(config, _IGNORED)
+    if _table_types(config):
+        yield Problem(
+            "table.types",
+            "has no effect: tables and partitioned tables are read, and the views that table.whitelist names",
+        )
+
+
+def _table_types(config: SqlSourceConfig) -> set[str]:
+    text = config.open_properties("table.types").get("", "")
+    return {each.strip().upper() for each in text.split(",") if each.strip()}

@@ -1,0 +1,38 @@
+"""What the text of `query` says, as far as it can be told without the database. Pure."""
+
+import re
+from typing import Final
+
+__all__ = ["bare", "limit_of"]
+
+_NOT_CODE: Final = re.compile(
+    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|(?P<mark>\$\w*\$).*?(?P=mark)|--[^\n]*|/\*.*?\*/", re.DOTALL
+)
+_INNERMOST: Final = re.compile(r"\([^()]*\)")
+_BOUND: Final = re.compile(r"\b(?:(LIMIT|OFFSET)\s+[\d+(\[]|(FETCH)\s+(?:FIRST|NEXT)\b)", re.IGNORECASE)
+
+
+def bare(query: str) -> str:
+    """The query without texts, quoted names and comments."""
+    return _NOT_CODE.sub(" ", query)
+
+
+def limit_of(query: str) -> str | None:
+    """The word by which a query bounds its whole result (LIMIT, OFFSET or FETCH), not that of a subquery."""
+    text = bare(query).strip()
+    while text.startswith("(") and text.endswith(")") and _is_one(text):
+        text = text[1:-1].strip()
+    while (outer := _INNERMOST.sub("[]", text)) != text:
+        text = outer
+    found = _BOUND.search(text)
+    return None if found is None else (found[1] or found[2]).upper()
+
+
+def _is_one(text: str) -> bool:
+    """Whether the first parenthesis closes at the end."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return at == len(text) - 1
+    return False
