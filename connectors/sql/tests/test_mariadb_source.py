@@ -159,7 +159,7 @@ def test_a_date_of_zeros_is_null_where_the_column_may_be_null(maria: Any) -> Non
         ("DATE", "'2026-00-00'", "Column x of orders: a date has a month or day of zero; correct it"),
         ("DATETIME", "'2026-05-00'", "Column x of orders: a date has a month or day of zero; correct it"),
         ("TIME", "'-00:00:01'", "Column x of orders: a TIME is negative or has more than a day"),
-        ("TIME(6)", "'24:00:00'", "Column x of orders: a TIME is negative or has more than a day"),
+        ("TIME(6)", "'24:00:00.000001'", "Column x of orders: a TIME is negative or has more than a day"),
         ("TIME", "'838:59:59'", "Column x of orders: a TIME is negative or has more than a day"),
         ("BIGINT UNSIGNED", "9223372036854775808", "Column x of orders: a number of BIGINT UNSIGNED"),
         ("TINYINT(1)", "2", r"Column x of orders: TINYINT\(1\) is a boolean"),
@@ -769,3 +769,10 @@ def test_a_connection_that_is_killed_is_made_again_and_nothing_is_lost(maria: An
                 except RetriableError:
                     continue
         assert ids(run) == [1, 2, 3, 4]
+
+
+def test_the_end_of_the_day_is_a_time(maria: Any) -> None:
+    maria.run("CREATE TABLE orders (id SERIAL, closes TIME, exact TIME(6))")
+    maria.run("INSERT INTO orders (closes, exact) VALUES ('24:00:00', '24:00:00')")
+    (record,) = read(maria)
+    assert record.value["closes"] == record.value["exact"] == Instant(86_400_000)

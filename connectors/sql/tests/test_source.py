@@ -2,8 +2,10 @@
 
 import datetime
 import json
+import sqlite3
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,10 @@ from penstock.schema import (
     TIMESTAMP,
     array_of,
     decimal,
+    struct,
 )  # fmt: skip
-from penstock.testing import SourceSuite, run_source
+from penstock.testing import SourceSuite, run_source, run_writer
+from penstock_sql.sink import SqlSink
 from penstock_sql.source import SqlSource
 
 BY_ID = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "shop.", "poll.interval.ms": "0"}
@@ -70,9 +74,6 @@ class TestSqlite(SourceSuite):
 
     @pytest.fixture
     def properties(self, tmp_path: Path) -> Mapping[str, str]:
-        import sqlite3
-        from contextlib import closing
-
         with closing(sqlite3.connect(tmp_path / "shop.db")) as database, database:
             database.execute(
                 "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, name TEXT, price REAL, raw BLOB)"
@@ -621,3 +622,34 @@ def test_a_query_whose_timestamp_is_none_is_told(database: Any) -> None:
     given = {**database.properties, **BY_TIME, "query": "SELECT 1 AS id, 2 AS at"}
     with pytest.raises(ConnectError, match="at of the query is no timestamp"):
         run_source(SqlSource, given)
+
+
+def test_the_end_of_the_day_is_a_time_and_is_written_as_one(database: Any) -> None:
+    database.run("CREATE TABLE orders (id SERIAL, closes TIME, exact TIME(3), all_days TIME[], zoned TIMETZ)")
+    database.run("INSERT INTO orders VALUES (1, '24:00:00', '23:59:59.9999', '{24:00:00,00:00:00.001}', '24:00:00+02')")
+    (record,) = read(database)
+    end = Instant(86_400_000)
+    assert record.value == {"id": 1, "closes": end, "exact": end, "all_days": [end, Instant(1)], "zoned": "24:00:00+02"}
+    database.run("CREATE TABLE copies (closes TIME)")
+    row = Record(topic="copies", value={"closes": end}, value_schema=struct({"closes": TIME}))
+    assert run_writer(SqlSink, dict(database.properties), [[row]]) == []
+    assert database.rows("SELECT closes::text FROM copies") == [("24:00:00",)]
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "words"),
+    [
+        ("REAL", "hidden", "a value of type str stands in a column of numbers"),
+        ("INTEGER", "hidden", "a value of type str stands in a column of whole numbers"),
+        ("TEXT", b"\xff", "bytes that are no text"),
+    ],
+)
+def test_a_value_of_sqlite_that_its_column_does_not_declare_is_told_by_table_and_column(
+    tmp_path: Path, declared: str, value: Any, words: str
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as database, database:
+        database.execute(f"CREATE TABLE orders (id INTEGER PRIMARY KEY, x {declared})")
+        database.execute("INSERT INTO orders (x) VALUES (?)", (value,))
+    with pytest.raises(ConnectError, match=f"Column x of orders: {words}") as raised:
+        run_source(SqlSource, {"connection.url": f"jdbc:sqlite:{tmp_path}/shop.db", **BY_ID})
+    assert "hidden" not in str(raised.value)

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum, auto
 from typing import Any, Final
@@ -399,7 +399,9 @@ def _whole(value: Any) -> Any:
 _DAY_MS: Final = 86_400_000
 
 
-def _time(value: int) -> time:
+def _time(value: int) -> Any:
+    if value == _DAY_MS:
+        return "24:00:00"  # which Python's time has not
     if not 0 <= value < _DAY_MS:
         raise DataError(f"{int(value)} ms are no time of a day")
     return _at(int(value)).time()

@@ -1,7 +1,6 @@
 """Rows as records: the schema that the columns of a result have, and their values in Kafka Connect's types."""
 
 from collections.abc import Callable, Mapping
-from datetime import time
 from decimal import Decimal
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -27,7 +26,7 @@ from penstock.schema import (
     decimal,
     struct,
 )
-from penstock_sql.moments import day, local_moment, moment
+from penstock_sql.moments import clock, day, local_moment, moment
 
 __all__ = ["Reader", "field_of_postgresql", "field_of_sqlite", "rows_schema", "texts_of"]
 
@@ -39,8 +38,11 @@ Column = tuple[Schema, Reader | None]
 _MOST_DIGITS: Final = 18
 
 
-def _time(value: time) -> Instant:
-    return Instant(((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000)
+def _time(text: str) -> Instant:
+    found = clock(text)
+    if found is None:
+        raise DataError("a time is not written as PostgreSQL writes it; read the column as a text by a query")
+    return found
 
 
 _PLAIN: Final[Mapping[int, Column]] = {
@@ -62,7 +64,7 @@ _PLAIN: Final[Mapping[int, Column]] = {
 """By PostgreSQL's numbers of types. All others come as texts, as PostgreSQL writes them."""
 _NUMERIC: Final = 1700
 _TIMESTAMP: Final = 1114
-_MOMENTS: Final = (1082, _TIMESTAMP, 1184)
+_MOMENTS: Final = (1082, 1083, _TIMESTAMP, 1184)
 """Texts too: the driver's own way refuses what `datetime` does not have, and is no faster."""
 
 
@@ -126,16 +128,29 @@ def field_of_sqlite(declared: Any) -> Column:
     if isinstance(declared, sql.Integer):
         return INT64, _whole
     if isinstance(declared, (sql.Float, sql.REAL)):
-        return FLOAT64, float
+        return FLOAT64, _real
     if isinstance(declared, sql._Binary):  # noqa: SLF001 (the base of all binary types, which has no other name)
         return BYTES, lambda value: value if isinstance(value, bytes) else str(value).encode()
-    return STRING, lambda value: value.decode() if isinstance(value, bytes) else str(value)
+    return STRING, _string
 
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int):
         raise DataError(f"a value of type {type(value).__name__} stands in a column of whole numbers")
     return value
+
+
+def _real(value: Any) -> float:
+    if not isinstance(value, (int, float)):
+        raise DataError(f"a value of type {type(value).__name__} stands in a column of numbers")
+    return float(value)
+
+
+def _string(value: Any) -> str:
+    try:
+        return value.decode() if isinstance(value, bytes) else str(value)
+    except UnicodeDecodeError:
+        raise DataError("bytes that are no text stand in a column of texts; declare it as BLOB") from None
 
 
 def rows_schema(name: str, fields: Mapping[str, Schema], required: frozenset[str]) -> Schema:

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Callable, Mapping
-from datetime import UTC, time
+from datetime import UTC
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -25,7 +25,7 @@ from penstock.schema import (
     TIMESTAMP,
     decimal,
 )
-from penstock_sql.moments import day, local_moment
+from penstock_sql.moments import clock, day, local_moment
 
 __all__ = ["MariadbField", "field_of_mariadb"]
 
@@ -152,14 +152,13 @@ def _decimal(field: MariadbField, *, best_fit: bool) -> _Column:
 
 
 def _time(text: str) -> Instant:
-    try:
-        found = time.fromisoformat(text)
-    except ValueError:
+    found = clock(text)
+    if found is None:
         raise DataError(
             "a TIME is negative or has more than a day, which Kafka Connect's Time has not; read the column by a query with "
             "CAST(... AS CHAR)"
-        ) from None
-    return Instant(((found.hour * 60 + found.minute) * 60 + found.second) * 1000 + found.microsecond // 1000)
+        )
+    return found
 
 
 def _or_zeros(read: Callable[[str], Instant], *, required: bool) -> Callable[[str], Instant | None]:

@@ -6,12 +6,12 @@ is reckoned as the one like it between 2400 and 2799.
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Final
 
 from penstock import DataError, Instant
 
-__all__ = ["day", "day_text", "local_moment", "moment", "moment_text"]
+__all__ = ["clock", "day", "day_text", "local_moment", "moment", "moment_text"]
 
 _INFINITE: Final = {"infinity": Instant(9_223_372_036_825_200_000), "-infinity": Instant(-9_223_372_036_832_400_000)}
 """As PostgreSQL's driver for Java has them."""
@@ -31,6 +31,7 @@ _DAY_0: Final = date(1970, 1, 1).toordinal()
 _MILLI: Final = timedelta(milliseconds=1)
 _read_moment = datetime.fromisoformat
 _read_day = date.fromisoformat
+_read_time = time.fromisoformat
 _CYCLE: Final = 400
 _CYCLE_MS: Final = 146_097 * _DAY_MS
 _LIKE: Final = 2400
@@ -80,6 +81,18 @@ def day(text: str) -> Instant:
         return Instant((_read_day(text).toordinal() - _DAY_0) * _DAY_MS)
     except ValueError:
         return _INFINITE_DAYS.get(text) or _outside(text, UTC)
+
+
+_END_OF_DAY: Final = re.compile(r"24:00:00(?:\.0+)?")
+
+
+def clock(text: str) -> Instant | None:
+    """Of a `time`, from the beginning of the day to its end (24:00:00), as Kafka Connect's Time has them; None: no such."""
+    try:
+        found = _read_time(text)
+    except ValueError:
+        return Instant(_DAY_MS) if _END_OF_DAY.fullmatch(text) else None
+    return Instant(((found.hour * 60 + found.minute) * 60 + found.second) * 1000 + found.microsecond // 1000)
 
 
 def _outside(text: str, zone: tzinfo) -> Instant:
