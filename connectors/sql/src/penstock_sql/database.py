@@ -44,6 +44,12 @@ class _Dialect(Protocol):
     def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
         """Insert, upsert, update or delete rows."""
 
+    def same_keys(self, connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
+        """A number for each primary key, the same for those that are the same by the types of their columns.
+
+        `prepare` is called before.
+        """
+
 
 _DIALECTS: Final[dict[str, _Dialect]] = {"mariadb": mariadb, "postgresql": postgresql, "sqlite": sqlite}
 

@@ -16,7 +16,7 @@ from penstock_sql.mariadb_literals import chunks
 from penstock_sql.order import Write
 from penstock_sql.statements import driver, quoted, run
 
-__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put"]
+__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
 
 UNBOUNDED: Final = False
 """Whether columns have infinity, and years before 1 and after 9999."""
@@ -106,6 +106,21 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
             raise
     else:
         _insert(connection, f"INSERT INTO {table} ({', '.join(names)}) VALUES ", rows)
+
+
+def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
+    """A number for each primary key, the same for those that are the same by the types of their columns.
+
+    Raises:
+        pymysql.Error: the server refuses them.
+    """
+    stage, columns = _stage_name(connection, keys, form), ", ".join(quoted(connection, name) for name in keys.keys)
+    run(connection, f"DELETE FROM {stage}")
+    _insert(connection, f"INSERT INTO {stage} ({columns}) VALUES ", rows)
+    with driver(connection).cursor() as cursor:
+        number = quoted(connection, _NUMBER)
+        cursor.execute(f"SELECT DENSE_RANK() OVER (ORDER BY {columns}) FROM {stage} ORDER BY {number}")
+        return [int(rank) for (rank,) in cursor.fetchall()]
 
 
 def _insert(connection: Connection, head: str, rows: list[tuple[Any, ...]], tail: str = "") -> None:

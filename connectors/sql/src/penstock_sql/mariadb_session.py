@@ -20,9 +20,10 @@ __all__ = ["connect", "end_holder", "hold", "let_go"]
 SESSION: Final = (
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,"
     "ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00', "
-    "innodb_lock_wait_timeout = 60, lock_wait_timeout = 60, net_write_timeout = 600"
+    "innodb_lock_wait_timeout = 60, lock_wait_timeout = 60, net_write_timeout = 600, "
+    "max_sort_length = 65535"
 )
-"""Nothing is cut, moved or waited for without an end."""
+"""Nothing is cut, moved or waited for without an end. By default, keys are compared by their first 1,024 bytes only."""
 _SOCKET: Final[Mapping[str, int]] = {
     "TCP_KEEPIDLE": 30,
     "TCP_KEEPINTVL": 10,

@@ -1,20 +1,19 @@
 """The order of writes: as few statements as there can be while each key has its last state in the end. Pure."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import Any
-from unicodedata import combining, normalize
+from operator import itemgetter
+from typing import Any, Final
 
-from penstock import Schema
 from penstock_sql.names import TableName
 from penstock_sql.rows import Place, Rows
 
-__all__ = ["Write", "writes"]
+__all__ = ["Row", "Write", "keys_to_compare", "write_of", "writes"]
 
 Row = tuple[Place, tuple[Any, ...]]
+
+_IDENTICAL: Final = {int, str, bytes}
+"""Types whose equal values are the same to every column. Others may differ: 0.0 and -0.0, Decimals by their digits."""
 
 
 @dataclass(slots=True)
@@ -23,85 +22,75 @@ class Write:
 
     Attributes:
         table, keys, columns, delete: as of `Rows`.
-        schemas: of each column.
-        rows: each row with its record. Of a primary key it is the last one, where keys count.
-        earlier: the rows of the same keys that came before in this write, oldest first, by key.
+        rows: each row with its record, in the order of the records.
     """
 
     table: TableName
     keys: tuple[str, ...]
     columns: tuple[str, ...]
     delete: bool
-    schemas: Mapping[str, Schema | None]
     rows: list[Row] = field(default_factory=list)
-    earlier: dict[Any, list[Row]] = field(default_factory=dict)
 
-    def key(self, row: Row) -> tuple[Any, ...]:
-        """The primary key of a row."""
-        return row[1][: len(self.keys)]
+    def last_rows(self) -> list[Row]:
+        """The rows, of those with identical keys only the last one.
+
+        Keys that differ may still be the same to the database, which compares them by the type of their column.
+        """
+        count = len(self.keys)
+        keys = [row[:count] for _, row in self.rows]
+        if not _IDENTICAL.issuperset({type(value) for key in keys for value in key}) or len(set(keys)) == len(keys):
+            return self.rows
+        last = {key: at for at, key in enumerate(keys)}
+        return [self.rows[at] for at in sorted(last.values())]
 
 
-def writes(parts: Sequence[Rows], *, keyed: bool, replacing: bool) -> list[Write]:
+def write_of(rows: Rows) -> Write:
+    """The rows in one statement."""
+    pairs = list(zip(rows.places, zip(*rows.columns.values(), strict=True), strict=True))
+    return Write(rows.table, rows.keys, tuple(rows.columns), rows.delete, pairs)
+
+
+def keys_to_compare(kinds: Iterable[Write]) -> list[Write]:
+    """For each table with several statements the keys of all of its rows, as rows of their own.
+
+    Tables whose records have different key columns are left out: nothing compares their keys.
+    """
+    tables: dict[TableName, list[Write]] = {}
+    for kind in kinds:
+        tables.setdefault(kind.table, []).append(kind)
+    return [_keys(of) for of in tables.values() if len(of) > 1 and len({frozenset(kind.keys) for kind in of}) == 1]
+
+
+def _keys(kinds: Sequence[Write]) -> Write:
+    first = kinds[0]
+    found = Write(first.table, first.keys, first.keys, delete=True)
+    for kind in kinds:
+        order = [kind.keys.index(name) for name in first.keys]
+        found.rows += ((place, tuple([row[at] for at in order])) for place, row in kind.rows)
+    found.rows.sort(key=itemgetter(0))
+    return found
+
+
+def writes(kinds: Sequence[Write], same: Mapping[Place, int]) -> list[Write]:
     """The statements for these rows, to be carried out one after the other.
 
     Args:
-        parts: as the records have them.
-        keyed: the order of the rows of one primary key counts.
-        replacing: and the last of them stands for all.
+        kinds: rows of the same columns each.
+        same: a number for each row, the same for rows of a table whose primary keys are the same. Rows of a table that have
+            none stay in the order of their records.
     """
-    if not keyed:
-        return list(map(_write, parts))
-    if len(parts) == 1:
-        return [_last_of_keys(_write(parts[0]), replacing=replacing)]
     found: list[Write] = []
     last: dict[Any, int] = {}  # the place in `found` of the last write that has the key
     latest: dict[Any, int] = {}  # that of the last write of a form
-    kinds = [_write(part) for part in parts]
-    for (_, row), of in _in_order(kinds):
-        like = kinds[of]
-        key = (like.table, *map(_alike, like.key(row)))
-        form = (like.table, like.keys, like.columns, like.delete, tuple(map(id, like.schemas.values())))
+    forms = [(kind.table, kind.keys, kind.columns, kind.delete) for kind in kinds]
+    in_order = sorted(((row, of) for of, kind in enumerate(kinds) for row in kind.rows), key=lambda each: each[0][0])
+    for row, of in in_order:
+        form = forms[of]
+        key = (form[0], same.get(row[0]))
         at = latest.get(form, -1)
         if at < last.get(key, 0) or at < 0:
             at = latest[form] = len(found)
-            found.append(Write(like.table, like.keys, like.columns, like.delete, like.schemas))
+            found.append(Write(*form))
         last[key] = at
         found[at].rows.append(row)
-    return [_last_of_keys(write, replacing=replacing) for write in found]
-
-
-def _alike(value: Any) -> Any:
-    """The same for values that the database may find to be the same. More that are the same cost a statement, no fault."""
-    if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
-        value = format(Decimal(str(value)).normalize(), "f") if math.isfinite(value) else value
-    text = str(value).strip().casefold()
-    if not text.isascii():  # collations may take letters with and without accents for the same
-        text = "".join(letter for letter in normalize("NFKD", text) if not combining(letter))
-    with suppress(ArithmeticError):
-        return format(Decimal(text).normalize(), "f")
-    return text
-
-
-def _write(part: Rows) -> Write:
-    rows = list(zip(part.places, zip(*part.columns.values(), strict=True), strict=True))
-    return Write(part.table, part.keys, tuple(part.columns), part.delete, part.schemas, rows)
-
-
-def _in_order(kinds: Sequence[Write]) -> Iterable[tuple[tuple[Place, Row], int]]:
-    """All rows as the records came, each with the number of its kind."""
-    return sorted(
-        (((row[0], row), of) for of, write in enumerate(kinds) for row in write.rows), key=lambda each: each[0][0]
-    )
-
-
-def _last_of_keys(write: Write, *, replacing: bool) -> Write:
-    if not replacing and not write.delete:
-        return write
-    rows: dict[Any, Row] = {}
-    for row in write.rows:
-        key = write.key(row)
-        if key in rows:
-            write.earlier.setdefault(key, []).append(rows[key])
-        rows[key] = row
-    write.rows = list(rows.values())
-    return write
+    return found

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from penstock_sql.order import Write
 from penstock_sql.statements import driver, has_policies, quoted, run
 
-__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put"]
+__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
 
 UNBOUNDED: Final = True
 """Whether columns have infinity, and years before 1 and after 9999."""
@@ -17,6 +17,8 @@ _BOUNDS: Final = "SET LOCAL lock_timeout = '60s'; SET LOCAL idle_in_transaction_
 _LEFT: Final = 500
 """So many rows may be left in a temporary table as dead ones. Each TRUNCATE changes the catalog, and slows down the next one
 of the same transaction; dead rows are passed over again and again. A batch that is split down to the row has thousands."""
+_NUMBER: Final = '"penstock row number"'
+"""The column that numbers the rows of a temporary table. ctid does not: a later row may fill a gap in an earlier page."""
 _END: Final = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s AND pid <> pg_backend_pid() "
     "AND usename = current_user AND datname = current_database() AND xact_start IS NOT NULL"
@@ -56,11 +58,32 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
         _copy(connection, table, columns, rows)
         return
     stage = _stage_name(connection, write, form)
-    left = connection.info.get(stage, 0) + len(rows)
-    connection.info[stage] = left
-    _copy(connection, stage, columns, rows)
+    _fill(connection, stage, columns, rows)
     _put_on(connection, write, mode, stage)
-    if left > _LEFT:
+    _clear(connection, stage)
+
+
+def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
+    """A number for each primary key, the same for those that are the same by the types of their columns.
+
+    Raises:
+        psycopg.Error: the server refuses them.
+    """
+    stage, columns = _stage_name(connection, keys, form), _listed(connection, keys)
+    _fill(connection, stage, columns, rows)
+    ranks = f"SELECT dense_rank() OVER (ORDER BY {columns}) FROM {stage} ORDER BY {_NUMBER}"
+    found = [int(rank) for (rank,) in driver(connection).execute(ranks)]
+    _clear(connection, stage)
+    return found
+
+
+def _fill(connection: Connection, stage: str, columns: str, rows: list[tuple[Any, ...]]) -> None:
+    connection.info[stage] = connection.info.get(stage, 0) + len(rows)
+    _copy(connection, stage, columns, rows)
+
+
+def _clear(connection: Connection, stage: str) -> None:
+    if connection.info[stage] > _LEFT:
         run(connection, f"TRUNCATE {stage}")
         connection.info[stage] = 0
     else:
@@ -83,7 +106,7 @@ def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> None
     if write.delete:
         run(connection, f"DELETE FROM {table} t USING {stage} s WHERE {match}")
     elif mode == "insert":
-        chosen = f"SELECT {columns} FROM {stage} ORDER BY ctid"
+        chosen = f"SELECT {columns} FROM {stage} ORDER BY {_NUMBER}"
         run(connection, f"INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE {chosen}")
     elif mode == "upsert":
         changes = ", ".join(f"{name} = EXCLUDED.{name}" for name in others)
@@ -99,7 +122,7 @@ def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> None
 
 def _last(columns: str, keys: str, stage: str) -> str:
     """The last row of each key, in the order of keys; keys are the same if the database finds so, as uuids in capitals."""
-    return f"SELECT DISTINCT ON ({keys}) {columns} FROM {stage} ORDER BY {keys}, ctid DESC"
+    return f"SELECT DISTINCT ON ({keys}) {columns} FROM {stage} ORDER BY {keys}, {_NUMBER} DESC"
 
 
 def _stage(connection: Connection, write: Write, form: str) -> None:
@@ -109,7 +132,8 @@ def _stage(connection: Connection, write: Write, form: str) -> None:
     run(
         connection,
         f"CREATE TEMPORARY TABLE IF NOT EXISTS {stage.removeprefix('pg_temp.')} ON COMMIT DELETE ROWS AS "
-        f"SELECT {columns} FROM {table} WITH NO DATA",
+        f"SELECT {columns} FROM {table} WITH NO DATA; "
+        f"ALTER TABLE {stage} ADD COLUMN IF NOT EXISTS {_NUMBER} BIGINT GENERATED ALWAYS AS IDENTITY",
     )
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from penstock_sql.order import Write
 from penstock_sql.statements import driver, quoted
 
-__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put"]
+__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
 
 _BOUND: Final = 2**63
 UNBOUNDED: Final = False
@@ -60,6 +60,11 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
             changes = ", ".join(f"{name} = excluded.{name}" for name in others)
             statement += f" ON CONFLICT ({', '.join(keys)}) DO {f'UPDATE SET {changes}' if others else 'NOTHING'}"
     driver(connection).executemany(statement, cells)
+
+
+def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
+    """All are taken for the same, so that rows stay in their order: many statements take no time within this process."""
+    return [0] * len(rows)
 
 
 def _cell(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """The task half of the sink: a batch becomes rows in one transaction, with the offsets that it reaches."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,7 +14,8 @@ from penstock_sql.config import SqlSinkConfig
 from penstock_sql.database import Database
 from penstock_sql.exact import exact_column
 from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
-from penstock_sql.order import Row, Write, writes
+from penstock_sql.names import TableName
+from penstock_sql.order import Row, Write, keys_to_compare, write_of, writes
 from penstock_sql.positions import Position
 from penstock_sql.rows import Place, Refused, Rows, rows_of
 from penstock_sql.tables import MissingTable, Tables
@@ -95,10 +96,8 @@ class SqlWriter(Writer):
             if not all(self._tables.is_as_known(connection, table) for table in {part.table for part in parts}):
                 raise _TableChanged
             put = 0
-            for write in self._writes(parts, refused):
-                dialect, form = self._database.dialect, self._tables.form(write.table)
-                dialect.prepare(connection, write, self._config.insert_mode, form)
-                put += self._put(connection, write, write.rows, refused, whole=whole)
+            for write in self._writes(connection, parts, refused, whole=whole):
+                put += self._put(connection, write, refused, whole=whole)
             for place, error in sorted(refused, key=lambda each: each.place):
                 report(batches[place.batch].record(place.row), error)
             handed_back = _store(connection, connector, batches, stands, refused)
@@ -132,11 +131,35 @@ class SqlWriter(Writer):
             with self._database.definition() as connection:  # another task has created the same meanwhile
                 self._tables.prepare(connection, part)
 
-    def _writes(self, parts: Iterable[Rows], refused: list[Refused]) -> list[Write]:
-        config = self._config
-        read = [rows for part in parts for rows in [self._read(part, refused)] if rows.places]
-        replacing = config.insert_mode != "insert"
-        return writes(read, keyed=replacing or config.delete_enabled, replacing=replacing)
+    def _writes(
+        self, connection: Connection, parts: Iterable[Rows], refused: list[Refused], *, whole: bool
+    ) -> list[Write]:
+        """The statements for these rows, in their order."""
+        kinds = [write_of(rows) for part in parts for rows in [self._read(part, refused)] if rows.places]
+        if len(kinds) < 2 or (self._config.insert_mode == "insert" and not self._config.delete_enabled):
+            return kinds
+        same: dict[Place, int] = {}
+        for keys in keys_to_compare(kinds):
+            same |= self._compared(connection, keys, refused, whole=whole)
+        if not whole:
+            gone = {place for place, _ in refused}
+            for kind in kinds:
+                kind.rows = [row for row in kind.rows if row[0] not in gone]
+        return writes(kinds, same)
+
+    def _compared(
+        self, connection: Connection, keys: Write, refused: list[Refused], *, whole: bool
+    ) -> dict[Place, int]:
+        """A number for each row, the same for keys that the database finds to be the same."""
+        dialect, form = self._database.dialect, self._tables.form(keys.table)
+        dialect.prepare(connection, keys, self._config.insert_mode, form)
+
+        def compare(rows: list[tuple[Any, ...]]) -> list[int]:
+            return dialect.same_keys(connection, keys, rows, form)
+
+        rows = keys.rows if whole else self._taken(connection, keys.table, keys.rows, compare, refused)
+        numbers = compare([row for _, row in rows])
+        return {place: number for (place, _), number in zip(rows, numbers, strict=True)}
 
     def _read(self, part: Rows, refused: list[Refused]) -> Rows:
         """The values as the columns of the table take them."""
@@ -157,35 +180,42 @@ class SqlWriter(Writer):
         refused += (Refused(part.places[row], error) for row, error in bad.items())
         return rows.without(bad)
 
-    def _put(
-        self, connection: Connection, write: Write, rows: Sequence[Row], refused: list[Refused], *, whole: bool
-    ) -> int:
-        """Put rows into the table, and return how many; where one is refused and not `whole`, the others alone."""
+    def _put(self, connection: Connection, write: Write, refused: list[Refused], *, whole: bool) -> int:
+        """Put rows into the table, and return how many; where one is refused and not `whole`, the others."""
         dialect, mode, form = self._database.dialect, self._config.insert_mode, self._tables.form(write.table)
-        values = [row for _, row in rows]
-        if whole:
-            dialect.put(connection, write, values, mode, form)
-            return len(rows)
+        dialect.prepare(connection, write, mode, form)
+
+        def put(rows: list[tuple[Any, ...]]) -> None:
+            dialect.put(connection, write, rows, mode, form)
+
+        if not whole:  # all rows, since the last one of a key may be refused
+            return len(self._taken(connection, write.table, write.rows, put, refused))
+        rows = write.last_rows() if mode != "insert" or write.delete else write.rows
+        put([row for _, row in rows])
+        return len(rows)
+
+    def _taken(
+        self,
+        connection: Connection,
+        table: TableName,
+        rows: Sequence[Row],
+        give: Callable[[list[tuple[Any, ...]]], Any],
+        refused: list[Refused],
+    ) -> list[Row]:
+        """Give rows to the database, halved until each refused one is by itself; return the others."""
         try:
             with connection.begin_nested():
-                dialect.put(connection, write, values, mode, form)
+                give([row for _, row in rows])
         except FOREIGN as e:
             if meaning(e) is not Meaning.DATA:
                 raise
             if len(rows) > 1:
                 half = len(rows) // 2
-                return sum(self._put(connection, write, of, refused, whole=False) for of in (rows[:half], rows[half:]))
-            refused.append(Refused(rows[0][0], DataError(f"Table {write.table} refuses the row: {words(e)}")))
-            return self._put_earlier(connection, write, rows[0], refused)
-        return len(rows)
-
-    def _put_earlier(self, connection: Connection, write: Write, refusing: Row, refused: list[Refused]) -> int:
-        """Put the last row of the same key that is not refused."""
-        earlier = write.earlier.pop(write.key(refusing), [])
-        while earlier:
-            if put := self._put(connection, write, [earlier.pop()], refused, whole=False):
-                return put
-        return 0
+                first = self._taken(connection, table, rows[:half], give, refused)
+                return first + self._taken(connection, table, rows[half:], give, refused)
+            refused.append(Refused(rows[0][0], DataError(f"Table {table} refuses the row: {words(e)}")))
+            return []
+        return list(rows)
 
 
 def _parts(batches: Sequence[RecordBatch], config: SqlSinkConfig, refused: list[Refused]) -> list[Rows]:
