@@ -7,10 +7,12 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from connectors.sql.tests import mariadb
+from connectors.sql.tests.targets import File, Target
 
 
 def _programs() -> Path:
@@ -158,3 +160,17 @@ def maria(mariadb_server: mariadb.Server) -> Iterator[mariadb.Database]:
             for *_, prepared in cursor.fetchall():
                 cursor.execute("XA ROLLBACK %s", (prepared,))
             cursor.execute(f"DROP DATABASE {name}")
+
+
+@pytest.fixture(params=["postgresql", "mariadb", "sqlite"])
+def target(request: Any, tmp_path: Path) -> Iterator[Target]:
+    match request.param:
+        case "postgresql":
+            database = request.getfixturevalue("database")
+            database.run("CREATE EXTENSION citext")
+            database.run("CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
+            yield Target(database)
+        case "mariadb":
+            yield Target(request.getfixturevalue("maria"), "mariadb")
+        case _:
+            yield Target(File(tmp_path / "t.db"), "sqlite")

@@ -2,13 +2,11 @@
 
 import itertools
 import random
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from connectors.sql.tests.targets import KEYED, Target
 
 from penstock import Record
 from penstock.schema import FLOAT64
@@ -17,7 +15,6 @@ from penstock_sql.sink import SqlSink
 
 pytestmark = pytest.mark.filterwarnings("ignore:Did not recognize type 'inet6'")
 
-KEYED = {"insert.mode": "upsert", "pk.mode": "record_key", "pk.fields": "k", "delete.enabled": "true"}
 
 POSTGRESQL = [
     ("CITEXT", "Bob", "bob"),
@@ -97,59 +94,9 @@ def tomb(key: Any) -> Record:
     return Record(topic="t", key=key, value=None)
 
 
-class Target:
-    """A table in one of the databases, its key column `k`, with the one row that a test may leave."""
-
-    def __init__(self, database: Any) -> None:
-        self.database = database
-
-    def make(self, columns: str, table: str = "t") -> None:
-        self.database.run(f"CREATE TABLE {table} ({columns})")
-
-    def write(self, *batch: Record, **properties: str) -> list[str]:
-        given = {name.replace("_", "."): value for name, value in properties.items()}
-        errors = run_writer(SqlSink, {**self.database.properties, **KEYED, **given}, [list(batch)])
-        return [str(error) for _, error in errors]
-
-    def rows(self, columns: str = "v, w", table: str = "t") -> list[tuple[Any, ...]]:
-        return [tuple(found) for found in self.database.rows(f"SELECT {columns} FROM {table} ORDER BY 1")]
-
-
-class _File:
-    """A file of SQLite."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.properties = {"connection.url": f"jdbc:sqlite:{file}"}
-
-    def run(self, statement: str) -> None:
-        with closing(sqlite3.connect(self.file)) as connection, connection:
-            connection.execute(statement)
-
-    def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self.file)) as connection:
-            return connection.execute(statement).fetchall()
-
-
-@pytest.fixture(params=["postgresql", "mariadb", "sqlite"])
-def target(request: Any, tmp_path: Path) -> Iterator[Target]:
-    match request.param:
-        case "postgresql":
-            database = request.getfixturevalue("database")
-            database.run("CREATE EXTENSION citext")
-            database.run("CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
-            yield Target(database)
-        case "mariadb":
-            yield Target(request.getfixturevalue("maria"))
-        case _:
-            yield Target(_File(tmp_path / "t.db"))
-
-
 def kinds_of(target: Target) -> list[tuple[str, Any, Any]]:
-    name = type(target.database).__module__
-    if isinstance(target.database, _File):
-        return SQLITE
-    return MARIADB if name.endswith("mariadb") else POSTGRESQL
+    found: dict[str, list[tuple[str, Any, Any]]] = {"postgresql": POSTGRESQL, "mariadb": MARIADB, "sqlite": SQLITE}
+    return found[target.kind]
 
 
 def folding(target: Target) -> str:
@@ -233,11 +180,11 @@ def test_the_last_good_record_of_a_key_wins_in_a_batch_with_bad_ones(target: Tar
 
 
 def test_a_key_that_no_column_takes_is_handed_back_alone(target: Target) -> None:
-    if isinstance(target.database, _File):
+    if target.kind == "sqlite":
         target.make("k INTEGER PRIMARY KEY, v TEXT, w TEXT")
     else:
         target.make("k DATE PRIMARY KEY, v TEXT, w TEXT")
-    good = 5 if isinstance(target.database, _File) else "2026-01-01"
+    good = 5 if target.kind == "sqlite" else "2026-01-01"
     batch = [row(good, v="1"), row("no key", v="2"), tomb(good), row("no key", w="3"), row(good, w="4")]
     assert len(target.write(*batch)) == 2
     assert target.rows() == [(None, "4")]

@@ -10,10 +10,12 @@ from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import Rule, not_blank, words
 from penstock_sql.names import TableName, table_name
 
-__all__ = ["KAFKA_COLUMNS", "PACE", "SqlSinkConfig", "ignored", "refused", "sink_refusals", "sink_warnings", "time_zone"]
+__all__ = ["KAFKA_COLUMNS", "PACE", "UNAVAILABLE", "SqlSinkConfig", "ignored", "refused", "sink_refusals", "sink_warnings", "time_zone"]
 
 KAFKA_COLUMNS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
 """The columns of `pk.mode: kafka`, unless `pk.fields` names others."""
+UNAVAILABLE: Final = "__debezium_unavailable_value"
+"""What Debezium writes for a large value that it does not have, unless its source is configured otherwise."""
 
 
 def _known_zone(name: str) -> str:
@@ -117,6 +119,10 @@ class SqlSinkConfig(Config):
     def name_of(self, name: str) -> str:
         """What users of the connector call a property."""
         return self.called.get(name, name)
+
+    def placeholder(self) -> str:
+        """What Debezium's sources write for a value that they do not have."""
+        return UNAVAILABLE
 
     def table(self, topic: str) -> TableName:
         """The table of a topic.

@@ -7,7 +7,7 @@ from pydantic import model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import not_blank, words
-from penstock_sql.config import PACE, SqlSinkConfig, time_zone
+from penstock_sql.config import PACE, UNAVAILABLE, SqlSinkConfig, time_zone
 from penstock_sql.names import TableName, table_name
 
 __all__ = ["AS_ALWAYS", "IGNORED", "REFUSED", "DebeziumSinkConfig"]
@@ -31,6 +31,10 @@ class _AsSql(SqlSinkConfig):
 
     include: frozenset[str]
     exclude: frozenset[str]
+    unavailable: str
+
+    def placeholder(self) -> str:
+        return self.unavailable
 
     def table(self, topic: str) -> TableName:
         return table_name(self.table_name_format, topic.replace(".", "_"), self.name_of("table.name.format"))
@@ -100,6 +104,12 @@ class DebeziumSinkConfig(Config):
         "field.include.list", [], doc="The fields that become columns, besides the primary key, each as `TOPIC:FIELD`."
     )
     exclude: list[str] = prop("field.exclude.list", [], doc="Fields that do not, likewise. One of the two lists.")
+
+    unavailable: Annotated[str, not_blank] = prop(
+        "unavailable.value.placeholder",
+        UNAVAILABLE,
+        doc="What the source writes for a large value that an update did not change; the source's property has this name.",
+    )
 
     open_prefixes = (
         "batch.size",
@@ -177,6 +187,7 @@ class DebeziumSinkConfig(Config):
             db_timezone=self.database_time_zone or self.use_time_zone,
             include=frozenset(self.include),
             exclude=frozenset(self.exclude),
+            unavailable=self.unavailable,
         )
 
 

@@ -5,6 +5,8 @@ itself: to what it is where the row is the right one, else to the one row of a S
 """
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import pymysql
@@ -26,6 +28,9 @@ _HEAD: Final = 100_000
 """Bytes that the rest of a statement may have beside its rows."""
 _NUMBER: Final = "penstock row number"
 _PLACE: Final = "penstock place"
+_GIVEN: Final = "`penstock given`"
+_STORED: Final = "`penstock stored`"
+"""Aliases that no table has as its name, which would be ambiguous."""
 _DEFINITION_SECONDS: Final = 5
 _SECONDS: Final = 60
 _DUPLICATE: Final = 1062
@@ -87,25 +92,50 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
         stage = _stage_name(connection, write, form)
         run(connection, f"DELETE FROM {stage}")
         _insert(connection, f"INSERT INTO {stage} ({', '.join(names)}) VALUES ", rows)
-        _put_on(connection, write, table, stage)
+        if mode == "upsert" and not write.delete:
+            with _refusing_others():
+                _upsert_keeping(connection, write, table, stage)
+        else:
+            _put_on(connection, write, table, stage)
     elif mode == "upsert":
-        right = " AND ".join(f"{key} <=> VALUES({key})" for key in keys)
-        changes = [f"{keys[0]} = IF({right}, {keys[0]}, {_REFUSAL})", *(f"{name} = VALUES({name})" for name in others)]
-        try:
-            _insert(
-                connection,
-                f"INSERT INTO {table} ({', '.join(names)}) VALUES ",
-                rows,
-                f" ON DUPLICATE KEY UPDATE {', '.join(changes)}",
-            )
-        except pymysql.OperationalError as e:
-            if e.args[0] == _TWO_ROWS:
-                raise pymysql.IntegrityError(
-                    _DUPLICATE, "Another row, of another primary key, has the same value of a unique key"
-                ) from None
-            raise
+        head = f"INSERT INTO {table} ({', '.join(names)}) VALUES "
+        with _refusing_others():
+            _insert(connection, head, rows, _on_duplicate(table, keys, others))
     else:
         _insert(connection, f"INSERT INTO {table} ({', '.join(names)}) VALUES ", rows)
+
+
+def _on_duplicate(table: str, keys: list[str], others: list[str]) -> str:
+    right = " AND ".join(f"{table}.{key} <=> VALUES({key})" for key in keys)
+    changes = [f"{keys[0]} = IF({right}, {table}.{keys[0]}, {_REFUSAL})"]
+    changes += (f"{name} = VALUES({name})" for name in others)
+    return f" ON DUPLICATE KEY UPDATE {', '.join(changes)}"
+
+
+@contextmanager
+def _refusing_others() -> Iterator[None]:
+    try:
+        yield
+    except pymysql.OperationalError as e:
+        if e.args[0] == _TWO_ROWS:
+            raise pymysql.IntegrityError(
+                _DUPLICATE, "Another row, of another primary key, has the same value of a unique key"
+            ) from None
+        raise
+
+
+def _upsert_keeping(connection: Connection, write: Write, table: str, stage: str) -> None:
+    """Upsert the rows of the temporary table with the stored values of columns that they lack: one may be NOT NULL."""
+    names = [quoted(connection, name) for name in write.columns]
+    kept = [quoted(connection, name) for name in write.kept]
+    keys, others = names[: len(write.keys)], names[len(write.keys) :]
+    match = " AND ".join(f"{_STORED}.{key} = {_GIVEN}.{key}" for key in keys)
+    chosen = ", ".join([*(f"{_GIVEN}.{name}" for name in names), *(f"{_STORED}.{name}" for name in kept)])
+    run(
+        connection,
+        f"INSERT INTO {table} ({', '.join(names + kept)}) SELECT {chosen} FROM {stage} {_GIVEN} "
+        f"LEFT JOIN {table} {_STORED} ON {match} ORDER BY {quoted(connection, _NUMBER)}{_on_duplicate(table, keys, others)}",
+    )
 
 
 def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
@@ -141,7 +171,7 @@ def _max_allowed_packet(connection: Connection) -> int:
 
 def _staged(write: Write, mode: str) -> bool:
     """Whether rows go by way of a temporary table, in which keys are what the table takes them for."""
-    return write.delete or mode == "update"
+    return write.delete or mode == "update" or bool(write.kept)
 
 
 def _put_on(connection: Connection, write: Write, table: str, stage: str) -> None:

@@ -21,7 +21,7 @@ class Write:
     """Rows that go into a table by one statement.
 
     Attributes:
-        table, keys, columns, delete: as of `Rows`.
+        table, keys, columns, delete, kept: as of `Rows`.
         rows: each row with its record, in the order of the records.
     """
 
@@ -29,6 +29,7 @@ class Write:
     keys: tuple[str, ...]
     columns: tuple[str, ...]
     delete: bool
+    kept: tuple[str, ...] = ()
     rows: list[Row] = field(default_factory=list)
 
     def last_rows(self) -> list[Row]:
@@ -47,7 +48,7 @@ class Write:
 def write_of(rows: Rows) -> Write:
     """The rows in one statement."""
     pairs = list(zip(rows.places, zip(*rows.columns.values(), strict=True), strict=True))
-    return Write(rows.table, rows.keys, tuple(rows.columns), rows.delete, pairs)
+    return Write(rows.table, rows.keys, tuple(rows.columns), rows.delete, rows.kept, pairs)
 
 
 def keys_to_compare(kinds: Iterable[Write]) -> list[Write]:
@@ -82,7 +83,7 @@ def writes(kinds: Sequence[Write], same: Mapping[Place, int]) -> list[Write]:
     found: list[Write] = []
     last: dict[Any, int] = {}  # the place in `found` of the last write that has the key
     latest: dict[Any, int] = {}  # that of the last write of a form
-    forms = [(kind.table, kind.keys, kind.columns, kind.delete) for kind in kinds]
+    forms = [(kind.table, kind.keys, kind.columns, kind.delete, kind.kept) for kind in kinds]
     in_order = sorted(((row, of) for of, kind in enumerate(kinds) for row in kind.rows), key=lambda each: each[0][0])
     for row, of in in_order:
         form = forms[of]

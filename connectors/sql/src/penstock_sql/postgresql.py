@@ -110,9 +110,16 @@ def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> None
         run(connection, f"INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE {chosen}")
     elif mode == "upsert":
         changes = ", ".join(f"{name} = EXCLUDED.{name}" for name in others)
+        last = _last(columns, order, stage)
+        if write.kept:  # the row to be inserted has the stored values, since a column may be NOT NULL
+            kept = [quoted(connection, name) for name in write.kept]
+            chosen = ", ".join([*(f"s.{name}" for name in names), *(f"t.{name}" for name in kept)])
+            ordered = ", ".join(f"s.{key}" for key in keys)
+            last = f"SELECT {chosen} FROM ({last}) s LEFT JOIN {table} t ON {match} ORDER BY {ordered}"
+            columns = ", ".join([columns, *kept])
         run(
             connection,
-            f"INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE {_last(columns, order, stage)} "
+            f"INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE {last} "
             f"ON CONFLICT ({order}) DO {f'UPDATE SET {changes}' if others else 'NOTHING'}",
         )
     elif others:

@@ -1,7 +1,7 @@
 """Rows: which columns the records of a batch have, and what stands in them. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from penstock import DataError, Fields, RecordBatch, Same, Schema, Type
@@ -37,6 +37,7 @@ class Rows:
         schemas: of each column; None where records have no schema.
         places: the record of each row.
         delete: the rows of these keys are deleted.
+        kept: columns whose stored value stays, as the records do not have it.
     """
 
     table: TableName
@@ -45,13 +46,17 @@ class Rows:
     schemas: Mapping[str, Schema | None]
     places: Sequence[Place]
     delete: bool = False
+    kept: tuple[str, ...] = ()
 
     def without(self, rows: Iterable[int]) -> "Rows":
         """The rows but these."""
         gone = set(rows)
-        kept = [row for row in range(len(self.places)) if row not in gone]
-        columns = {name: [column[row] for row in kept] for name, column in self.columns.items()}
-        return Rows(self.table, self.keys, columns, self.schemas, [self.places[row] for row in kept], self.delete)
+        return self.keeping([row for row in range(len(self.places)) if row not in gone], self.kept)
+
+    def keeping(self, rows: Sequence[int], kept: tuple[str, ...]) -> "Rows":
+        """These rows, without columns whose stored value stays."""
+        columns = {name: [column[row] for row in rows] for name, column in self.columns.items() if name not in kept}
+        return replace(self, columns=columns, places=[self.places[row] for row in rows], kept=kept)
 
 
 _Column = tuple[list[Any], Schema | None]

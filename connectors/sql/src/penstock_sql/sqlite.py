@@ -55,7 +55,10 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
         statement = f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in others)} WHERE {match}"
         cells = [row[len(keys) :] + row[: len(keys)] for row in cells]
     else:
-        statement = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        kept = [quoted(connection, name) for name in write.kept]
+        values = ["?"] * len(names) + [f"(SELECT {name} FROM {table} WHERE {match})" for name in kept]
+        cells = [row + row[: len(keys)] * len(kept) for row in cells] if kept else cells
+        statement = f"INSERT INTO {table} ({', '.join(names + kept)}) VALUES ({', '.join(values)})"
         if mode == "upsert":
             changes = ", ".join(f"{name} = excluded.{name}" for name in others)
             statement += f" ON CONFLICT ({', '.join(keys)}) DO {f'UPDATE SET {changes}' if others else 'NOTHING'}"

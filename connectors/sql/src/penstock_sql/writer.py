@@ -1,6 +1,7 @@
 """The task half of the sink: a batch becomes rows in one transaction, with the offsets that it reaches."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -19,6 +20,7 @@ from penstock_sql.order import Row, Write, keys_to_compare, write_of, writes
 from penstock_sql.positions import Position
 from penstock_sql.rows import Place, Refused, Rows, rows_of
 from penstock_sql.tables import MissingTable, Tables
+from penstock_sql.unavailable import Placeholder
 
 __all__ = ["SqlWriter", "writers_name"]
 
@@ -39,6 +41,7 @@ class SqlWriter(Writer):
         self._config = config
         self._context = context
         self._zone = ZoneInfo(config.db_timezone)
+        self._placeholder = Placeholder(config.placeholder())
         self._tables = Tables(config)
         self._database = Database(address, writers_name(context), create=True)
         metrics = context.metrics
@@ -135,8 +138,10 @@ class SqlWriter(Writer):
         self, connection: Connection, parts: Iterable[Rows], refused: list[Refused], *, whole: bool
     ) -> list[Write]:
         """The statements for these rows, in their order."""
-        kinds = [write_of(rows) for part in parts for rows in [self._read(part, refused)] if rows.places]
-        if len(kinds) < 2 or (self._config.insert_mode == "insert" and not self._config.delete_enabled):
+        inserting = self._config.insert_mode == "insert"
+        given = (rows for part in parts for rows in self._placeholder.parts(part, refused, inserting=inserting))
+        kinds = [write_of(read) for rows in given for read in [self._read(rows, refused)] if read.places]
+        if len(kinds) < 2 or (inserting and not self._config.delete_enabled):
             return kinds
         same: dict[Place, int] = {}
         for keys in keys_to_compare(kinds):
@@ -174,7 +179,7 @@ class SqlWriter(Writer):
                 for row, value in enumerate(columns[name]):
                     if isinstance(value, (dict, list)):
                         bad.setdefault(row, DataError(f"Column {name}: a {type(value).__name__} is no primary key"))
-        rows = Rows(part.table, part.keys, columns, part.schemas, part.places, part.delete)
+        rows = replace(part, columns=columns)
         if not bad:
             return rows
         refused += (Refused(part.places[row], error) for row, error in bad.items())

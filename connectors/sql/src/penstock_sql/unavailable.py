@@ -1,0 +1,77 @@
+"""Values that Debezium could not read, and wrote a placeholder for. Pure.
+
+PostgreSQL's log leaves out a large value (TOAST) that an update did not change.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from hashlib import md5
+from typing import Any, Final
+from uuid import UUID
+
+from penstock import DataError, Schema, Type
+from penstock_sql.rows import Refused, Rows
+
+__all__ = ["Placeholder"]
+
+
+class Placeholder:
+    """Debezium's `unavailable.value.placeholder`, in the forms that it has by the type of the column.
+
+    Args:
+        text: the placeholder of text columns. Columns of bytes have its bytes, as base64 or hexadecimal digits where the
+            source or the converter makes texts of bytes.
+    """
+
+    def __init__(self, text: str) -> None:
+        raw = text.encode()
+        hstore = {text: text}
+        digest = UUID(bytes=md5(raw, usedforsecurity=False).digest(), version=3)
+        texts = {text, b64encode(raw).decode(), b64encode(raw, b"-_").decode(), raw.hex()}
+        texts |= {json.dumps(hstore), json.dumps(hstore, separators=(",", ":"))}
+        numbers = [byte - 256 if byte > 127 else byte for byte in raw]
+        self._forms: dict[type, list[Any]] = {
+            str: sorted(texts),
+            bytes: [raw],
+            list: [[text], [raw], [b64encode(raw).decode()], [str(digest)], numbers],
+            dict: [hstore],
+        }
+
+    def is_in(self, column: Sequence[Any], schema: Schema | None) -> bool:
+        """Whether a value of the column is a placeholder."""
+        of = set(map(type, column)) if schema is None else {_TYPES.get(schema.type)}
+        return any(form in column for kind, forms in self._forms.items() if kind in of for form in forms)
+
+    def is_value(self, value: Any) -> bool:
+        """Whether a value is a placeholder."""
+        return value in self._forms.get(type(value), ())
+
+    def parts(self, rows: Rows, refused: list[Refused], *, inserting: bool) -> Iterator[Rows]:
+        """The rows without columns whose value is a placeholder, those of the same columns together.
+
+        Args:
+            rows: as the records have them.
+            refused: gets the rows that cannot do without the value: new ones, and those that lack a key.
+            inserting: all rows are new.
+        """
+        columns = [name for name, column in rows.columns.items() if self.is_in(column, rows.schemas[name])]
+        if not columns:
+            yield rows
+            return
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for row, place in enumerate(rows.places):
+            lacking = tuple(name for name in columns if self.is_value(rows.columns[name][row]))
+            if lacking and (inserting or not set(lacking).isdisjoint(rows.keys)):
+                refused.append(Refused(place, DataError(_REASON.format(", ".join(lacking)))))
+            else:
+                groups.setdefault(lacking, []).append(row)
+        for lacking, chosen in groups.items():
+            yield rows.keeping(chosen, lacking)
+
+
+_TYPES: Final = {Type.STRING: str, Type.BYTES: bytes, Type.ARRAY: list, Type.MAP: dict}
+_REASON: Final = (
+    "the value of {} is unavailable: Debezium wrote its placeholder for a large value (TOAST) that was not changed. Set "
+    "insert.mode: upsert, or REPLICA IDENTITY FULL for the source's table"
+)
