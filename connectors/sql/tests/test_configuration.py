@@ -214,7 +214,10 @@ def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:
     [
         ("jdbc:oracle:thin:@db:1521/x", "cannot connect to jdbc:oracle: it is no supported database"),
         ("jdbc:oracle:thin:scott/hidden@db:1521/x", "cannot connect to jdbc:oracle: it is no supported database"),
-        ("jdbc:sqlserver://db;user=sa;password=hidden", "cannot connect to jdbc:sqlserver: it is no supported database"),
+        (
+            "jdbc:sqlserver://db;user=sa;password=hidden",
+            "cannot connect to jdbc:sqlserver: it is no supported database",
+        ),
         ("jdbc:db2://db:50000/X:user=a;password=hidden;", "cannot connect to jdbc:db2: it is no supported database"),
         ("oracle://u:hidden@db/x", "cannot connect to oracle: it is no supported database"),
         ("host=db password=hidden", "cannot be read: it names no database"),

@@ -61,8 +61,12 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
                 "jdbc:sqlite:FILE",
             )
         )
-    if _SEMICOLON.search(rest.partition("?")[0].rpartition("@")[2]):  # else messages would show it as a part of the place
-        raise ConfigError(Problem(_URL, "cannot be read: parameters do not follow semicolons; write ?NAME=VALUE&NAME=VALUE"))
+    if _SEMICOLON.search(
+        rest.partition("?")[0].rpartition("@")[2]
+    ):  # else messages would show it as a part of the place
+        raise ConfigError(
+            Problem(_URL, "cannot be read: parameters do not follow semicolons; write ?NAME=VALUE&NAME=VALUE")
+        )
     return read(rest, user, None if password is None else password.reveal())
 
 
@@ -82,9 +86,7 @@ def _postgresql(rest: str, user: str | None, password: str | None) -> Address:
     try:
         read = conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(given))))
     except psycopg.Error as e:
-        raise ConfigError(
-            Problem(_URL, f"cannot be read: {_cleared(str(e))}; {_WRITE}")
-        ) from None
+        raise ConfigError(Problem(_URL, f"cannot be read: {_cleared(str(e))}; {_WRITE}")) from None
     found: dict[str, Any] = {name: value for name, value in read.items() if value is not None}
     found |= {name: value for name, value in (("user", user), ("password", password)) if value is not None}
     if schema is not None:
@@ -119,7 +121,11 @@ _KINDS: Final[Mapping[str, Callable[[str, str | None, str | None], Address]]] = 
 def _unknown(url: str) -> str:
     """Which database a URL names, and nothing else of it: passwords may stand anywhere."""
     found = _SCHEME.match(url)
-    return f"cannot connect to {found[0]}: it is no supported database" if found else "cannot be read: it names no database"
+    return (
+        f"cannot connect to {found[0]}: it is no supported database"
+        if found
+        else "cannot be read: it names no database"
+    )
 
 
 _NAME: Final = re.compile(r'(URI query parameter: )"(\w+)"')

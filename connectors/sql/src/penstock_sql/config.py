@@ -10,7 +10,17 @@ from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import Rule, not_blank, words
 from penstock_sql.names import TableName, table_name
 
-__all__ = ["KAFKA_COLUMNS", "PACE", "UNAVAILABLE", "SqlSinkConfig", "ignored", "refused", "sink_refusals", "sink_warnings", "time_zone"]
+__all__ = [
+    "KAFKA_COLUMNS",
+    "PACE",
+    "UNAVAILABLE",
+    "SqlSinkConfig",
+    "ignored",
+    "refused",
+    "sink_refusals",
+    "sink_warnings",
+    "time_zone",
+]
 
 KAFKA_COLUMNS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
 """The columns of `pk.mode: kafka`, unless `pk.fields` names others."""
@@ -206,9 +216,7 @@ def ignored(config: Config, reasons: Mapping[str, str]) -> Iterable[Problem]:
             yield Problem(name, f"has no effect: {reason}")
 
 
-def refused(
-    config: Config, reasons: Mapping[str, str], as_always: Mapping[str, tuple[str, str]]
-) -> Iterable[Problem]:
+def refused(config: Config, reasons: Mapping[str, str], as_always: Mapping[str, tuple[str, str]]) -> Iterable[Problem]:
     """A problem for each of these properties that is set. Those that say what holds anyway pass.
 
     Args:
