@@ -23,6 +23,7 @@ from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_sql import debezium_types, mariadb_types
 from penstock_sql.bits import bits_number, bits_text, debezium_bits, debezium_bits_text
+from penstock_sql.far_moments import OUTSIDE, as_text, is_within, written
 from penstock_sql.moments import day_text, moment_text
 from penstock_sql.postgresql_texts import array_text, hstore_text
 
@@ -212,9 +213,50 @@ class _Times:
             case _:
                 return value
 
+    def local_text(self, text: str) -> str:
+        """A text for a column without a zone, which `datetime` does not read or cannot move to another zone."""
+        found = written(text)
+        if found is None:
+            return self._as_it_is(text)
+        if found.offset is None:
+            return self._far(found.local)
+        return self._far(found.utc(self.zone), self.zone)
+
+    def utc_text(self, text: str) -> str:
+        """Likewise for a column that has UTC."""
+        found = written(text)
+        return self._as_it_is(text) if found is None else self._far(found.utc(self.zone))
+
+    def instant_text(self, text: str) -> str:
+        """Likewise for a column with a zone."""
+        found = written(text)
+        if found is None:
+            return self._as_it_is(text)
+        if found.offset is None:
+            return self._far(found.local)
+        return self._far(found.utc(self.zone), suffix="+00")
+
+    def date_text(self, text: str) -> str:
+        """Likewise for a column of days."""
+        found = written(text)
+        if found is None:
+            return self._as_it_is(text)
+        day, _, rest = self._far(found.local).partition(" ")
+        return f"{day} BC" if rest.endswith("BC") else day
+
+    def _as_it_is(self, text: str) -> str:
+        """The database may know what it is."""
+        if not self.unbounded and text.strip().lstrip("+-").lower() in ("inf", "infinity"):
+            raise DataError(OUTSIDE)
+        return text
+
+    def _far(self, micros: int, zone: ZoneInfo | None = None, *, suffix: str = "") -> str:
+        text = as_text(micros, zone, suffix=suffix)
+        return text if is_within(text) else self._outside(text)
+
     def _outside(self, text: str) -> str:
         if not self.unbounded:
-            raise DataError(_OUTSIDE)
+            raise DataError(OUTSIDE)
         return text
 
 
@@ -228,12 +270,9 @@ def _in_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC).replace(tzinfo=None)
     except OverflowError:
-        raise DataError(_OUTSIDE) from None
+        raise DataError(OUTSIDE) from None
 
 
-_OUTSIDE: Final = (
-    "it lies outside the years 1 to 9999, which only columns of time of PostgreSQL have; let a transform change it"
-)
 _AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.BYTES, Kind.NUMBER, Kind.WHOLE})
 """Kinds of columns for which it does not count how Debezium calls the type."""
 _OF_DAYS: Final = frozenset({DATE_NAME, TIME_NAME})
@@ -259,7 +298,7 @@ def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounde
     plain = schema is not None and schema.name not in _NAMED
     match kind:
         case Kind.INSTANT:
-            return _numbers(times.instant)
+            return _texts(times.instant_text, _numbers(times.instant))
         case Kind.LOCAL_TIMESTAMP:
             return _local(times)
         case Kind.UTC_TIMESTAMP:
@@ -267,7 +306,7 @@ def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounde
         case Kind.WHOLE:
             return None if plain and schema is not None and schema.type in _WHOLE_TYPES else _whole
         case Kind.DATE:
-            return _numbers(_days(times))
+            return _texts(times.date_text, _numbers(_days(times)))
         case Kind.TIME:
             return _numbers(_time)
         case Kind.BYTES:
@@ -292,13 +331,14 @@ def _named(kind: ColumnKind, schema: Schema, times: _Times) -> Reading | None:
     if name == debezium_types.BITS:
         return _of_bits(kind, schema)
     if name == debezium_types.DECIMAL:
-        number = debezium_types.READINGS[name]
+        number = debezium_types.READINGS[name](times.unbounded)
         if kind is Kind.WHOLE:
             return lambda value: _whole(number(value))
         return None if kind in (Kind.JSON, Kind.BYTES) else number
     if kind in _AS_THEY_ARE:
         return None
-    read = debezium_types.READINGS.get(name)
+    of_debezium = debezium_types.READINGS.get(name)
+    read = None if of_debezium is None else of_debezium(times.unbounded or kind is Kind.TEXT)
     if read is None and name in _OF_DAYS and (kind in _TIMED or kind in (Kind.TEXT, Kind.OTHER)):
         bounds = replace(times, unbounded=True) if kind is Kind.TEXT else times
         read = bounds.day if name == DATE_NAME else _time
@@ -343,6 +383,19 @@ def _numbers(of: Reading) -> Reading:
     return read
 
 
+def _texts(of: Callable[[str], str], others: Reading) -> Reading:
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return others(value)
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            return of(value)
+        return value
+
+    return read
+
+
 def _local(times: _Times) -> Reading:
     numbers = _numbers(times.moment)
 
@@ -351,9 +404,9 @@ def _local(times: _Times) -> Reading:
             return numbers(value)
         try:
             moment = datetime.fromisoformat(value)
-        except ValueError:
-            return value  # the database may know what it is
-        return value if moment.tzinfo is None else moment.astimezone(times.zone).replace(tzinfo=None)
+            return value if moment.tzinfo is None else moment.astimezone(times.zone).replace(tzinfo=None)
+        except (ValueError, OverflowError):
+            return times.local_text(value)
 
     return read
 
@@ -366,13 +419,10 @@ def _utc(times: _Times) -> Reading:
             return numbers(value)
         try:
             moment = datetime.fromisoformat(value)
-        except ValueError:
-            return value
-        return (
-            (moment.replace(tzinfo=times.zone) if moment.tzinfo is None else moment)
-            .astimezone(UTC)
-            .replace(tzinfo=None)
-        )
+            zoned = moment.replace(tzinfo=times.zone) if moment.tzinfo is None else moment
+            return zoned.astimezone(UTC).replace(tzinfo=None)
+        except (ValueError, OverflowError):
+            return times.utc_text(value)
 
     return read
 
@@ -465,7 +515,7 @@ def _other(value: Any) -> Any:
         try:
             return _at(value)
         except OverflowError:
-            raise DataError(_OUTSIDE) from None
+            raise DataError(OUTSIDE) from None
     return _json(value) if isinstance(value, (dict, list)) else value
 
 

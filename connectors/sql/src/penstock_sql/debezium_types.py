@@ -14,6 +14,8 @@ from sqlalchemy.dialects import postgresql
 
 from penstock import DataError
 from penstock_sql import mariadb_types
+from penstock_sql.far_moments import OUTSIDE, as_text
+from penstock_sql.moments import day_text
 
 __all__ = ["BITS", "COLUMNS", "DECIMAL", "READINGS"]
 
@@ -38,25 +40,43 @@ COLUMNS: Final[Mapping[str, Any]] = {
 }
 
 
-def _moment(in_microseconds: Callable[[int], int]) -> Callable[[Any], Any]:
+_Reading = Callable[[Any], Any]
+
+
+def _moment(in_microseconds: Callable[[int], int]) -> Callable[[bool], _Reading]:
+    def of(unbounded: bool) -> _Reading:
+        def read(value: Any) -> Any:
+            micros = in_microseconds(value)
+            try:
+                return _MOMENT_0 + timedelta(microseconds=micros)
+            except OverflowError:
+                return _outside(as_text(micros, suffix="+00"), unbounded=unbounded)
+
+        return read
+
+    return of
+
+
+def _time(in_microseconds: Callable[[int], int]) -> Callable[[bool], _Reading]:
+    return lambda _: (
+        lambda value: (_MOMENT_0 + timedelta(microseconds=in_microseconds(value) % 86_400_000_000)).time()
+    )
+
+
+def _date(unbounded: bool) -> _Reading:
     def read(value: Any) -> Any:
         try:
-            return _MOMENT_0 + timedelta(microseconds=in_microseconds(value))
+            return _DAY_0 + timedelta(days=value)
         except OverflowError:
-            raise DataError("a moment lies outside the years 1 to 9999") from None
+            return _outside(day_text(value * 86_400_000), unbounded=unbounded)
 
     return read
 
 
-def _time(in_microseconds: Callable[[int], int]) -> Callable[[Any], Any]:
-    return lambda value: (_MOMENT_0 + timedelta(microseconds=in_microseconds(value) % 86_400_000_000)).time()
-
-
-def _date(value: Any) -> Any:
-    try:
-        return _DAY_0 + timedelta(days=value)
-    except OverflowError:
-        raise DataError("a day lies outside the years 1 to 9999") from None
+def _outside(text: str, *, unbounded: bool) -> str:
+    if not unbounded:
+        raise DataError(OUTSIDE)
+    return text
 
 
 def _decimal(value: Any) -> Any:
@@ -69,10 +89,10 @@ _MICROSECONDS: Final[Mapping[str, Callable[[int], int]]] = {
     "Micro": lambda value: value,
     "Nano": lambda value: value // 1000,
 }
-READINGS: Final[Mapping[str, Callable[[Any], Any]]] = {
+READINGS: Final[Mapping[str, Callable[[bool], _Reading]]] = {
     f"{_TIME}Date": _date,
     **{f"{_TIME}{unit}Time": _time(of) for unit, of in _MICROSECONDS.items()},
     **{f"{_TIME}{unit}Timestamp": _moment(of) for unit, of in _MICROSECONDS.items()},
-    DECIMAL: _decimal,
+    DECIMAL: lambda _: _decimal,
 }
-"""What a value, never None, becomes. Types that are not here are texts which the database reads."""
+"""What a value, never None, becomes, by whether the database has years outside of 1 to 9999. Types that are not here are texts which the database reads."""

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Final
 
 from penstock import DataError, Instant
+from penstock_sql.far_moments import as_text
 
 __all__ = ["clock", "day", "day_text", "local_moment", "moment", "moment_text"]
 
@@ -35,7 +36,6 @@ _read_time = time.fromisoformat
 _CYCLE: Final = 400
 _CYCLE_MS: Final = 146_097 * _DAY_MS
 _LIKE: Final = 2400
-_LIKE_0: Final = datetime(_LIKE, 1, 1, tzinfo=UTC)
 _FORM: Final = re.compile(
     r"(?P<year>\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)"
     r"(?: (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:\.(?P<fraction>\d{1,6}))?"
@@ -127,23 +127,12 @@ def moment_text(millis: int, zone: tzinfo | None = None) -> str:
     """
     if millis in _INFINITE_TEXTS:
         return _INFINITE_TEXTS[millis]
-    cycles, rest = divmod(millis - (_LIKE_0 - _MOMENT_0) // _MILLI, _CYCLE_MS)
-    at = _LIKE_0 + timedelta(milliseconds=rest)
-    if zone is not None:
-        year = at.year + cycles * _CYCLE
-        at = at + _offset(at, year, zone) if year <= 1 else at.astimezone(zone)
-    clock = at.time().isoformat("milliseconds") + ("+00" if zone is None else "")
-    return _dated(at, cycles, f" {clock}")
+    return as_text(millis * 1000, zone, suffix="+00" if zone is None else "")
 
 
 def day_text(millis: int) -> str:
     """The day of an instant, likewise."""
     if millis in _INFINITE_TEXTS:
         return _INFINITE_TEXTS[millis]
-    cycles, rest = divmod(millis - (_LIKE_0 - _MOMENT_0) // _MILLI, _CYCLE_MS)
-    return _dated(_LIKE_0 + timedelta(milliseconds=rest), cycles, "")
-
-
-def _dated(like: datetime, cycles: int, clock: str) -> str:
-    year = like.year + cycles * _CYCLE
-    return f"{year if year > 0 else 1 - year:04}-{like:%m-%d}{clock}{'' if year > 0 else ' BC'}"
+    day_, _, rest = as_text(millis * 1000).partition(" ")
+    return f"{day_}{' BC' if rest.endswith('BC') else ''}"

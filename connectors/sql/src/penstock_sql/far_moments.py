@@ -1,0 +1,119 @@
+"""Moments of any year, in microseconds: of texts as ISO 8601 and Java write them, and as texts that databases read. Pure.
+
+Python's `datetime` ends at the years 1 and 9999, also on the way from one zone to another. The calendar repeats itself every
+400 years, so a year outside is reckoned as the one like it between 2400 and 2799.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final, NamedTuple
+
+__all__ = ["OUTSIDE", "Written", "as_text", "is_within", "written"]
+
+OUTSIDE: Final = (
+    "it lies outside the years 1 to 9999, which only columns of time of PostgreSQL have; let a transform change it"
+)
+"""Why a record is handed back by a database that has no other years."""
+_CYCLE: Final = 400
+_CYCLE_MICROS: Final = 146_097 * 86_400_000_000
+_LIKE: Final = 2400
+_LIKE_0: Final = datetime(_LIKE, 1, 1, tzinfo=UTC)
+_MICRO: Final = timedelta(microseconds=1)
+_MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LIKE_MICROS: Final = (_LIKE_0 - _MOMENT_0) // _MICRO
+_POSITIVE: Final = 9_223_372_036_825_200_000
+_NEGATIVE: Final = -9_223_372_036_832_400_000
+_INFINITE: Final = {
+    _POSITIVE: "infinity",
+    _POSITIVE * 1000: "infinity",
+    _NEGATIVE: "-infinity",
+    _NEGATIVE * 1000: "-infinity",
+}
+"""PostgreSQL's driver for Java has infinity as milliseconds, which Debezium takes for microseconds as well."""
+_FORM: Final = re.compile(
+    r"(?P<year>[+-]?\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)"
+    r"(?:[Tt ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?)?"
+    r"(?P<zone>[Zz]|(?P<sign>[+-])(?P<hours>\d\d)(?::?(?P<minutes>\d\d)(?::?(?P<seconds>\d\d))?)?)?)?",
+    re.ASCII,
+)
+
+
+class Written(NamedTuple):
+    """A moment of a text.
+
+    Attributes:
+        local: microseconds since 1970 by the clocks of its zone.
+        offset: those by which its zone is ahead of UTC; None: the text has no zone.
+    """
+
+    local: int
+    offset: int | None
+
+    def utc(self, zone: tzinfo) -> int:
+        """Microseconds since 1970.
+
+        Args:
+            zone: of a text without one.
+        """
+        if self.offset is not None:
+            return self.local - self.offset
+        cycles, at = _like(self.local)
+        return self.local - _offset(at.replace(tzinfo=None), at.year + cycles * _CYCLE, zone) // _MICRO
+
+
+def written(text: str) -> Written | None:
+    """The moment that a text writes; None where it is of another form, which the database may know."""
+    found = _FORM.fullmatch(text.strip())
+    if found is None:
+        return None
+    numbers = {n: int(found[n] or 0) for n in ("month", "day", "hour", "minute", "second", "hours", "minutes", "seconds")}
+    year = int(found["year"])
+    like = _LIKE + year % _CYCLE
+    try:
+        at = datetime(like, numbers["month"], numbers["day"], tzinfo=UTC)
+    except ValueError:
+        return None
+    clock = {f"{unit}s": numbers[unit] for unit in ("hour", "minute", "second")}
+    fraction = int((found["fraction"] or "").ljust(6, "0")[:6])
+    local = (at + timedelta(**clock, microseconds=fraction) - _MOMENT_0) // _MICRO
+    local += (year - like) // _CYCLE * _CYCLE_MICROS
+    if found["zone"] is None:
+        return Written(local, None)
+    offset = timedelta(**{unit: numbers[unit] for unit in ("hours", "minutes", "seconds")}) // _MICRO
+    return Written(local, -offset if found["sign"] == "-" else offset)
+
+
+def is_within(text: str) -> bool:
+    """Whether a text of `as_text` lies in the years 1 to 9999."""
+    return text[:4].isdecimal() and text[4] == "-" and not text.endswith("BC")
+
+
+def as_text(micros: int, zone: tzinfo | None = None, *, suffix: str = "") -> str:
+    """A moment as PostgreSQL reads it, whatever the year; within the years 1 to 9999 every database reads it.
+
+    Args:
+        micros: since 1970.
+        zone: whose clocks show it; None: those of UTC.
+        suffix: behind the clock, such as `+00`.
+    """
+    if micros in _INFINITE:
+        return _INFINITE[micros]
+    cycles, at = _like(micros)
+    if zone is not None:
+        year = at.year + cycles * _CYCLE
+        at += _offset(at.replace(tzinfo=None), year, zone) if year <= 1 else at.astimezone(zone).utcoffset() or _MICRO * 0
+    year = at.year + cycles * _CYCLE
+    clock = at.time().isoformat("microseconds" if micros % 1000 else "milliseconds")
+    return f"{year if year > 0 else 1 - year:04}-{at:%m-%d} {clock}{suffix}{'' if year > 0 else ' BC'}"
+
+
+def _like(micros: int) -> tuple[int, datetime]:
+    """How many times 400 years behind a moment like this one, between 2400 and 2799."""
+    cycles, rest = divmod(micros - _LIKE_MICROS, _CYCLE_MICROS)
+    return cycles, _LIKE_0 + timedelta(microseconds=rest)
+
+
+def _offset(like: datetime, year: int, zone: tzinfo) -> timedelta:
+    """Before there were zones, that of the first year."""
+    at = datetime(1, 1, 2) if year <= 1 else like  # noqa: DTZ001
+    return at.replace(tzinfo=zone).utcoffset() or timedelta(0)
