@@ -58,9 +58,7 @@ def _moment(in_microseconds: Callable[[int], int]) -> Callable[[bool], _Reading]
 
 
 def _time(in_microseconds: Callable[[int], int]) -> Callable[[bool], _Reading]:
-    return lambda _: (
-        lambda value: (_MOMENT_0 + timedelta(microseconds=in_microseconds(value) % 86_400_000_000)).time()
-    )
+    return lambda _: lambda value: (_MOMENT_0 + timedelta(microseconds=in_microseconds(value) % 86_400_000_000)).time()
 
 
 def _date(unbounded: bool) -> _Reading:
@@ -95,4 +93,5 @@ READINGS: Final[Mapping[str, Callable[[bool], _Reading]]] = {
     **{f"{_TIME}{unit}Timestamp": _moment(of) for unit, of in _MICROSECONDS.items()},
     DECIMAL: lambda _: _decimal,
 }
-"""What a value, never None, becomes, by whether the database has years outside of 1 to 9999. Types that are not here are texts which the database reads."""
+"""What a value, never None, becomes, by whether the database has years outside of 1 to 9999. Types that are not here
+are texts which the database reads."""

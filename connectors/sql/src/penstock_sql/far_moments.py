@@ -66,7 +66,9 @@ def written(text: str) -> Written | None:
     found = _FORM.fullmatch(text.strip())
     if found is None:
         return None
-    numbers = {n: int(found[n] or 0) for n in ("month", "day", "hour", "minute", "second", "hours", "minutes", "seconds")}
+    numbers = {
+        n: int(found[n] or 0) for n in ("month", "day", "hour", "minute", "second", "hours", "minutes", "seconds")
+    }
     year = int(found["year"])
     like = _LIKE + year % _CYCLE
     try:
@@ -101,7 +103,9 @@ def as_text(micros: int, zone: tzinfo | None = None, *, suffix: str = "") -> str
     cycles, at = _like(micros)
     if zone is not None:
         year = at.year + cycles * _CYCLE
-        at += _offset(at.replace(tzinfo=None), year, zone) if year <= 1 else at.astimezone(zone).utcoffset() or _MICRO * 0
+        at += (
+            _offset(at.replace(tzinfo=None), year, zone) if year <= 1 else at.astimezone(zone).utcoffset() or _MICRO * 0
+        )
     year = at.year + cycles * _CYCLE
     clock = at.time().isoformat("microseconds" if micros % 1000 else "milliseconds")
     return f"{year if year > 0 else 1 - year:04}-{at:%m-%d} {clock}{suffix}{'' if year > 0 else ' BC'}"
