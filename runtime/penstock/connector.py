@@ -29,7 +29,7 @@ class Connector(Plugin):
         return ()
 
     def warnings(self, config: Any) -> Iterable[Problem]:
-        """What the user should know of a configuration that is accepted, such as properties without effect.
+        """Return what the user should know about a configuration that is accepted, such as properties without effect.
 
         Called with a `Config` that parsed. It looks at nothing outside.
         """

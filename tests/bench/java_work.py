@@ -23,17 +23,16 @@ from tests.bench.source_work import Figures, spent
 from tests.bench.timeline import Timeline
 from tests.bench.topics import Topic
 from tests.bench.tree import PeakMemory
+from tests.integration.java.plugins import debezium
 
 from penstock_runtime.java import Java
 from penstock_runtime.java_plugins.host_jar import compile_jar
 from penstock_runtime.java_plugins.jars import fetched_jars
-from penstock_runtime.maven import fetch_archive
 
 __all__ = ["JAVA_WORK", "java_rows", "java_sides", "postgresql", "run_java"]
 
 HEAP: Final = "512m"
 JAVA_WORK: Final = ("orders", "snapshot", "stream")
-_SHA256: Final = "408b00c073b27ddaa7af34684f60fcf5bbf6605de68a8662ec9462f2a88880d2"
 _TABLE: Final = """
 DROP TABLE IF EXISTS orders;
 CREATE TABLE orders (
@@ -55,8 +54,7 @@ def java_sides(java: Java, sides: Sequence[Side], folder: Path) -> list[Side]:
     """Both sides with Debezium and the connector of orders on their plugin path, and with the same heap."""
     plugins = folder / "plugins"
     plugins.mkdir()
-    archive = fetch_archive(java, "io.debezium", "debezium-connector-postgres", "3.6.1.Final", _SHA256, print)
-    subprocess.run(["tar", "xzf", archive, "-C", plugins], check=True)
+    subprocess.run(["tar", "xzf", debezium("postgres"), "-C", plugins], check=True)
     (plugins / "orders").mkdir()
     compile_jar(java, fetched_jars(java, print), Path(__file__).with_name("java"), plugins / "orders" / "orders.jar")
     found: list[Side] = []
@@ -162,7 +160,7 @@ def _debezium(name: str, server: Server, what: str) -> Mapping[str, str]:
 
 
 def _is_streaming(connection: psycopg.Connection, name: str, topic: Topic) -> bool:
-    """Whether the slot is read: what is committed from then on is in the stream. One row makes certain of it."""
+    """Whether the slot is read: changes committed from then on are in the stream. One row proves it."""
     query = "SELECT active FROM pg_replication_slots WHERE slot_name = %s"
     row = connection.execute(query, [name.replace("-", "_")]).fetchone()
     if row is None or not row[0]:

@@ -1,15 +1,12 @@
 """Kafka Connect 4.3.1 standalone, and Debezium's JDBC sink for it: jars, fetched once into the cache, and the command."""
 
-import importlib.util
-import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from penstock_runtime.embedded.jars import KAFKA_VERSION
 from penstock_runtime.java import Java
-from penstock_runtime.maven import cache_folder, exclusively
+from penstock_runtime.maven import cache_folder, exclusively, fetch_jars
 
 __all__ = ["DEBEZIUM", "connect_command", "connect_jars", "debezium_folder"]
 
@@ -17,14 +14,6 @@ _MODULES: Final = ("connect-runtime", "connect-file", "connect-transforms", "con
 DEBEZIUM: Final = "3.2.0.Final"
 """The version of its JDBC sink."""
 
-_IVY: Final = """\
-<ivy-module version="2.0">
-  <info organisation="penstock" module="bench"/>
-  <dependencies>
-{dependencies}
-  </dependencies>
-</ivy-module>
-"""
 _CONNECT: Final = "\n".join(
     [
         *(
@@ -62,20 +51,20 @@ def connect_jars(java: Java) -> Path:
     """The folder with Kafka Connect's jars, fetched first when the cache has none.
 
     Raises:
-        RuntimeError: they cannot be fetched.
+        ConnectError: they cannot be fetched.
     """
     folder = cache_folder() / f"kafka-connect-{KAFKA_VERSION}"
-    return _fetched(java, folder, f"Kafka Connect {KAFKA_VERSION} (36 MB, once)", _CONNECT)
+    return _fetched(java, folder, f"Kafka Connect {KAFKA_VERSION}", _CONNECT)
 
 
 def debezium_folder(java: Java) -> Path:
     """A folder for `plugin.path` with Debezium's JDBC sink and PostgreSQL's driver, fetched first when the cache has none.
 
     Raises:
-        RuntimeError: they cannot be fetched.
+        ConnectError: they cannot be fetched.
     """
     folder = cache_folder() / f"debezium-jdbc-{DEBEZIUM}"
-    return _fetched(java, folder, f"Debezium's JDBC sink {DEBEZIUM} (22 MB, once)", _DEBEZIUM).parent
+    return _fetched(java, folder, f"Debezium's JDBC sink {DEBEZIUM}", _DEBEZIUM).parent
 
 
 def connect_command(
@@ -112,38 +101,10 @@ def _fetched(java: Java, folder: Path, what: str, dependencies: str) -> Path:
     if not libs.exists():
         with exclusively(folder):
             if not libs.exists():
-                print(f"Fetching {what}...", flush=True)
-                _fetch(java, libs, what, dependencies)
+                print(f"Fetching {what} (once)...", flush=True)
+                fetch_jars(java, [dependencies], libs, what=what, check=_missing)
     return libs
 
 
-def _fetch(java: Java, libs: Path, what: str, dependencies: str) -> None:
-    with tempfile.TemporaryDirectory(prefix="unfinished-", dir=libs.parent) as name:
-        work = Path(name)
-        (work / "ivy.xml").write_text(_IVY.format(dependencies=dependencies))
-        command = [
-            str(java.executable),
-            "-cp",
-            str(_ivy_jar()),
-            "org.apache.ivy.Main",
-            "-ivy",
-            "ivy.xml",
-            "-confs",
-            "default",
-            "-cache",
-            "ivy",
-            "-retrieve",
-            "libs/[artifact]-[revision](-[classifier]).[ext]",
-        ]
-        log = libs.parent / "fetch.log"
-        with log.open("w") as output:
-            done = subprocess.run(command, cwd=work, stdout=output, stderr=output, check=False)
-        if done.returncode != 0 or not any((work / "libs").glob("*.jar")):
-            raise RuntimeError(f"{what} cannot be fetched from Maven Central; see {log}")
-        (work / "libs").rename(libs)
-
-
-def _ivy_jar() -> Path:
-    spec = importlib.util.find_spec("pyspark")
-    folders = (spec.submodule_search_locations or ()) if spec else ()
-    return next(jar for folder in folders for jar in Path(folder, "jars").glob("ivy-*.jar"))
+def _missing(libs: Path) -> str | None:
+    return None if any(libs.glob("*.jar")) else "it brought no jar"

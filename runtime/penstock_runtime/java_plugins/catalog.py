@@ -60,14 +60,14 @@ def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
     found: list[JavaPlugin] = []
     for location in map(str, plugin_locations(path)):
         try:
-            classes = host().call("plugins", _DISCOVERY, locations=[location])
+            classes = host().call("plugins", _DISCOVERY, location=location)
         except JavaError as e:
             raise ConfigError(f"cannot list the plugins in {location}: {e}") from e
         except JvmEnded as e:
             raise e.during(f"cannot list the plugins in {location}") from None
         of_location = [
             JavaPlugin(KINDS[kind], name, version or "undefined", location)
-            for kind, name, version, _ in classes
+            for kind, name, version in classes
             if kind in KINDS
         ]
         if not of_location:  # Kafka Connect passes over these too: a plugin path often holds other things

@@ -60,11 +60,6 @@ class Connection:
         threading.Thread(target=self._read, name="messages of a plugin", daemon=True).start()
 
     @property
-    def pid(self) -> int:
-        """The process id of the JVM."""
-        return self._jvm.pid
-
-    @property
     def is_open(self) -> bool:
         """Whether the JVM runs, as far as this process knows."""
         return self._end is None and not self._is_closed

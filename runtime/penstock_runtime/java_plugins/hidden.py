@@ -1,4 +1,4 @@
-"""What is hidden in all that the JVM of this process prints while it plans: the secrets of the connectors.
+"""Redaction of what the JVM prints and logs while this process plans connectors.
 
 A task's log hides its own secrets. A process that plans several connectors has no log for each of them.
 """

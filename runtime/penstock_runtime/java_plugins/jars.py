@@ -147,7 +147,7 @@ _KEY: Final = hashlib.sha256("".join(j.sha256 for j in _ALL).encode()).hexdigest
 
 
 def host_folder() -> Path:
-    """Return the folder in the cache of the host's jars (`libs`) and of what is compiled from our sources."""
+    """Return the cache folder of the host's jars (`libs`) and of the compiled host."""
     return cache_folder() / f"java-host-{_KEY}"
 
 

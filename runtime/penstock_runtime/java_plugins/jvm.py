@@ -91,11 +91,6 @@ class Jvm:
         self.requests: IO[bytes] = self._process.stdin
         self.messages: IO[bytes] = os.fdopen(reading, "rb", buffering=1 << 20)
 
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._child.pid
-
     def close(self, seconds: float) -> None:
         """Close its input, at which it halts, and kill it if it has not ended after `seconds`."""
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The source of a task that is a Java source task: polled in the JVM, delivered and committed here."""
+"""Source of a Java source task: polled in the JVM, delivered and committed by this process."""
 
 import logging
 import time

@@ -209,8 +209,10 @@ def _validate(alias: str, connector: Connector | None, parsed: Config | None, fi
     )
     findings.problems += found or ()
     method = returned.name(connector, "warnings", alias)
-    told = findings.attempt_plugin("spec.config", method, lambda: returned.problems(connector.warnings(parsed), method))
-    findings.warnings += told or ()
+    warnings = findings.attempt_plugin(
+        "spec.config", method, lambda: returned.problems(connector.warnings(parsed), method)
+    )
+    findings.warnings += warnings or ()
 
 
 def _check_kind(

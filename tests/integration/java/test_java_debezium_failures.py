@@ -13,24 +13,21 @@ import psutil
 import pytest
 from connectors.sql.tests.conftest import Server
 
-from penstock_runtime.java import find_java
-from penstock_runtime.maven import fetch_archive
-
 from ..reading import Reader, create
 from ..running import PATIENCE, Processes, Running, manifest, new_name, until
+from .plugins import debezium
 from .probe_plugin import Probe, ProbeLab, await_jvm, probe, probe_lab
 
 __all__ = ["Probe", "probe", "probe_lab"]
 
 CLASS: Final = "io.debezium.connector.postgresql.PostgresConnector"
-SHA256: Final = "408b00c073b27ddaa7af34684f60fcf5bbf6605de68a8662ec9462f2a88880d2"
 RESTART: Final = {"backoff": {"initial": "500ms", "max": "2s"}, "maxRestarts": 100}
 
 
 @pytest.fixture(scope="session")
 def archive() -> Path:
     """Debezium's archive, as Maven Central has it."""
-    return fetch_archive(find_java(), "io.debezium", "debezium-connector-postgres", "3.6.1.Final", SHA256, print)
+    return debezium("postgres")
 
 
 @pytest.fixture

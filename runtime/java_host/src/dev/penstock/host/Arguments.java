@@ -1,9 +1,7 @@
 package dev.penstock.host;
 
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import org.msgpack.value.MapValue;
 import org.msgpack.value.Value;
@@ -29,17 +27,13 @@ final class Arguments {
         return get(name).asIntegerValue().asInt();
     }
 
-    List<String> strings(String name) {
-        List<String> found = new ArrayList<>();
-        for (Value value : get(name).asArrayValue()) {
-            found.add(value.asStringValue().asString());
-        }
-        return found;
+    String text(String name) {
+        return get(name).asStringValue().asString();
     }
 
     /** The location of a plugin and the name of its class. */
     Plugins.Reference plugin() {
-        return new Plugins.Reference(get("location").asStringValue().asString(), get("class").asStringValue().asString());
+        return new Plugins.Reference(text("location"), text("class"));
     }
 
     Map<String, String> properties() {

@@ -149,7 +149,7 @@ public final class Main {
 
     private Channel.Content dispatch(String method, Arguments given) throws Exception {
         return switch (method) {
-            case "plugins" -> plugins.discover(given.strings("locations"));
+            case "plugins" -> plugins.discover(given.text("location"));
             case "config" -> connectors.config(given.plugin());
             case "validate" -> connectors.validate(given.plugin(), given.properties());
             case "task_configs" -> connectors.taskConfigs(given.plugin(), given.properties(), given.number("max_tasks"));

@@ -51,39 +51,28 @@ final class Plugins {
         });
     }
 
-    /** Lists the plugins of these locations: those that a service manifest names, else those that a scan finds. */
-    Channel.Content discover(List<String> locations) {
-        List<PluginDesc<?>> found = new ArrayList<>();
-        for (String location : locations) {
-            Set<PluginSource> source = Set.of(source(location));
-            PluginScanResult result = new ServiceLoaderScanner().discoverPlugins(source);
-            if (result.isEmpty()) {
-                result = new ReflectionScanner().discoverPlugins(source);
-            }
-            // A class that the location does not hold comes from this program's own class path.
-            result.forEach(plugin -> {
-                if (plugin.loader() instanceof PluginClassLoader) {
-                    found.add(plugin);
-                }
-            });
+    /** Lists the plugins of a location: those that a service manifest names, else those that a scan finds. */
+    Channel.Content discover(String location) {
+        Set<PluginSource> source = Set.of(source(location));
+        PluginScanResult result = new ServiceLoaderScanner().discoverPlugins(source);
+        if (result.isEmpty()) {
+            result = new ReflectionScanner().discoverPlugins(source);
         }
+        List<PluginDesc<?>> found = new ArrayList<>();
+        // A class that the location does not hold comes from this program's own class path.
+        result.forEach(plugin -> {
+            if (plugin.loader() instanceof PluginClassLoader) {
+                found.add(plugin);
+            }
+        });
         return out -> {
             out.packArrayHeader(found.size());
             for (PluginDesc<?> plugin : found) {
-                out.packArrayHeader(4);
+                out.packArrayHeader(3);
                 Channel.packText(out, plugin.typeName());
                 Channel.packText(out, plugin.className());
                 Channel.packTextOrNil(out, plugin.version());
-                Channel.packText(out, location(plugin, locations));
             }
         };
-    }
-
-    /** The location as it was given: descriptions hold it as a URL. */
-    private String location(PluginDesc<?> plugin, List<String> locations) {
-        return locations.stream()
-                .filter(location -> source(location).loader() == plugin.loader())
-                .findFirst()
-                .orElse(plugin.location());
     }
 }

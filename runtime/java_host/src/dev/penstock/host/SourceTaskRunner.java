@@ -108,7 +108,7 @@ final class SourceTaskRunner {
                 }
                 task.commit();
             } catch (Throwable e) {
-                log.error("The task's commit() has failed. Records and offsets are in Kafka; the outside system was not told.", e);
+                log.error("The task's commit() has failed. Records and offsets are in Kafka; the outside system was not notified.", e);
             }
         });
     }
@@ -129,7 +129,7 @@ final class SourceTaskRunner {
     }
 
     /**
-     * Stops the task: lets {@code poll} return, else calls the task's {@code stop} beside it, else interrupts it.
+     * Stops the task: lets {@code poll} return, else calls the task's {@code stop} concurrently, else interrupts it.
      *
      * @return null once it has ended, else the method of the task that does not return
      */
