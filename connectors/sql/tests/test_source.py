@@ -639,9 +639,9 @@ def test_the_end_of_the_day_is_a_time_and_is_written_as_one(database: Any) -> No
 @pytest.mark.parametrize(
     ("declared", "value", "words"),
     [
-        ("REAL", "hidden", "a value of type str stands in a column of numbers"),
-        ("INTEGER", "hidden", "a value of type str stands in a column of whole numbers"),
-        ("TEXT", b"\xff", "bytes that are no text"),
+        ("REAL", "hidden", "a column of numbers holds a value of type str"),
+        ("INTEGER", "hidden", "a column of whole numbers holds a value of type str"),
+        ("TEXT", b"\xff", "a column of texts holds bytes that are not UTF-8"),
     ],
 )
 def test_a_value_of_sqlite_that_its_column_does_not_declare_is_told_by_table_and_column(

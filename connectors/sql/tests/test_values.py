@@ -1,4 +1,4 @@
-"""Which value stands in a column, in each of the databases, where types and conventions of two systems meet."""
+"""Values as each database stores them, where the types and conventions of two systems meet."""
 
 import datetime
 import json

@@ -136,13 +136,13 @@ def field_of_sqlite(declared: Any) -> Column:
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int):
-        raise DataError(f"a value of type {type(value).__name__} stands in a column of whole numbers")
+        raise DataError(f"a column of whole numbers holds a value of type {type(value).__name__}")
     return value
 
 
 def _real(value: Any) -> float:
     if not isinstance(value, (int, float)):
-        raise DataError(f"a value of type {type(value).__name__} stands in a column of numbers")
+        raise DataError(f"a column of numbers holds a value of type {type(value).__name__}")
     return float(value)
 
 
@@ -150,7 +150,7 @@ def _string(value: Any) -> str:
     try:
         return value.decode() if isinstance(value, bytes) else str(value)
     except UnicodeDecodeError:
-        raise DataError("bytes that are no text stand in a column of texts; declare it as BLOB") from None
+        raise DataError("a column of texts holds bytes that are not UTF-8; declare it as BLOB") from None
 
 
 def rows_schema(name: str, fields: Mapping[str, Schema], required: frozenset[str]) -> Schema:

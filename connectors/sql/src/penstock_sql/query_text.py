@@ -1,4 +1,4 @@
-"""What the text of `query` says, as far as it can be told without the database. Pure."""
+"""Checks on the text of `query` that need no database. Pure."""
 
 import re
 from typing import Final
