@@ -13,9 +13,9 @@ from penstock.testing._making import make, parsed
 from penstock_runtime.local.run import plans
 from penstock_runtime.manifests.worker_file import worker_from
 from penstock_sql.address import address
-from penstock_sql.debezium import DebeziumSqlSink
 from penstock_sql.names import TableName, table_name
 from penstock_sql.sink import SqlSink
+from penstock_sql.sink.debezium.connector import DebeziumSqlSink
 from penstock_sql.source import SqlSource
 
 URL = {"connection.url": "jdbc:postgresql://db.example/shop"}

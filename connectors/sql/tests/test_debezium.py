@@ -10,7 +10,7 @@ from penstock import ConfigError, ConnectError, Record, Schema, Type
 from penstock.schema import INT64, OPTIONAL_STRING, STRING, struct
 from penstock.testing import run_writer
 from penstock.testing._making import make, parsed
-from penstock_sql.debezium import DebeziumSqlSink
+from penstock_sql.sink.debezium.connector import DebeziumSqlSink
 
 URL = {"connection.url": "jdbc:sqlite:nowhere.db"}
 KEYED = {

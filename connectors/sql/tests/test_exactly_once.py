@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-import penstock_sql.sink
-import penstock_sql.writer
+import penstock_sql.sink.connector
+import penstock_sql.sink.writer
 from penstock import ConnectError, DataError, Record, RetriableError, SourcePartition, TopicPartition
 from penstock.schema import INT32, struct
 from penstock.testing._harness import sink_batch
@@ -107,7 +107,7 @@ def test_a_server_that_takes_no_writes_for_a_while_is_waited_for(orders: Any) ->
 
 
 def test_a_table_that_somebody_holds_is_waited_for_and_not_for_ever(orders: Any, monkeypatch: Any) -> None:
-    from penstock_sql import postgresql
+    from penstock_sql.dialects.postgresql import put as postgresql
 
     monkeypatch.setattr(postgresql, "_BOUNDS", postgresql._BOUNDS.replace("'60s'", "'100ms'", 1))
     with SinkLife(SqlSink, orders.properties) as life, orders.server.connect(orders.name) as other:
@@ -121,7 +121,7 @@ def test_a_table_that_somebody_holds_is_waited_for_and_not_for_ever(orders: Any,
 
 def test_two_tasks_that_upsert_the_same_keys_lose_nothing(database: Any, monkeypatch: Any) -> None:
     """Also where they create the table, and get in each other's way."""
-    for module in (penstock_sql.sink, penstock_sql.writer):  # each thread is a task
+    for module in (penstock_sql.sink.connector, penstock_sql.sink.writer):  # each thread is a task
         monkeypatch.setattr(module, "writers_name", lambda context: f"penstock {threading.get_ident()}")
     properties = {
         **database.properties, "insert.mode": "upsert", "pk.mode": "record_value", "pk.fields": "id", "auto.create": "true",

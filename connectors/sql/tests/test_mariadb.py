@@ -26,8 +26,8 @@ from penstock.schema import (
     struct,
 )
 from penstock.testing import run_writer
-from penstock_sql.debezium import DebeziumSqlSink
 from penstock_sql.sink import SqlSink
+from penstock_sql.sink.debezium.connector import DebeziumSqlSink
 
 UPSERT = {"insert_mode": "upsert", "pk_mode": "record_value", "pk_fields": "id"}
 KEYED = {"insert_mode": "upsert", "pk_mode": "record_key", "pk_fields": "id", "delete_enabled": "true"}

@@ -9,9 +9,9 @@ import pymysql
 import pytest
 from connectors.sql.tests import mariadb
 
-import penstock_sql.mariadb
-import penstock_sql.sink
-import penstock_sql.writer
+import penstock_sql.dialects.mariadb.put
+import penstock_sql.sink.connector
+import penstock_sql.sink.writer
 from penstock import ConnectError, DataError, Password, Record, RetriableError, SourcePartition, TopicPartition
 from penstock.schema import INT32, INT64, STRING, struct
 from penstock.testing import SinkSuite
@@ -124,7 +124,7 @@ def test_an_earlier_start_that_is_frozen_in_its_transaction_holds_up_nobody(orde
             frozen.set()
             woken.wait()
 
-    monkeypatch.setattr(penstock_sql.mariadb, "put", freeze)
+    monkeypatch.setattr(penstock_sql.dialects.mariadb.put, "put", freeze)
     failures: list[Exception] = []
 
     def run() -> None:
@@ -161,7 +161,7 @@ def test_a_connection_that_is_killed_between_write_and_commit_leaves_nothing_of_
         orders.run(f"KILL {connection.connection.driver_connection.thread_id()}")
 
     with SinkLife(SqlSink, orders.properties) as life:
-        monkeypatch.setattr(penstock_sql.mariadb, "put", kill)
+        monkeypatch.setattr(penstock_sql.dialects.mariadb.put, "put", kill)
         writer = life.writer()
         with pytest.raises(RetriableError):
             writer.write([sink_batch(records(0, 1))], _no_report)
@@ -200,7 +200,7 @@ def test_a_server_that_is_killed_between_write_and_commit_and_after_it_has_each_
     with SinkLife(SqlSink, database.properties) as life:
         writer = life.writer()
         writer.write([sink_batch(records(0, 1))], _no_report)
-        monkeypatch.setattr(penstock_sql.mariadb, "put", kill)
+        monkeypatch.setattr(penstock_sql.dialects.mariadb.put, "put", kill)
         with pytest.raises(RetriableError):
             writer.write([sink_batch(records(2, 3, begin=2))], _no_report)
         with pytest.raises(RetriableError):
@@ -231,8 +231,8 @@ def test_a_server_that_takes_no_writes_for_a_while_is_waited_for(orders: Any) ->
 
 
 def test_a_table_that_somebody_holds_is_waited_for_and_not_for_ever(orders: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(penstock_sql.mariadb, "_SECONDS", 1)
-    monkeypatch.setattr(penstock_sql.mariadb, "_DEFINITION_SECONDS", 1)
+    monkeypatch.setattr(penstock_sql.dialects.mariadb.put, "_SECONDS", 1)
+    monkeypatch.setattr(penstock_sql.dialects.mariadb.put, "_DEFINITION_SECONDS", 1)
     with SinkLife(SqlSink, orders.properties) as life, orders.server.connect(orders.name) as other:
         with other.cursor() as cursor:
             cursor.execute("LOCK TABLE orders WRITE")
@@ -253,7 +253,7 @@ def test_a_deadlock_is_tried_again_and_loses_nothing(maria: Any, monkeypatch: An
         for row in rows:
             put(connection, of, [row], *given)
             if row[0] == 1:
-                monkeypatch.setattr(penstock_sql.mariadb, "put", put)
+                monkeypatch.setattr(penstock_sql.dialects.mariadb.put, "put", put)
                 between.wait()
                 time.sleep(0.3)
 
@@ -271,7 +271,7 @@ def test_a_deadlock_is_tried_again_and_loses_nothing(maria: Any, monkeypatch: An
     given = placed([Record(topic="orders", value={"id": n, "n": 1}) for n in (1, 2)], T0, 0)
     with SinkLife(SqlSink, properties) as life:
         writer = life.writer()
-        monkeypatch.setattr(penstock_sql.mariadb, "put", met)
+        monkeypatch.setattr(penstock_sql.dialects.mariadb.put, "put", met)
         thread = threading.Thread(target=other)
         thread.start()
         with pytest.raises(RetriableError, match="Deadlock"):
@@ -284,7 +284,7 @@ def test_a_deadlock_is_tried_again_and_loses_nothing(maria: Any, monkeypatch: An
 
 def test_two_tasks_that_upsert_the_same_keys_lose_nothing(maria: Any, monkeypatch: Any) -> None:
     """Also where they create the table, and get in each other's way."""
-    for module in (penstock_sql.sink, penstock_sql.writer):  # each thread is a task
+    for module in (penstock_sql.sink.connector, penstock_sql.sink.writer):  # each thread is a task
         monkeypatch.setattr(module, "writers_name", lambda context: f"penstock {threading.get_ident()}")
     properties = {**maria.properties, **UPSERT, "auto.create": "true"}
     partitions = [TopicPartition("t", n) for n in range(2)]
@@ -371,7 +371,7 @@ def test_tls_is_spoken_and_verified_as_the_url_says(tmp_path: Any) -> None:
     from connectors.sql.tests.conftest import _free_port
 
     from penstock_sql.address import address
-    from penstock_sql.mariadb_session import connect
+    from penstock_sql.dialects.mariadb.session import connect
 
     server = mariadb.Server(tmp_path, _free_port())
     server.start("--ssl")

@@ -13,11 +13,11 @@ from connectors.sql.tests.test_mariadb_source import _until, session
 from sqlalchemy import Connection
 
 from penstock import Password
-from penstock_sql import mariadb_horizon
 from penstock_sql.address import address
 from penstock_sql.database import Database
-from penstock_sql.mariadb_horizon import Looks, MariadbHorizon, _Look, _look
-from penstock_sql.statements import driver
+from penstock_sql.dialects.mariadb import horizon as mariadb_horizon
+from penstock_sql.dialects.mariadb.horizon import Looks, MariadbHorizon, _Look, _look
+from penstock_sql.dialects.statements import driver
 
 WAITS = "SELECT 1 FROM information_schema.processlist WHERE state = 'User lock'"
 

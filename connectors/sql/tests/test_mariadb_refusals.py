@@ -11,7 +11,7 @@ from connectors.sql.tests.conftest import _free_port
 from penstock import ConnectError
 from penstock.testing import run_source
 from penstock.testing._making import make, parsed
-from penstock_sql import mariadb_catalog
+from penstock_sql.dialects.mariadb import catalog as mariadb_catalog
 from penstock_sql.source import SqlSource
 
 BY_ID = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "shop."}

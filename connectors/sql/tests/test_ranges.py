@@ -12,9 +12,9 @@ from penstock import ConnectError, InputPartition, Limits, Offsets, SourcePartit
 from penstock.offsets import updated
 from penstock.testing._making import make, parsed
 from penstock_sql.names import TableName
-from penstock_sql.ranges import Standing, standings
 from penstock_sql.source import SqlSource
-from penstock_sql.streams import partition_of
+from penstock_sql.source.ranges import Standing, standings
+from penstock_sql.source.streams import partition_of
 
 TABLE = SourcePartition({"protocol": "1", "table": "public.orders"})
 BY_ID = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "shop.", "poll.interval.ms": "0"}

@@ -11,8 +11,8 @@ from connectors.sql.tests.targets import Target
 from penstock import Record, Schema
 from penstock.schema import BYTES, INT32, INT64, STRING, array_of, map_of, struct
 from penstock.testing import run_writer
-from penstock_sql.debezium import DebeziumSqlSink
 from penstock_sql.sink import SqlSink
+from penstock_sql.sink.debezium.connector import DebeziumSqlSink
 
 GONE = "__debezium_unavailable_value"
 KEYED = {

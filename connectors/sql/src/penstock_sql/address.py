@@ -10,7 +10,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from penstock import ConfigError, Password, Problem
-from penstock_sql.mariadb_address import read_mariadb
+from penstock_sql.dialects.mariadb.address import read_mariadb
 
 __all__ = ["Address", "address"]
 

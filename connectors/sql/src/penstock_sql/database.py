@@ -14,10 +14,13 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.pool import NullPool
 
 from penstock import Problem
-from penstock_sql import mariadb, mariadb_session, postgresql, sqlite
 from penstock_sql.address import Address
+from penstock_sql.dialects.base import Write
+from penstock_sql.dialects.mariadb import put as mariadb
+from penstock_sql.dialects.mariadb import session as mariadb_session
+from penstock_sql.dialects.postgresql import put as postgresql
+from penstock_sql.dialects.sqlite import put as sqlite
 from penstock_sql.failures import FOREIGN, Meaning, meaning, words
-from penstock_sql.order import Write
 
 __all__ = ["Database"]
 

@@ -12,7 +12,7 @@ import pymysql
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from penstock import ConnectError, RetriableError
-from penstock_sql.mariadb_errors import kind_of_error, words_of_mariadb
+from penstock_sql.dialects.mariadb.errors import kind_of_error, words_of_mariadb
 
 __all__ = ["FOREIGN", "Meaning", "as_connect_errors", "meaning", "words"]
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from penstock_sql.order import Write
-from penstock_sql.statements import driver, has_policies, quoted, run
+from penstock_sql.dialects.base import Write
+from penstock_sql.dialects.statements import driver, has_policies, quoted, run
 
 __all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
 

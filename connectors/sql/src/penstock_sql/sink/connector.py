@@ -16,12 +16,12 @@ from penstock import (
     TopicPartition,
     Writer,
 )
-from penstock_sql import positions
 from penstock_sql.address import Address, address
-from penstock_sql.config import SqlSinkConfig, sink_refusals, sink_warnings
 from penstock_sql.database import Database
 from penstock_sql.failures import as_connect_errors
-from penstock_sql.writer import SqlWriter, writers_name
+from penstock_sql.sink import positions
+from penstock_sql.sink.config import SqlSinkConfig, sink_refusals, sink_warnings
+from penstock_sql.sink.writer import SqlWriter, writers_name
 
 __all__ = ["SqlSink"]
 

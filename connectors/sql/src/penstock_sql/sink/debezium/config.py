@@ -7,8 +7,8 @@ from pydantic import model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import not_blank, words
-from penstock_sql.config import PACE, UNAVAILABLE, SqlSinkConfig, time_zone
 from penstock_sql.names import TableName, table_name
+from penstock_sql.sink.config import PACE, UNAVAILABLE, SqlSinkConfig, time_zone
 
 __all__ = ["AS_ALWAYS", "IGNORED", "REFUSED", "DebeziumSinkConfig"]
 

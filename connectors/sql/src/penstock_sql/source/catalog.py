@@ -10,9 +10,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import NoSuchTableError
 
 from penstock import ConnectError
-from penstock_sql.mariadb_catalog import mariadb_columns, mariadb_tables, mariadb_views
+from penstock_sql.dialects.mariadb.catalog import mariadb_columns, mariadb_tables, mariadb_views
 from penstock_sql.names import OFFSETS, TableName, table_name
-from penstock_sql.source_config import SqlSourceConfig
+from penstock_sql.source.config import SqlSourceConfig
 
 __all__ = ["Columns", "MissingTable", "columns_of", "may_have_large_rows", "tables_of", "topics_of"]
 

@@ -8,8 +8,8 @@ from sqlalchemy import Connection
 from sqlalchemy import types as sql
 
 from penstock import ConnectError, Problem
+from penstock_sql.dialects.statements import driver, quoted
 from penstock_sql.names import TableName
-from penstock_sql.statements import driver, quoted
 
 __all__ = ["mariadb_columns", "mariadb_tables", "mariadb_views", "rights_missing", "see_transactions"]
 

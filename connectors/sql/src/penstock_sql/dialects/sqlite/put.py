@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from penstock_sql.order import Write
-from penstock_sql.statements import driver, quoted
+from penstock_sql.dialects.base import Write
+from penstock_sql.dialects.statements import driver, quoted
 
 __all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
 

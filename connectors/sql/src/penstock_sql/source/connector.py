@@ -25,18 +25,18 @@ from penstock import (
     SourcePartition,
 )
 from penstock_sql.address import Address, address
-from penstock_sql.catalog import MissingTable, tables_of, topics_of
-from penstock_sql.cursors import place_of
 from penstock_sql.database import Database
+from penstock_sql.dialects.mariadb.catalog import rights_missing
+from penstock_sql.dialects.mariadb.horizon import Looks
 from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
-from penstock_sql.mariadb_catalog import rights_missing
-from penstock_sql.mariadb_horizon import Looks
-from penstock_sql.missing_tables import MissingTables
 from penstock_sql.names import TableName
-from penstock_sql.ranges import RANGE, Round, Standing, range_of, standings, table_of
-from penstock_sql.reader import SqlReader
-from penstock_sql.source_config import SqlSourceConfig, source_refusals, source_warnings
-from penstock_sql.streams import Stream, partition_of
+from penstock_sql.source.catalog import MissingTable, tables_of, topics_of
+from penstock_sql.source.config import SqlSourceConfig, source_refusals, source_warnings
+from penstock_sql.source.cursors import place_of
+from penstock_sql.source.missing_tables import MissingTables
+from penstock_sql.source.ranges import RANGE, Round, Standing, range_of, standings, table_of
+from penstock_sql.source.reader import SqlReader
+from penstock_sql.source.streams import Stream, partition_of
 
 __all__ = ["SqlSource"]
 

@@ -10,13 +10,13 @@ from sqlalchemy.schema import CreateTable
 
 from penstock import ConnectError, DataError, Schema
 from penstock.config import nearest
-from penstock_sql.columns import ColumnKind, column_type, kind_of
-from penstock_sql.config import SqlSinkConfig
-from penstock_sql.mariadb_form import column_name, table_form
-from penstock_sql.mariadb_types import key_type, new_table
+from penstock_sql.dialects.mariadb.form import column_name, table_form
+from penstock_sql.dialects.mariadb.types import key_type, new_table
+from penstock_sql.dialects.statements import checked, quoted, run
 from penstock_sql.names import TableName
-from penstock_sql.rows import Rows
-from penstock_sql.statements import checked, quoted, run
+from penstock_sql.sink.columns import ColumnKind, column_type, kind_of
+from penstock_sql.sink.config import SqlSinkConfig
+from penstock_sql.sink.rows import Rows
 
 __all__ = ["MissingTable", "Tables"]
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from penstock import DataError, Schema, Type
-from penstock_sql.rows import Refused, Rows
+from penstock_sql.sink.rows import Refused, Rows
 
 __all__ = ["Placeholder"]
 

@@ -5,18 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from penstock import DataError, Fields, RecordBatch, Same, Schema, Type
-from penstock_sql.config import KAFKA_COLUMNS, SqlSinkConfig
-from penstock_sql.events import is_event, opened
+from penstock_sql.dialects.base import Place
 from penstock_sql.names import OFFSETS, TableName
+from penstock_sql.sink.config import KAFKA_COLUMNS, SqlSinkConfig
+from penstock_sql.sink.debezium.events import is_event, opened
 
-__all__ = ["Place", "Refused", "Rows", "rows_of"]
-
-
-class Place(NamedTuple):
-    """A record: the number of its batch, and its row there."""
-
-    batch: int
-    row: int
+__all__ = ["Refused", "Rows", "rows_of"]
 
 
 class Refused(NamedTuple):

@@ -12,11 +12,11 @@ from typing import Any, Final
 import pymysql
 from sqlalchemy import Connection
 
-from penstock_sql import mariadb_session as session
-from penstock_sql.mariadb_form import is_key
-from penstock_sql.mariadb_literals import chunks
-from penstock_sql.order import Write
-from penstock_sql.statements import driver, quoted, run
+from penstock_sql.dialects.base import Write
+from penstock_sql.dialects.mariadb import session
+from penstock_sql.dialects.mariadb.form import is_key
+from penstock_sql.dialects.mariadb.literals import chunks
+from penstock_sql.dialects.statements import driver, quoted, run
 
 __all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
 

@@ -18,16 +18,16 @@ from penstock import (
     Schema,
 )
 from penstock_sql.address import Address
-from penstock_sql.catalog import Columns, MissingTable, columns_of, may_have_large_rows
-from penstock_sql.cursors import Place, Rows
 from penstock_sql.database import Database
+from penstock_sql.dialects.mariadb.fields import field_of_mariadb
+from penstock_sql.dialects.mariadb.reading import MariadbCursor
+from penstock_sql.dialects.statements import compiled, driver, run
 from penstock_sql.failures import as_connect_errors
-from penstock_sql.fields import Reader, field_of_postgresql, field_of_sqlite, rows_schema, texts_of
-from penstock_sql.mariadb_fields import field_of_mariadb
-from penstock_sql.mariadb_reading import MariadbCursor
 from penstock_sql.names import TableName
-from penstock_sql.source_config import SqlSourceConfig
-from penstock_sql.statements import compiled, driver, run
+from penstock_sql.source.catalog import Columns, MissingTable, columns_of, may_have_large_rows
+from penstock_sql.source.config import SqlSourceConfig
+from penstock_sql.source.cursors import Place, Rows
+from penstock_sql.source.fields import Reader, field_of_postgresql, field_of_sqlite, rows_schema, texts_of
 
 __all__ = ["SqlReader"]
 

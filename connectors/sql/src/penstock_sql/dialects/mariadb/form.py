@@ -8,8 +8,8 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from penstock import ConnectError
+from penstock_sql.dialects.statements import driver, form_of, quoted, run
 from penstock_sql.names import TableName
-from penstock_sql.statements import driver, form_of, quoted, run
 
 __all__ = ["column_name", "is_key", "require_transactions", "table_form"]
 

@@ -13,7 +13,7 @@ from sqlalchemy import types as sql
 from sqlalchemy.dialects import postgresql
 
 from penstock import DataError
-from penstock_sql import mariadb_types
+from penstock_sql.dialects.mariadb import types as mariadb_types
 from penstock_sql.far_moments import OUTSIDE, as_text
 from penstock_sql.moments import day_text
 

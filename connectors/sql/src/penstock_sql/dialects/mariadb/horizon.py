@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from penstock_sql.statements import driver
+from penstock_sql.dialects.statements import driver
 
 __all__ = ["Looks", "MariadbHorizon"]
 

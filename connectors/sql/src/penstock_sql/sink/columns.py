@@ -21,11 +21,12 @@ from sqlalchemy.dialects import mysql, postgresql
 
 from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
-from penstock_sql import debezium_types, mariadb_types
-from penstock_sql.bits import bits_number, bits_text, debezium_bits, debezium_bits_text
+from penstock_sql.dialects.mariadb import types as mariadb_types
+from penstock_sql.dialects.postgresql.texts import array_text, hstore_text
 from penstock_sql.far_moments import OUTSIDE, as_text, is_within, written
 from penstock_sql.moments import day_text, moment_text
-from penstock_sql.postgresql_texts import array_text, hstore_text
+from penstock_sql.sink.bits import bits_number, bits_text, debezium_bits, debezium_bits_text
+from penstock_sql.sink.debezium import types as debezium_types
 
 __all__ = ["Array", "Bits", "ColumnKind", "Kind", "Reading", "column_type", "kind_of", "reading"]
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from penstock import Config, Offset, Problem, Sink, SourcePartition, Writer
-from penstock_sql.config import ignored, refused
-from penstock_sql.debezium_config import AS_ALWAYS, IGNORED, REFUSED, DebeziumSinkConfig
-from penstock_sql.sink import SqlSink
+from penstock_sql.sink.config import ignored, refused
+from penstock_sql.sink.connector import SqlSink
+from penstock_sql.sink.debezium.config import AS_ALWAYS, IGNORED, REFUSED, DebeziumSinkConfig
 
 __all__ = ["DebeziumSqlSink"]
 

@@ -8,19 +8,20 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection
 
 from penstock import DataError, PluginContext, RecordBatch, Reporter, RetriableError, TopicPartition, Writer
-from penstock_sql import positions
 from penstock_sql.address import Address
-from penstock_sql.columns import Reading, reading
-from penstock_sql.config import SqlSinkConfig
 from penstock_sql.database import Database
-from penstock_sql.exact import exact_column
+from penstock_sql.dialects.base import Place, Row, Write
 from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
 from penstock_sql.names import TableName
-from penstock_sql.order import Row, Write, keys_to_compare, write_of, writes
-from penstock_sql.positions import Position
-from penstock_sql.rows import Place, Refused, Rows, rows_of
-from penstock_sql.tables import MissingTable, Tables
-from penstock_sql.unavailable import Placeholder
+from penstock_sql.sink import positions
+from penstock_sql.sink.columns import Reading, reading
+from penstock_sql.sink.config import SqlSinkConfig
+from penstock_sql.sink.exact import exact_column
+from penstock_sql.sink.order import keys_to_compare, write_of, writes
+from penstock_sql.sink.positions import Position
+from penstock_sql.sink.rows import Refused, Rows, rows_of
+from penstock_sql.sink.tables import MissingTable, Tables
+from penstock_sql.sink.unavailable import Placeholder
 
 __all__ = ["SqlWriter", "writers_name"]
 

@@ -14,15 +14,15 @@ from sqlalchemy import Connection, Select
 from sqlalchemy.sql.elements import quoted_name
 
 from penstock import ConnectError, Limits, Offset, Offsets, SourcePartition
-from penstock_sql.catalog import columns_of, topics_of
-from penstock_sql.cursors import Place, Rows, offset_of, place_of
-from penstock_sql.horizon import Horizon
-from penstock_sql.mariadb_catalog import see_transactions
-from penstock_sql.mariadb_horizon import Looks, MariadbHorizon
+from penstock_sql.dialects.mariadb.catalog import see_transactions
+from penstock_sql.dialects.mariadb.horizon import Looks, MariadbHorizon
+from penstock_sql.dialects.postgresql.horizon import Horizon
+from penstock_sql.dialects.statements import at_once, run
 from penstock_sql.names import TableName
-from penstock_sql.ranges import RANGE
-from penstock_sql.source_config import SqlSourceConfig
-from penstock_sql.statements import at_once, run
+from penstock_sql.source.catalog import columns_of, topics_of
+from penstock_sql.source.config import SqlSourceConfig
+from penstock_sql.source.cursors import Place, Rows, offset_of, place_of
+from penstock_sql.source.ranges import RANGE
 
 __all__ = ["Stream", "partition_of"]
 

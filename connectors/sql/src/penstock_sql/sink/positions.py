@@ -19,8 +19,8 @@ from sqlalchemy.schema import CreateTable
 
 from penstock import ConnectError, TopicPartition
 from penstock_sql.database import Database
+from penstock_sql.dialects.mariadb.form import require_transactions
 from penstock_sql.failures import Meaning, meaning
-from penstock_sql.mariadb_form import require_transactions
 from penstock_sql.names import OFFSETS, TableName
 
 __all__ = ["TABLE", "Position", "claim", "create", "locked", "remove", "set_position", "settle", "store"]

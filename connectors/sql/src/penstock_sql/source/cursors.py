@@ -12,7 +12,7 @@ from sqlalchemy.sql.elements import quoted_name
 
 from penstock import ConnectError, Offset
 from penstock_sql.names import TableName
-from penstock_sql.source_config import SqlSourceConfig
+from penstock_sql.source.config import SqlSourceConfig
 
 __all__ = ["Place", "Rows", "offset_of", "place_of"]
 

@@ -9,8 +9,8 @@ from pymysql.cursors import SSCursor
 from sqlalchemy import Connection, Select
 from sqlalchemy.sql.elements import quoted_name
 
-from penstock_sql.mariadb_fields import MariadbField
-from penstock_sql.statements import compiled, driver, run
+from penstock_sql.dialects.mariadb.fields import MariadbField
+from penstock_sql.dialects.statements import compiled, driver, run
 
 __all__ = ["MariadbCursor"]
 
