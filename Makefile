@@ -17,6 +17,7 @@ export PENSTOCK_CACHE PYTHON
 VENV := $(PENSTOCK_CACHE)/venv-$(shell printf %s '$(CURDIR)' | sha256sum | cut -c1-12)
 PY := "$(VENV)/bin/python"
 PYTEST := $(PY) -m pytest
+IMPORT_RULES := from importlinter.cli import lint_imports_command as main; main()
 ARGS ?=
 
 .PHONY: help
@@ -40,7 +41,11 @@ check: setup ## Lint, formatting, types, import rules, generated files: what nee
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	$(PY) -c 'from importlinter.cli import lint_imports_command as main; main()'
+	@for connector in connectors/*; do \
+	  $(PY) -m mypy --config-file "$$connector/pyproject.toml" "$$connector" && \
+	  (cd "$$connector" && $(PY) -c "$(IMPORT_RULES)") || exit 1; \
+	done
+	$(PY) -c "$(IMPORT_RULES)"
 	@for script in scripts/generate-*; do \
 	  if [ -e "$$script" ]; then echo "$$script --check"; $(PY) "$$script" --check; fi; \
 	done

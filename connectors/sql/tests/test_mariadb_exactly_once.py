@@ -116,7 +116,7 @@ def test_a_writer_that_was_frozen_while_offsets_were_altered_writes_nothing(orde
 def test_an_earlier_start_that_is_frozen_in_its_transaction_holds_up_nobody(orders: Any, monkeypatch: Any) -> None:
     frozen = threading.Event()
     woken = threading.Event()
-    put = penstock_sql.mariadb.put
+    put = penstock_sql.dialects.mariadb.put.put
 
     def freeze(*given: Any) -> None:
         put(*given)
@@ -153,7 +153,7 @@ def test_an_earlier_start_that_is_frozen_in_its_transaction_holds_up_nobody(orde
 def test_a_connection_that_is_killed_between_write_and_commit_leaves_nothing_of_its_batch(
     orders: Any, monkeypatch: Any
 ) -> None:
-    put = penstock_sql.mariadb.put
+    put = penstock_sql.dialects.mariadb.put.put
 
     def kill(connection: Any, *given: Any) -> None:
         put(connection, *given)
@@ -190,7 +190,7 @@ def test_a_server_that_is_killed_between_write_and_commit_and_after_it_has_each_
         cursor.execute("GRANT ALL ON shop.* TO penstock")
     database = mariadb.Database(own_server, "shop")
     database.run("CREATE TABLE orders (id INT)")
-    put = penstock_sql.mariadb.put
+    put = penstock_sql.dialects.mariadb.put.put
 
     def kill(*given: Any) -> None:
         put(*given)
@@ -246,7 +246,7 @@ def test_a_table_that_somebody_holds_is_waited_for_and_not_for_ever(orders: Any,
 def test_a_deadlock_is_tried_again_and_loses_nothing(maria: Any, monkeypatch: Any) -> None:
     """Somebody else locks row 2 and then row 1, while the sink has row 1 and waits for row 2."""
     maria.run("CREATE TABLE orders (id INT PRIMARY KEY, n INT)", "INSERT INTO orders VALUES (1, 0), (2, 0)")
-    put = penstock_sql.mariadb.put
+    put = penstock_sql.dialects.mariadb.put.put
     between = threading.Barrier(2, timeout=20)
 
     def met(connection: Any, of: Any, rows: Any, *given: Any) -> None:
