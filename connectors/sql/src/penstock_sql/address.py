@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
@@ -10,9 +9,11 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from penstock import ConfigError, Password, Problem
+from penstock_sql.dialects.base import Address
 from penstock_sql.dialects.mariadb.address import read_mariadb
+from penstock_sql.dialects.registry import MARIADB, POSTGRESQL, SQLITE
 
-__all__ = ["Address", "address"]
+__all__ = ["address"]
 
 _URL: Final = "connection.url"
 _WRITE: Final = "write jdbc:postgresql://HOST:PORT/DATABASE?NAME=VALUE"
@@ -27,21 +28,6 @@ _SERVERS: Final[Mapping[str, str]] = {
 _SEMICOLON: Final = re.compile(r";\s*\w+\s*=")
 """A parameter as SQL Server and others have them."""
 _SCHEME: Final = re.compile(r"(?:jdbc:[A-Za-z][\w+.-]*(?=:)|[A-Za-z][\w+.-]*(?=://))", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A database, and how to reach it.
-
-    Attributes:
-        kind: `postgresql`, `mariadb` (MySQL too) or `sqlite`.
-        place: for messages, without a password.
-        parameters: of libpq, or as `read_mariadb` gives them; for SQLite, `dbname` is the file.
-    """
-
-    kind: str
-    place: str
-    parameters: Mapping[str, Any] = field(repr=False)
 
 
 def address(url: str, user: str | None, password: Password | None) -> Address:
@@ -95,18 +81,18 @@ def _postgresql(rest: str, user: str | None, password: str | None) -> Address:
     ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
     place = ",".join(f"{host}:{port or 5432}" for host, port in zip(hosts, ports, strict=True))
     defaults = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout": 60_000}
-    return Address("postgresql", f"{place}/{found.get('dbname', found.get('user', ''))}", defaults | found)
+    return Address(POSTGRESQL, f"{place}/{found.get('dbname', found.get('user', ''))}", defaults | found)
 
 
 def _sqlite(rest: str, user: str | None, password: str | None) -> Address:
     file = unquote(rest.removeprefix("///")) if rest.startswith("///") else rest
     if not file or file.startswith(":memory:") or "mode=memory" in file:
         raise ConfigError(Problem(_URL, "SQLite needs a file, since several processes write to it: jdbc:sqlite:FILE"))
-    return Address("sqlite", file, {"dbname": file})
+    return Address(SQLITE, file, {"dbname": file})
 
 
 def _mariadb(rest: str, user: str | None, password: str | None) -> Address:
-    return Address("mariadb", *read_mariadb(rest, user, password))
+    return Address(MARIADB, *read_mariadb(rest, user, password))
 
 
 _KINDS: Final[Mapping[str, Callable[[str, str | None, str | None], Address]]] = {

@@ -12,63 +12,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum, auto
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import types as sql
-from sqlalchemy.dialects import mysql, postgresql
 
 from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
-from penstock_sql.dialects.mariadb import types as mariadb_types
+from penstock_sql.dialects.kinds import Array, Bits, ColumnKind, Kind
 from penstock_sql.dialects.postgresql.texts import array_text, hstore_text
 from penstock_sql.far_moments import OUTSIDE, as_text, is_within, written
 from penstock_sql.moments import day_text, moment_text
 from penstock_sql.sink.bits import bits_number, bits_text, debezium_bits, debezium_bits_text
 from penstock_sql.sink.debezium import types as debezium_types
 
-__all__ = ["Array", "Bits", "ColumnKind", "Kind", "Reading", "column_type", "kind_of", "reading"]
+__all__ = ["Reading", "column_type", "reading"]
 
 Reading = Callable[[Any], Any]
 """What a value, never None, becomes in a column. Raises DataError."""
-
-
-class Kind(Enum):
-    """What decides how a value is written into a column."""
-
-    INSTANT = auto()
-    LOCAL_TIMESTAMP = auto()
-    DATE = auto()
-    TIME = auto()
-    BYTES = auto()
-    JSON = auto()
-    HSTORE = auto()
-    BIT_NUMBER = auto()
-    TEXT = auto()
-    BOOLEAN = auto()
-    NUMBER = auto()
-    WHOLE = auto()
-    UTC_TIMESTAMP = auto()
-    OTHER = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Bits:
-    """The kind of a column of bits in PostgreSQL; `length` is None for `bit varying`."""
-
-    length: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """The kind of an array in PostgreSQL."""
-
-    items: "ColumnKind"
-
-
-ColumnKind = Kind | Bits | Array
-"""What decides how a value is written into a column."""
 
 
 _NUMBERS: Final[Mapping[Type, Any]] = {
@@ -76,73 +37,36 @@ _NUMBERS: Final[Mapping[Type, Any]] = {
     Type.INT16: sql.SmallInteger(),
     Type.INT32: sql.Integer(),
     Type.INT64: sql.BigInteger(),
-    Type.FLOAT32: sql.REAL().with_variant(mariadb_types.FLOAT, "mysql"),
+    Type.FLOAT32: sql.REAL(),
     Type.FLOAT64: sql.Double(),
     Type.BOOLEAN: sql.Boolean(),
-    Type.STRING: sql.Text().with_variant(mariadb_types.TEXT, "mysql"),
-    Type.BYTES: sql.LargeBinary().with_variant(mariadb_types.BYTES, "mysql"),
+    Type.STRING: sql.Text(),
+    Type.BYTES: sql.LargeBinary(),
 }
-_JSON: Final = sql.JSON().with_variant(postgresql.JSONB(), "postgresql")
+_JSON: Final = sql.JSON()
 _NAMED: Final[Mapping[str, Any]] = {
     DECIMAL_NAME: sql.Numeric(),
     DATE_NAME: sql.Date(),
-    TIME_NAME: sql.Time().with_variant(mariadb_types.TIME, "mysql"),
-    TIMESTAMP_NAME: sql.DateTime(timezone=True).with_variant(mariadb_types.DATETIME, "mysql"),
+    TIME_NAME: sql.Time(),
+    TIMESTAMP_NAME: sql.DateTime(timezone=True),
     **debezium_types.COLUMNS,
 }
 
 
 def column_type(schema: Schema) -> Any:
-    """The type of SQLAlchemy for a new column. It holds every value of the schema."""
+    """Return SQLAlchemy's generic type for a new column, from which the dialect makes its own."""
     named = _NAMED.get(schema.name or "")
     if schema.name == DECIMAL_NAME:
-        return sql.Numeric().with_variant(mariadb_types.decimal_type(_scale(schema)), "mysql")
+        return sql.Numeric(scale=_scale(schema))
     if named is not None:
         return named
     if schema.type is Type.ARRAY and schema.items is not None and schema.items.type in _NUMBERS:
-        return sql.JSON().with_variant(postgresql.ARRAY(column_type(schema.items)), "postgresql")
+        return sql.ARRAY(column_type(schema.items))
     return _NUMBERS.get(schema.type, _JSON)
 
 
 def _scale(schema: Schema) -> int:
     return int((schema.parameters or {}).get("scale", 0))
-
-
-_KINDS: Final[tuple[tuple[type[Any], Kind], ...]] = (
-    (postgresql.HSTORE, Kind.HSTORE),
-    (mysql.BIT, Kind.BIT_NUMBER),
-    (sql.JSON, Kind.JSON),
-    (sql._Binary, Kind.BYTES),  # noqa: SLF001 (the base of all binary types, which has no other name)
-    (sql.Date, Kind.DATE),
-    (sql.Time, Kind.TIME),
-    (sql.Boolean, Kind.BOOLEAN),
-    (sql.Numeric, Kind.NUMBER),
-    (sql.Float, Kind.NUMBER),
-    (sql.Integer, Kind.NUMBER),
-    (sql.Enum, Kind.OTHER),
-    (sql.String, Kind.TEXT),
-)
-
-
-_WHOLE: Final = (mysql.TINYINT, mysql.SMALLINT, mysql.MEDIUMINT, mysql.INTEGER, mysql.BIGINT, mysql.YEAR)
-"""Columns that would round what is no whole number, in silence."""
-
-
-def kind_of(column: Any) -> ColumnKind:
-    """The kind of a column, by its type in SQLAlchemy."""
-    if isinstance(column, sql.ARRAY):
-        return Array(kind_of(column.item_type))
-    if isinstance(column, postgresql.BIT):
-        return Bits(None if column.varying else column.length or 1)
-    if isinstance(column, postgresql.DOMAIN):
-        return kind_of(column.data_type)
-    if isinstance(column, mysql.TIMESTAMP):
-        return Kind.UTC_TIMESTAMP
-    if isinstance(column, _WHOLE):
-        return Kind.WHOLE
-    if isinstance(column, sql.DateTime):
-        return Kind.INSTANT if getattr(column, "timezone", False) else Kind.LOCAL_TIMESTAMP
-    return next((kind for of, kind in _KINDS if isinstance(column, of)), Kind.OTHER)
 
 
 _MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)

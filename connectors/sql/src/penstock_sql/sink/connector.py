@@ -16,8 +16,9 @@ from penstock import (
     TopicPartition,
     Writer,
 )
-from penstock_sql.address import Address, address
+from penstock_sql.address import address
 from penstock_sql.database import Database
+from penstock_sql.dialects.base import Address
 from penstock_sql.failures import as_connect_errors
 from penstock_sql.sink import positions
 from penstock_sql.sink.config import SqlSinkConfig, sink_refusals, sink_warnings
@@ -57,7 +58,7 @@ class SqlSink(SinkConnector):
 
     def writes_anywhere(self, config: SqlSinkConfig) -> bool:
         """SQLite is a file of this machine."""
-        return address(config.url, config.user, config.password).kind != "sqlite"
+        return address(config.url, config.user, config.password).dialect.is_server
 
     def sink(self, config: SqlSinkConfig) -> Sink:
         return _SqlSink(address(config.url, config.user, config.password), self.context)

@@ -13,13 +13,12 @@ from typing import Any, Final
 
 import sqlalchemy
 from sqlalchemy import BigInteger, Column, Connection, Integer, MetaData, Table, Text, bindparam
-from sqlalchemy.dialects import mysql
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateTable
 
 from penstock import ConnectError, TopicPartition
 from penstock_sql.database import Database
-from penstock_sql.dialects.mariadb.form import require_transactions
+from penstock_sql.dialects.base import dialect_of
 from penstock_sql.failures import Meaning, meaning
 from penstock_sql.names import OFFSETS, TableName
 
@@ -28,15 +27,12 @@ __all__ = ["TABLE", "Position", "claim", "create", "locked", "remove", "set_posi
 TABLE: Final = Table(
     OFFSETS,
     MetaData(),
-    Column("connector", Text().with_variant(mysql.VARCHAR(255), "mysql"), primary_key=True),
-    Column("topic", Text().with_variant(mysql.VARCHAR(249), "mysql"), primary_key=True),
+    Column("connector", Text, primary_key=True),
+    Column("topic", Text, primary_key=True),
     Column("part", Integer, primary_key=True, autoincrement=False),
     Column("next", BigInteger),
-    Column("handed_back", Text().with_variant(mysql.LONGTEXT(), "mysql"), nullable=False),
+    Column("handed_back", Text, nullable=False),
     Column("life", Text, nullable=False),
-    mysql_engine="InnoDB",
-    mysql_default_charset="utf8mb4",
-    mysql_collate="utf8mb4_bin",
 )
 _AT: Final = (
     (TABLE.c.connector == bindparam("of_connector"))
@@ -78,17 +74,33 @@ def create(database: Database) -> None:
         return
     try:
         with database.definition() as connection:
-            connection.execute(CreateTable(TABLE, if_not_exists=True))
+            connection.execute(CreateTable(_table(connection), if_not_exists=True))
     except DBAPIError as e:
         if meaning(e) in (Meaning.DATA, Meaning.SCHEMA):  # another task has made it at this moment
             return
         if meaning(e) is not Meaning.ACCESS:
             raise
-        statement = " ".join(str(CreateTable(TABLE).compile(connection.engine)).split())
+        statement = " ".join(str(CreateTable(_table(connection)).compile(connection.engine)).split())
         raise ConnectError(
             f"The user of the connector may not create the table {TABLE.name}, which holds the offsets beside the rows. "
             f"Let somebody who may run: {statement}; GRANT SELECT, INSERT, UPDATE, DELETE ON {TABLE.name} TO that user"
         ) from e
+
+
+def _table(connection: Connection) -> Table:
+    """The table in the types of the database."""
+    dialect = dialect_of(connection)
+    columns = (
+        Column(
+            each.name,
+            dialect.column_type(each.type, key=each.primary_key),
+            primary_key=each.primary_key,
+            nullable=each.nullable,
+            autoincrement=False,
+        )
+        for each in TABLE.columns
+    )
+    return Table(TABLE.name, MetaData(), *columns, **dialect.table_options(connection))
 
 
 def _is_there(database: Database) -> bool:
@@ -96,11 +108,11 @@ def _is_there(database: Database) -> bool:
         try:
             there = sqlalchemy.inspect(connection).has_table(TABLE.name)
         except DBAPIError as e:
-            if connection.dialect.name != "mysql" or meaning(e) not in (Meaning.ACCESS, Meaning.SCHEMA):
+            if meaning(e) not in (Meaning.ACCESS, Meaning.SCHEMA):
                 raise
             return False  # as far as this user sees, or another task makes it at this moment
         if there:
-            require_transactions(connection, TableName(None, TABLE.name))
+            database.dialect.require_transactions(connection, TableName(None, TABLE.name))
         return there
 
 

@@ -10,11 +10,11 @@ from sqlalchemy.schema import CreateTable
 
 from penstock import ConnectError, DataError, Schema
 from penstock.config import nearest
-from penstock_sql.dialects.mariadb.form import column_name, table_form
-from penstock_sql.dialects.mariadb.types import key_type, new_table
+from penstock_sql.dialects.base import dialect_of
+from penstock_sql.dialects.kinds import ColumnKind
 from penstock_sql.dialects.statements import checked, quoted, run
 from penstock_sql.names import TableName
-from penstock_sql.sink.columns import ColumnKind, column_type, kind_of
+from penstock_sql.sink.columns import column_type
 from penstock_sql.sink.config import SqlSinkConfig
 from penstock_sql.sink.rows import Rows
 
@@ -43,7 +43,7 @@ class Tables:
 
     def is_as_known(self, connection: Connection, name: TableName) -> bool:
         """Whether a table that `prepare` has seen is still as it was; it stays so until the transaction ends."""
-        return table_form(connection, name) == self._forms[name]
+        return dialect_of(connection).table_form(connection, name) == self._forms[name]
 
     def form(self, name: TableName) -> str:
         """Its columns with their types, in a word."""
@@ -74,7 +74,7 @@ class Tables:
             self._widen(connection, rows, missing, kinds)
             kinds = self._described(connection, rows.table) or {}
         self._known[rows.table] = kinds
-        self._forms[rows.table] = table_form(connection, rows.table)
+        self._forms[rows.table] = dialect_of(connection).table_form(connection, rows.table)
 
     @staticmethod
     def _described(connection: Connection, table: TableName) -> Mapping[str, ColumnKind] | None:
@@ -82,7 +82,8 @@ class Tables:
             columns = sqlalchemy.inspect(connection).get_columns(table.name, schema=table.schema)
         except NoSuchTableError:
             return None
-        return {column_name(connection, column["name"]): kind_of(column["type"]) for column in columns}
+        dialect = dialect_of(connection)
+        return {dialect.column_name(column["name"]): dialect.kind_of(column["type"]) for column in columns}
 
     def _create(self, connection: Connection, rows: Rows) -> None:
         if not self._config.auto_create:
@@ -94,7 +95,7 @@ class Tables:
         for part in rows.table:
             checked(connection, part or "")
         columns = [_column(connection, rows, name) for name in rows.columns]
-        how = new_table(connection.dialect)
+        how = dialect_of(connection).table_options(connection)
         table = Table(rows.table.name, MetaData(), *columns, schema=rows.table.schema, quote=True, **how)
         connection.execute(CreateTable(table, if_not_exists=True))
 
@@ -107,19 +108,19 @@ class Tables:
                 f"Table {rows.table} has no column {', '.join(missing)}{f', but {near}' if near else ''}. "
                 f"Add it, set {named('auto.evolve: true')}, or leave the field out by {named('fields.whitelist')}"
             )
-        dialect = connection.dialect
-        again = "IF NOT EXISTS " if dialect.name == "postgresql" or getattr(dialect, "is_mariadb", False) else ""
+        dialect = dialect_of(connection)
+        again = "IF NOT EXISTS " if dialect.adds_if_missing(connection) else ""
         for name in missing:
             if name in rows.keys:
                 raise DataError(
                     f"Table {rows.table} lacks {name} of the primary key, and keys are never added to a table"
                 )
-            if dialect.name == "mysql" and (same := [n for n in kinds if n.casefold() == name.casefold()]):
+            if (same := dialect.same_column(name, kinds)) is not None:
                 raise DataError(
-                    f"Table {rows.table} has no column {name}, but {same[0]}, which is the same to the database: let "
+                    f"Table {rows.table} has no column {name}, but {same}, which is the same to the database: let "
                     "ReplaceField rename the field"
                 )
-            of = column_type(_schema(rows, name)).compile(dialect=dialect)
+            of = dialect.column_type(column_type(_schema(rows, name))).compile(dialect=connection.dialect)
             statement = (
                 f"ALTER TABLE {quoted(connection, rows.table)} ADD COLUMN {again}{quoted(connection, name)} {of}"
             )
@@ -132,7 +133,7 @@ def _column(connection: Connection, rows: Rows, name: str) -> Column[Any]:
     checked(connection, name)
     return Column(
         name,
-        key_type(column_type(schema)) if key else column_type(schema),
+        dialect_of(connection).column_type(column_type(schema), key=key),
         primary_key=key,
         nullable=not key and schema.optional,
         autoincrement=False,

@@ -8,9 +8,8 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection
 
 from penstock import DataError, PluginContext, RecordBatch, Reporter, RetriableError, TopicPartition, Writer
-from penstock_sql.address import Address
 from penstock_sql.database import Database
-from penstock_sql.dialects.base import Place, Row, Write
+from penstock_sql.dialects.base import Address, Place, Row, Write
 from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
 from penstock_sql.names import TableName
 from penstock_sql.sink import positions
@@ -173,7 +172,7 @@ class SqlWriter(Writer):
         bad: dict[int, DataError] = {}
         columns = {}
         for name, column in part.columns.items():
-            change = reading(kinds[name], part.schemas[name], self._zone, unbounded=self._database.dialect.UNBOUNDED)
+            change = reading(kinds[name], part.schemas[name], self._zone, unbounded=self._database.dialect.is_unbounded)
             exact = exact_column(column)
             columns[name] = exact if change is None else _changed(name, exact, change, bad)
             if name in part.keys and any(isinstance(value, (dict, list)) for value in columns[name]):

@@ -24,10 +24,9 @@ from penstock import (
     SourceConnector,
     SourcePartition,
 )
-from penstock_sql.address import Address, address
+from penstock_sql.address import address
 from penstock_sql.database import Database
-from penstock_sql.dialects.mariadb.catalog import rights_missing
-from penstock_sql.dialects.mariadb.horizon import Looks
+from penstock_sql.dialects.base import Address
 from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
 from penstock_sql.names import TableName
 from penstock_sql.source.catalog import MissingTable, tables_of, topics_of
@@ -61,15 +60,10 @@ class SqlSource(SourceConnector):
         except ConfigError as e:
             yield from e.problems
             return
-        if where.kind == "sqlite" and config.by_timestamp:
-            yield Problem("mode", "SQLite has no type for points in time: use incrementing")
-        if where.kind == "sqlite" and config.query:
-            yield Problem("query", "SQLite does not tell the types of a query: name tables")
-        if where.kind == "mariadb" and config.catalog not in (None, where.parameters["database"]):
-            yield Problem("catalog.pattern", "names another database than connection.url: name it in schema.pattern")
+        yield from where.dialect.source_problems(where, config)
         refusal = list(Database(where, self._name).refusal())
         yield from refusal
-        if where.kind == "mariadb" and config.mode != "bulk" and not refusal:
+        if config.mode != "bulk" and not refusal:
             yield from _unseen(where, self._name)
 
     def warnings(self, config: SqlSourceConfig) -> Iterable[Problem]:
@@ -99,7 +93,7 @@ class SqlSource(SourceConnector):
 
     def reads_anywhere(self, config: SqlSourceConfig) -> bool:
         """SQLite is a file of this machine."""
-        return address(config.url, config.user, config.password).kind != "sqlite"
+        return address(config.url, config.user, config.password).dialect.is_server
 
     def source(self, config: SqlSourceConfig) -> "_SqlSource":
         return _SqlSource(config, address(config.url, config.user, config.password), self._name, self.context)
@@ -126,12 +120,12 @@ class SqlSource(SourceConnector):
 
 
 def _unseen(where: Address, name: str) -> Iterable[Problem]:
-    """Why a MariaDB does not tell this user what it must, if that will not pass by itself."""
+    """Return what keeps this user from reading new rows, if it will not pass by itself."""
     database = Database(where, name)
     try:
         connection = database.connection()
         with connection.begin():
-            return list(rights_missing(connection))
+            return list(where.dialect.reading_problems(connection))
     except FOREIGN as e:
         return [] if meaning(e) is Meaning.PASSING else [Problem("connection.url", f"{where.place}: {words(e)}")]
     finally:
@@ -177,7 +171,7 @@ class _SqlSource(Source):
         self._database = Database(where, name)
         self._context = context
         self._clock = clock
-        self._looks = Looks()
+        self._transactions = self._database.dialect.transactions()
         self._streams: dict[SourcePartition, Stream] = {}
         self._looked = float("-inf")  # at once: a table may have gone since the tasks were split
         self._asked = False
@@ -196,12 +190,12 @@ class _SqlSource(Source):
             of = list(tables(config, self._name))
         for each in of:
             partition = partition_of(each, offsets)
-            self._streams[partition] = Stream(each, config, self._clock, self._looks)
+            self._streams[partition] = Stream(each, config, self._database.dialect, self._transactions, self._clock)
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
         """The ends of what can be read; what one table does not need of its share is for those behind it."""
         self._look_for_tables()
-        self._looks.begin()
+        self._transactions.begin()
         found: dict[SourcePartition, Offset | None] = {}
         left, shares = limits.records, len(self._streams)
         for partition, standing in self._standings(start).items():

@@ -11,16 +11,13 @@ from sqlalchemy import ColumnElement, FromClause, Select, and_, func, or_, tuple
 from sqlalchemy.sql.elements import quoted_name
 
 from penstock import ConnectError, Offset
+from penstock_sql.dialects.base import Dialect
 from penstock_sql.names import TableName
 from penstock_sql.source.config import SqlSourceConfig
 
 __all__ = ["Place", "Rows", "offset_of", "place_of"]
 
 _MOMENT_0: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST: Final = "'0001-01-03'"
-"""In the year 1 whatever the zone. A constant of no type is one of the column's."""
-_FIRST_OF_MARIADB: Final = "TIMESTAMP'0001-01-03 00:00:00'"
-"""There it would be a text."""
 _END: Final = 2**63
 """Numbers of offsets lie below it, as those of Kafka Connect."""
 
@@ -97,13 +94,13 @@ class Rows:
         of: the table, or the text of a query.
         config: names the columns.
         zoned: whether the timestamps have a zone.
-        mariadb: whether it is MariaDB that reads them, which takes no index for comparisons of several columns at once.
+        dialect: of the database that reads them.
     """
 
     of: TableName | str
     config: SqlSourceConfig
+    dialect: Dialect
     zoned: bool = True
-    mariadb: bool = False
 
     @property
     def source(self) -> FromClause:
@@ -135,7 +132,7 @@ class Rows:
         if not self.config.by_timestamp:
             return self.keys
         moment, *number = self.keys
-        first: ColumnElement[Any] = sqlalchemy.literal_column(_FIRST_OF_MARIADB if self.mariadb else _FIRST)
+        first: ColumnElement[Any] = sqlalchemy.literal_column(self.dialect.first_moment)
         return [func.greatest(moment, first).label("penstock_moment"), *number]
 
     def described(self) -> Select[Any]:
@@ -182,13 +179,13 @@ class Rows:
         if not start.is_set:
             return rows
         keys, values = self.keys, self._values(start)
-        if self.mariadb and len(keys) == 2:
+        if not self.dialect.compares_rows and len(keys) == 2:
             return rows.where(keys[0] >= values[0], or_(keys[0] > values[0], keys[1] > values[1]))
         return rows.where(_key(keys) > _key(values))
 
     def _up_to(self, end: Place) -> ColumnElement[bool]:
         keys, values = self.keys, self._values(end)
-        if self.mariadb and len(keys) == 2:
+        if not self.dialect.compares_rows and len(keys) == 2:
             return and_(keys[0] <= values[0], or_(keys[0] < values[0], keys[1] <= values[1]))
         compared: ColumnElement[bool] = _key(keys) <= _key(values)
         return compared

@@ -1,11 +1,9 @@
 """The task half of the source: the rows between two places of a table, as records."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import Any, Final
-
-from sqlalchemy import Connection, Select
 
 from penstock import (
     ConnectError,
@@ -17,22 +15,17 @@ from penstock import (
     RetriableError,
     Schema,
 )
-from penstock_sql.address import Address
+from penstock.schema import struct
 from penstock_sql.database import Database
-from penstock_sql.dialects.mariadb.fields import field_of_mariadb
-from penstock_sql.dialects.mariadb.reading import MariadbCursor
-from penstock_sql.dialects.statements import compiled, driver, run
+from penstock_sql.dialects.base import Address, Columns, Reader
 from penstock_sql.failures import as_connect_errors
 from penstock_sql.names import TableName
-from penstock_sql.source.catalog import Columns, MissingTable, columns_of, may_have_large_rows
+from penstock_sql.source.catalog import MissingTable, columns_of
 from penstock_sql.source.config import SqlSourceConfig
 from penstock_sql.source.cursors import Place, Rows
-from penstock_sql.source.fields import Reader, field_of_postgresql, field_of_sqlite, rows_schema, texts_of
 
 __all__ = ["SqlReader"]
 
-_CHUNK: Final = 100
-"""So many rows at a time come from PostgreSQL's driver, where none of them is large."""
 _PORTION: Final = 2_000
 _PORTION_BYTES: Final = 16_000_000
 
@@ -56,18 +49,19 @@ class SqlReader(PartitionReader):
         if not data:
             return
         of = data["query"] if "query" in data else TableName(*data["table"])
-        rows = Rows(of, self._config, zoned=data.get("zoned", True), mariadb=self._database.kind == "mariadb")
+        dialect = self._database.dialect
+        rows = Rows(of, self._config, zoned=data.get("zoned", True), dialect=dialect)
         statement = rows.all() if "end" not in data else rows.between(Place(*data["start"]), Place(*data["end"]))
         with as_connect_errors(self._database.place, f"Reading {'the query' if isinstance(of, str) else of}"):
             try:
                 connection = self._database.connection()
                 with connection.begin():
                     columns = None if isinstance(of, str) else columns_of(connection, of)
-                    large = isinstance(of, str) or may_have_large_rows(connection, of)
-                    cursor = _cursor(connection)
-                    with closing(_rows(connection, cursor, statement, large=large)) as given:
+                    large = isinstance(of, str) or dialect.may_have_large_rows(connection, of)
+                    cursor = dialect.cursor(connection)
+                    with closing(dialect.rows(connection, cursor, statement, large=large)) as given:
                         for portion in _portions(given, large=large):
-                            schema, readers = self._described(connection, of, columns, cursor)
+                            schema, readers = self._described(of, columns, cursor)
                             yield _batch(portion, data["topic"], schema, readers)
             except MissingTable as e:
                 raise RetriableError(str(e)) from None
@@ -80,7 +74,7 @@ class SqlReader(PartitionReader):
         self._database.close()
 
     def _described(
-        self, connection: Connection, of: TableName | str, columns: Columns | None, cursor: Any
+        self, of: TableName | str, columns: Columns | None, cursor: Any
     ) -> tuple[Schema, Mapping[str, Reader | None]]:
         """The schema of the rows. It is made once for each form that a table takes, since all records share it."""
         required = frozenset[str]() if columns is None else columns.required
@@ -92,54 +86,18 @@ class SqlReader(PartitionReader):
             twice = {name for name in names if names.count(name) > 1}
             if twice:
                 raise ConnectError(f"The query gives several columns the name {', '.join(sorted(twice))}; write AS")
-            known = self._schemas[form] = self._schema(connection, of, columns, cursor)
+            known = self._schemas[form] = self._schema(of, columns, cursor)
         return known
 
     def _schema(
-        self, connection: Connection, of: TableName | str, columns: Columns | None, cursor: Any
+        self, of: TableName | str, columns: Columns | None, cursor: Any
     ) -> tuple[Schema, Mapping[str, Reader | None]]:
-        if connection.dialect.name == "sqlite":
-            assert columns is not None
-            fields = {column[0]: field_of_sqlite(columns.types[column[0]]) for column in cursor.description}
-        elif connection.dialect.name == "mysql":
-            never = frozenset[str]() if columns is None else columns.required
-            best_fit = self._config.numeric_mapping == "best_fit"
-            fields = {
-                f.name: field_of_mariadb(f, self._config.zone, best_fit=best_fit, required=f.name in never)
-                for f in cursor.description
-            }
-        else:
-            best_fit = self._config.numeric_mapping == "best_fit"
-            fields = {
-                c.name: field_of_postgresql(c, cursor, self._config.zone, best_fit=best_fit) for c in cursor.description
-            }
+        dialect, best_fit = self._database.dialect, self._config.numeric_mapping == "best_fit"
+        fields = dialect.fields(cursor, columns, self._config.zone, best_fit=best_fit)
         required = frozenset[str]() if columns is None else columns.required
         name = "query" if isinstance(of, str) else of.name
-        schema = rows_schema(name, {column: schema for column, (schema, _) in fields.items()}, required)
+        schema = _rows_schema(name, {column: schema for column, (schema, _) in fields.items()}, required)
         return schema, {column: read for column, (_, read) in fields.items()}
-
-
-def _cursor(connection: Connection) -> Any:
-    if connection.dialect.name == "sqlite":
-        return driver(connection).cursor()
-    if connection.dialect.name == "mysql":
-        return MariadbCursor(connection)
-    run(connection, "SET TRANSACTION READ ONLY; SET LOCAL DateStyle = ISO")
-    cursor = driver(connection).cursor()
-    texts_of(cursor)
-    return cursor
-
-
-def _rows(connection: Connection, cursor: Any, statement: Select[Any], *, large: bool) -> Generator[Any, None, None]:
-    """The rows as they come from the database: one at a time where they may be large, which takes longer."""
-    if isinstance(cursor, MariadbCursor):
-        yield from cursor.rows(statement)
-        return
-    text, parameters = compiled(connection, statement)
-    if connection.dialect.name == "sqlite":
-        yield from cursor.execute(text, parameters)
-    else:
-        yield from cursor.stream(text, parameters, size=1 if large else _CHUNK)
 
 
 def _portions(rows: Iterator[Any], *, large: bool) -> Iterator[Sequence[Any]]:
@@ -169,3 +127,12 @@ def _batch(rows: Sequence[Any], topic: str, schema: Schema, readers: Mapping[str
         except DataError as e:
             raise ConnectError(f"Column {name} of {schema.name}: {e}") from e
     return RecordBatch(length=count, topic=topic, value=Fields(columns, count), value_schema=schema)
+
+
+def _rows_schema(name: str, fields: Mapping[str, Schema], required: frozenset[str]) -> Schema:
+    """Return the struct of rows. Fields are optional but for those that are never null.
+
+    Raises:
+        SchemaBuilderError: a column has no name.
+    """
+    return struct({n: of if n in required else of.as_optional() for n, of in fields.items()}, name=name)

@@ -3,21 +3,14 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from functools import reduce
-from operator import add
+from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy
-from pymysql.constants import FIELD_TYPE
 from sqlalchemy import Connection, Select
-from sqlalchemy.sql.elements import quoted_name
 
 from penstock import ConnectError, Limits, Offset, Offsets, SourcePartition
-from penstock_sql.dialects.mariadb.catalog import see_transactions
-from penstock_sql.dialects.mariadb.horizon import Looks, MariadbHorizon
-from penstock_sql.dialects.postgresql.horizon import Horizon
-from penstock_sql.dialects.statements import at_once, run
+from penstock_sql.dialects.base import Dialect, Horizon, Transactions
 from penstock_sql.names import TableName
 from penstock_sql.source.catalog import columns_of, topics_of
 from penstock_sql.source.config import SqlSourceConfig
@@ -48,25 +41,28 @@ class Stream:
     Args:
         of: the table, or the text of a query.
         config: how it is read.
+        dialect: of the database.
+        transactions: what the task knows about those that run, shared by all of its streams.
         clock: in seconds.
-        looks: at what runs in MariaDB, shared by all streams of a task.
     """
 
     def __init__(
         self,
         of: TableName | str,
         config: SqlSourceConfig,
+        dialect: Dialect,
+        transactions: Transactions,
         clock: Callable[[], float] = time.monotonic,
-        looks: Looks | None = None,
     ) -> None:
         self.name = "the query" if isinstance(of, str) else str(of)
-        self._rows = Rows(of, config)
+        self._rows = Rows(of, config, dialect)
         self._config = config
         self._clock = clock
-        self._looks = looks or Looks()
+        self._dialect = dialect
+        self._transactions = transactions
         self._quiet_since = float("-inf")
         self._checked = False
-        self._tick = timedelta(0)
+        self._tick = dialect.tick
         self._waits_since: float | None = None
         self._waiting: _Waiting | None = None
 
@@ -165,14 +161,14 @@ class Stream:
 
     def _next(self, connection: Connection, start: Offset | None, limits: Limits) -> "_Waiting | None":
         place = place_of(start)
-        if connection.dialect.name == "postgresql":
-            with at_once(connection):  # most looks find nothing, and this one statement is all that they cost
-                if connection.execute(self._rows.is_any(place)).first() is None:
-                    return None
+        if not self._dialect.has_rows(connection, self._rows.is_any(place)):
+            return None
         with connection.begin():
             before = None
             if self._config.by_timestamp:
-                before = _now(connection) - timedelta(milliseconds=self._config.timestamp_delay_ms) - self._tick
+                before = (
+                    self._dialect.now(connection) - timedelta(milliseconds=self._config.timestamp_delay_ms) - self._tick
+                )
             ranges = self._config.ranges
             some = self._some(
                 connection, place, limits, lambda count: self._rows.next(place, count, before=before), ranges
@@ -181,12 +177,7 @@ class Stream:
                 return None
             places = dict.fromkeys(map(self._rows.place, some.keys))  # rows of one moment may fill several ranges
             ends = list(map(offset_of, places))
-        if connection.dialect.name == "mysql":
-            return start, ends, some.number, MariadbHorizon(self._looks)
-        if connection.dialect.name != "postgresql":  # one writer at a time: what is committed later sorts behind
-            return start, ends, some.number, None
-        with connection.begin():
-            return start, ends, some.number, Horizon(connection)
+        return start, ends, some.number, self._transactions.running(connection)
 
     def _some(
         self,
@@ -201,26 +192,14 @@ class Stream:
         few: list[Sequence[Any]] = list(connection.execute(next_rows(sample)))
         if len(few) < sample:
             return _Some(few[-1:], len(few), are_all=True)
-        row_bytes = self._sampled(connection, self._rows.between(place, self._rows.place(few[-1])))
+        sample_rows = self._rows.between(place, self._rows.place(few[-1]))
+        row_bytes = self._dialect.row_bytes(connection, self._rows.all(), sample_rows)
         most = max(1, min(limits.records, limits.bytes // row_bytes))
         if most <= sample:
             return _Some([few[most - 1]], most, are_all=False)
         rows = connection.execute(_bounds(next_rows(most), ranges)).all()
         number = rows[-1][0] if rows else 0  # they may have been deleted since
         return _Some([row[1:] for row in rows], number, are_all=number < most)
-
-    def _sampled(self, connection: Connection, rows: Select[Any]) -> int:
-        """About how many bytes a row has."""
-        if connection.dialect.name == "mysql":
-            return _sampled_of_mariadb(connection, self._rows.all(), rows)
-        if connection.dialect.name != "postgresql":
-            return _USUAL_BYTES
-        each = rows.subquery(_ROW)
-        text = sqlalchemy.cast(sqlalchemy.literal_column(_ROW), sqlalchemy.Text)
-        average = connection.execute(
-            sqlalchemy.select(sqlalchemy.func.avg(sqlalchemy.func.length(text))).select_from(each)
-        )
-        return int(average.scalar_one() or 0) + 1
 
     def _check_once(self, connection: Connection) -> None:
         if not self._checked:
@@ -233,27 +212,15 @@ class Stream:
         config, of = self._config, self._rows.of
         wanted = [*(config.timestamp_columns if config.by_timestamp else ())]
         wanted += [config.incrementing_column] if config.by_number and config.incrementing_column else []
-        if (
-            connection.dialect.name == "postgresql"
-            and config.mode != "bulk"
-            and connection.execute(_STANDBY).scalar_one()
-        ):
-            raise ConnectError(
-                "The server is a standby, which does not know the transactions of the primary one, so rows of them would be "
-                "passed over: read from the primary, or by mode: bulk"
-            )
-        if connection.dialect.name == "mysql":
-            self._rows = replace(self._rows, mariadb=True)
-            self._tick = _NOW_TICK
-            run(connection, "SET SESSION TRANSACTION READ ONLY")  # so that other sources wait for none of this one
-            if config.mode != "bulk":
-                see_transactions(connection, of)
+        self._dialect.begin_reading(connection)
+        if config.mode != "bulk":
+            self._dialect.require_readable(connection, of)
         if isinstance(of, str):
             if config.by_timestamp:
                 none = connection.execute(self._rows.described())
                 assert none.cursor is not None
                 moment = none.cursor.description[0]
-                local, zoned = _MOMENTS[connection.dialect.name]
+                local, zoned = self._dialect.timestamp_types
                 if moment[1] not in (local, zoned):
                     raise ConnectError(f"{', '.join(config.timestamp_columns)} of the query is no timestamp")
                 self._rows = replace(self._rows, zoned=moment[1] == zoned)
@@ -287,44 +254,16 @@ class Stream:
             self._tick = max(self._tick, _tick(precisions))
 
 
-def _now(connection: Connection) -> datetime:
-    """By the clock of the server."""
-    if connection.dialect.name == "mysql":
-        now: datetime = connection.execute(sqlalchemy.select(sqlalchemy.func.utc_timestamp(6))).scalar_one()
-        return now.replace(tzinfo=UTC)
-    at: datetime = connection.execute(sqlalchemy.select(sqlalchemy.func.clock_timestamp())).scalar_one()
-    return at
-
-
-def _sampled_of_mariadb(connection: Connection, every: Select[Any], rows: Select[Any]) -> int:
-    """About how many bytes a row has, by the texts of its values."""
-    names = connection.execute(every.limit(0)).keys()
-    each = (sqlalchemy.func.coalesce(sqlalchemy.func.octet_length(_column(name)), 0) for name in names)
-    average = sqlalchemy.select(sqlalchemy.func.avg(reduce(add, each))).select_from(rows.subquery(_ROW))
-    return int(connection.execute(average).scalar_one() or 0) + 1
-
-
-def _column(name: str) -> Any:
-    return sqlalchemy.column(quoted_name(name, True))
-
-
 def _tick(precisions: Iterable[int | None]) -> timedelta:
     """What a later transaction's moment may be rounded down by."""
     return timedelta(microseconds=10 ** (6 - min(6 if p is None or p < 0 else p for p in precisions)))
 
 
-_Waiting = tuple[Offset | None, Sequence[Offset], int, Horizon | MariadbHorizon | None]
+_Waiting = tuple[Offset | None, Sequence[Offset], int, Horizon | None]
 """From where, the ends, about how many rows, and who is waited for."""
-_NOW_TICK: Final = timedelta(seconds=1)
-"""NOW() of MariaDB has whole seconds, whatever the column has."""
-_STANDBY: Final = sqlalchemy.text("SELECT pg_is_in_recovery()")
-_ROW: Final = "penstock_row"
 _NUMBER: Final = "penstock_number"
 _TOTAL: Final = "penstock_total"
-_USUAL_BYTES: Final = 200
 _WORTH_A_RANGE: Final = 2_000
-_MOMENTS: Final = {"postgresql": (1114, 1184), "mysql": (FIELD_TYPE.DATETIME, FIELD_TYPE.TIMESTAMP)}
-"""The numbers of the types of timestamps, without and with a zone."""
 
 
 class _Some(NamedTuple):

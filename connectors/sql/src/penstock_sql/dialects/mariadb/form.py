@@ -8,10 +8,10 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from penstock import ConnectError
-from penstock_sql.dialects.statements import driver, form_of, quoted, run
+from penstock_sql.dialects.statements import driver, quoted, run
 from penstock_sql.names import TableName
 
-__all__ = ["column_name", "is_key", "require_transactions", "table_form"]
+__all__ = ["is_key", "require_transactions", "table_form"]
 
 _ENGINE: Final = (
     "SELECT engine, table_type FROM information_schema.tables WHERE table_schema = COALESCE(%s, DATABASE()) "
@@ -28,14 +28,12 @@ _KEYS: Final = (
 
 
 def table_form(connection: Connection, table: TableName) -> str:
-    """As `form_of`, for all databases. In MariaDB and MySQL it tells the unique keys as well.
+    """Return the columns of a table and its unique keys, as one word. They stay so until the transaction ends.
 
     Raises:
         ConnectError: the table cannot roll back, or is a view.
         pymysql.Error: there is no such table.
     """
-    if connection.dialect.name != "mysql":
-        return form_of(connection, table)
     # From now on until the transaction ends nobody changes the table.
     run(connection, f"SELECT 1 FROM {quoted(connection, table)} WHERE FALSE")
     require_transactions(connection, table)
@@ -55,19 +53,12 @@ def is_key(form: str, columns: Sequence[str]) -> bool:
     return sorted(columns) in json.loads(form)[1]
 
 
-def column_name(connection: Connection, described: str) -> str:
-    """A column's name, of what SQLAlchemy takes for it: it reads a statement, and leaves backticks doubled."""
-    return described.replace("``", "`") if connection.dialect.name == "mysql" else described
-
-
 def require_transactions(connection: Connection, table: TableName) -> None:
     """See that what is written to a table can be taken back.
 
     Raises:
         ConnectError: it cannot.
     """
-    if connection.dialect.name != "mysql":
-        return
     for engine, kind in _rows(connection, _ENGINE, table):
         if kind == "VIEW":
             raise ConnectError(

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
+from penstock_sql.dialects.base import Transactions
 from penstock_sql.dialects.statements import driver
 
 __all__ = ["Looks", "MariadbHorizon"]
@@ -83,7 +84,7 @@ class _Look:
         return any(each.started == one.started and each.connection in (0, one.connection) for each in self.transactions)
 
 
-class Looks:
+class Looks(Transactions):
     """Looks at what runs, which all tables of a task share, since the list of transactions is not made anew for each."""
 
     def __init__(self) -> None:
@@ -95,6 +96,10 @@ class Looks:
     def begin(self) -> None:
         """All tables are asked once more: one of them may wait."""
         self._may_wait = True
+
+    def running(self, connection: Connection) -> "MariadbHorizon":
+        """Return what runs from this moment on."""
+        return MariadbHorizon(self)
 
     def since(self, connection: Connection, moment: float) -> _Look | None:
         """A look that began after a moment of `time.monotonic`, or none yet."""

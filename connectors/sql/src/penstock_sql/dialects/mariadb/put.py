@@ -18,10 +18,8 @@ from penstock_sql.dialects.mariadb.form import is_key
 from penstock_sql.dialects.mariadb.literals import chunks
 from penstock_sql.dialects.statements import driver, quoted, run
 
-__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
+__all__ = ["begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
 
-UNBOUNDED: Final = False
-"""Whether columns have infinity, and years before 1 and after 9999."""
 _CHUNK: Final = 1_000_000
 """Bytes of a statement. Larger ones are no faster."""
 _HEAD: Final = 100_000
@@ -40,7 +38,7 @@ _REFUSAL: Final = "(SELECT NULL UNION ALL SELECT NULL)"
 """What cannot be a value. NULL would do but for columns of AUTO_INCREMENT, which take it in silence."""
 
 
-def begin(connection: Connection, zone: str, *, whole: bool) -> None:
+def begin(connection: Connection) -> None:
     """Hold the lock by which a later start finds this transaction. What else bounds it, the session does."""
     _wait_for_tables(connection, _SECONDS)
     session.hold(connection, connection.info["penstock_name"])

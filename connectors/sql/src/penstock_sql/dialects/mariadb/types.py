@@ -1,49 +1,60 @@
-"""The types of new columns in MariaDB and MySQL.
+"""The types of columns in MariaDB and MySQL. Pure.
 
 `DATETIME`, not `TIMESTAMP`, which ends in 2038; six digits of a second everywhere, since the default is none. Texts have all
 of Unicode, and are compared letter by letter: other collations take `a` and `A` for the same key.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from sqlalchemy import Dialect
 from sqlalchemy import types as sql
 from sqlalchemy.dialects import mysql
 
-__all__ = ["BYTES", "DATETIME", "DECIMAL", "FLOAT", "TEXT", "TIME", "UUID", "decimal_type", "key_type", "new_table"]
+from penstock_sql.dialects.kinds import ColumnKind, Kind, kind_of
+
+__all__ = ["column_type", "kind_of_column", "table_options"]
 
 _EXACT: Final = {"charset": "utf8mb4", "collation": "utf8mb4_bin"}
-_KEY_LETTERS: Final = 255
-_KEY_BYTES: Final = 255
 _MOST_DIGITS: Final = 65
-
-TEXT: Final = mysql.LONGTEXT(**_EXACT)
-BYTES: Final = mysql.LONGBLOB()
-FLOAT: Final = mysql.FLOAT()
-DATETIME: Final = mysql.DATETIME(fsp=6)
-TIME: Final = mysql.TIME(fsp=6)
-UUID: Final = mysql.CHAR(36, **_EXACT)
-DECIMAL: Final = mysql.DECIMAL(_MOST_DIGITS, 30)
+_DIGITS_BEHIND: Final = 30
 """Of numbers that have a scale each."""
-_TEXT_KEY: Final = sql.Text().with_variant(mysql.VARCHAR(_KEY_LETTERS), "mysql")
-_BYTES_KEY: Final = sql.LargeBinary().with_variant(mysql.VARBINARY(_KEY_BYTES), "mysql")
+
+_TYPES: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
+    sql.Text: lambda _: mysql.LONGTEXT(**_EXACT),
+    sql.LargeBinary: lambda _: mysql.LONGBLOB(),
+    sql.REAL: lambda _: mysql.FLOAT(),
+    sql.DateTime: lambda _: mysql.DATETIME(fsp=6),
+    sql.Time: lambda _: mysql.TIME(fsp=6),
+    sql.Uuid: lambda _: mysql.CHAR(36, **_EXACT),
+    sql.Numeric: lambda generic: mysql.DECIMAL(  # the server says if it is beyond what it has
+        _MOST_DIGITS, _DIGITS_BEHIND if generic.scale is None else max(0, generic.scale)
+    ),
+    sql.ARRAY: lambda _: sql.JSON(),
+}
+_KEYS: Final[Mapping[type[Any], Any]] = {sql.Text: mysql.VARCHAR(255), sql.LargeBinary: mysql.VARBINARY(255)}
+"""Texts and bytes need a length in a primary key."""
+_WHOLE: Final = (mysql.TINYINT, mysql.SMALLINT, mysql.MEDIUMINT, mysql.INTEGER, mysql.BIGINT, mysql.YEAR)
+"""Columns that would round what is not a whole number, in silence."""
 
 
-def new_table(dialect: Dialect) -> dict[str, Any]:
-    """What a table that is made is told besides its columns. Texts of keys are compared to the last blank."""
-    collation = "utf8mb4_nopad_bin" if getattr(dialect, "is_mariadb", False) else "utf8mb4_0900_bin"
+def column_type(generic: Any, *, key: bool) -> Any:
+    """Return the type of a new column from SQLAlchemy's generic one."""
+    if key and type(generic) in _KEYS:
+        return _KEYS[type(generic)]
+    made = _TYPES.get(type(generic))
+    return generic if made is None else made(generic)
+
+
+def kind_of_column(column: Any) -> ColumnKind:
+    """Return what decides how values are written into a column, by its type in SQLAlchemy."""
+    if isinstance(column, mysql.TIMESTAMP):
+        return Kind.UTC_TIMESTAMP
+    if isinstance(column, mysql.BIT):
+        return Kind.BIT_NUMBER
+    return Kind.WHOLE if isinstance(column, _WHOLE) else kind_of(column)
+
+
+def table_options(*, is_mariadb: bool) -> Mapping[str, Any]:
+    """Return SQLAlchemy's options for a new table. Texts of keys are compared to the last blank."""
+    collation = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_0900_bin"
     return {"mysql_engine": "InnoDB", "mysql_default_charset": "utf8mb4", "mysql_collate": collation}
-
-
-def decimal_type(scale: int) -> Any:
-    """For a Decimal of this scale. The server says if it is beyond what it has."""
-    return mysql.DECIMAL(_MOST_DIGITS, max(0, scale))
-
-
-def key_type(column: Any) -> Any:
-    """The type of a column in a primary key: texts and bytes need a length there."""
-    if isinstance(column, sql.Text):
-        return _TEXT_KEY
-    if isinstance(column, sql.LargeBinary):
-        return _BYTES_KEY
-    return column

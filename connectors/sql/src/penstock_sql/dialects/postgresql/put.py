@@ -6,12 +6,11 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from penstock_sql.dialects.base import Write
-from penstock_sql.dialects.statements import driver, has_policies, quoted, run
+from penstock_sql.dialects.postgresql.form import has_policies
+from penstock_sql.dialects.statements import driver, quoted, run
 
-__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
+__all__ = ["begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
 
-UNBOUNDED: Final = True
-"""Whether columns have infinity, and years before 1 and after 9999."""
 _BOUNDS: Final = "SET LOCAL lock_timeout = '60s'; SET LOCAL idle_in_transaction_session_timeout = '60s'"
 """A writer that was frozen in the middle of a transaction must not hold its locks for ever."""
 _LEFT: Final = 500

@@ -12,30 +12,12 @@ from sqlalchemy import Connection
 from penstock_sql.dialects.base import Write
 from penstock_sql.dialects.statements import driver, quoted
 
-__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
+__all__ = ["put"]
 
 _BOUND: Final = 2**63
-UNBOUNDED: Final = False
-"""Whether columns have infinity, and years before 1 and after 9999."""
 
 
-def begin(connection: Connection, zone: str, *, whole: bool) -> None:
-    """Nothing: SQLite has one writer at a time, who ends with its process."""
-
-
-def begin_definition(connection: Connection) -> None:
-    """Nothing, likewise."""
-
-
-def end_others(connection: Connection, name: str) -> None:
-    """Nothing, likewise."""
-
-
-def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
-    """Nothing is needed."""
-
-
-def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
+def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str) -> None:
     """Insert, upsert, update or delete rows.
 
     Raises:
@@ -63,11 +45,6 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
             changes = ", ".join(f"{name} = excluded.{name}" for name in others)
             statement += f" ON CONFLICT ({', '.join(keys)}) DO {f'UPDATE SET {changes}' if others else 'NOTHING'}"
     driver(connection).executemany(statement, cells)
-
-
-def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
-    """All are taken for the same, so that rows stay in their order: many statements take no time within this process."""
-    return [0] * len(rows)
 
 
 def _cell(value: Any) -> Any:

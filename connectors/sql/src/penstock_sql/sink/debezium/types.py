@@ -10,10 +10,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from sqlalchemy import types as sql
-from sqlalchemy.dialects import postgresql
 
 from penstock import DataError
-from penstock_sql.dialects.mariadb import types as mariadb_types
 from penstock_sql.far_moments import OUTSIDE, as_text
 from penstock_sql.moments import day_text
 
@@ -31,12 +29,12 @@ BITS: Final = f"{_DATA}Bits"
 """Of BIT with more than one bit: bytes, the lowest first, and a parameter `length`."""
 COLUMNS: Final[Mapping[str, Any]] = {
     f"{_TIME}Date": sql.Date(),
-    **{f"{_TIME}{u}Time": sql.Time().with_variant(mariadb_types.TIME, "mysql") for u in _UNITS},
-    **{f"{_TIME}{u}Timestamp": sql.DateTime().with_variant(mariadb_types.DATETIME, "mysql") for u in _UNITS},
-    f"{_TIME}ZonedTimestamp": sql.DateTime(timezone=True).with_variant(mariadb_types.DATETIME, "mysql"),
-    f"{_DATA}Json": sql.JSON().with_variant(postgresql.JSONB(), "postgresql"),
-    f"{_DATA}Uuid": sql.Uuid().with_variant(mariadb_types.UUID, "mysql"),
-    DECIMAL: sql.Numeric().with_variant(mariadb_types.DECIMAL, "mysql"),
+    **{f"{_TIME}{u}Time": sql.Time() for u in _UNITS},
+    **{f"{_TIME}{u}Timestamp": sql.DateTime() for u in _UNITS},
+    f"{_TIME}ZonedTimestamp": sql.DateTime(timezone=True),
+    f"{_DATA}Json": sql.JSON(),
+    f"{_DATA}Uuid": sql.Uuid(),
+    DECIMAL: sql.Numeric(),
 }
 
 

@@ -1,15 +1,14 @@
-"""Rows as records: the schema that the columns of a result have, and their values in Kafka Connect's types."""
+"""Rows of PostgreSQL as records: the schema of each column of a result, and how its values are read."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import psycopg
 from psycopg.types.string import TextLoader
-from sqlalchemy import types as sql
 
-from penstock import DataError, Instant, Schema
+from penstock import DataError, Instant
 from penstock.schema import (
     BOOLEAN,
     BYTES,
@@ -24,16 +23,11 @@ from penstock.schema import (
     TIMESTAMP,
     array_of,
     decimal,
-    struct,
 )
+from penstock_sql.dialects.base import Field, Reader
 from penstock_sql.moments import clock, day, local_moment, moment
 
-__all__ = ["Reader", "field_of_postgresql", "field_of_sqlite", "rows_schema", "texts_of"]
-
-Reader = Callable[[Any], Any]
-"""What a value of the driver, never None, becomes. Raises DataError."""
-
-Column = tuple[Schema, Reader | None]
+__all__ = ["field_of", "texts_of"]
 
 _MOST_DIGITS: Final = 18
 
@@ -45,7 +39,7 @@ def _time(text: str) -> Instant:
     return found
 
 
-_PLAIN: Final[Mapping[int, Column]] = {
+_PLAIN: Final[Mapping[int, Field]] = {
     16: (BOOLEAN, None),
     17: (BYTES, bytes),
     20: (INT64, None),
@@ -79,7 +73,7 @@ def texts_of(cursor: psycopg.Cursor[Any]) -> None:
                 cursor.adapters.register_loader(info.array_oid, TextLoader)
 
 
-def field_of_postgresql(column: Any, cursor: psycopg.Cursor[Any], zone: ZoneInfo, *, best_fit: bool) -> Column:
+def field_of(column: Any, cursor: psycopg.Cursor[Any], zone: ZoneInfo, *, best_fit: bool) -> Field:
     """The schema of a column of a result, required, and how its values are read.
 
     Args:
@@ -105,7 +99,7 @@ def _items(value: Any, read: Reader | None) -> Any:
     return [item if item is None or read is None else read(item) for item in value]
 
 
-def _numeric(precision: int | None, scale: int | None, *, best_fit: bool) -> Column:
+def _numeric(precision: int | None, scale: int | None, *, best_fit: bool) -> Field:
     if precision is None or scale is None:
         return STRING, str
     if best_fit and precision <= _MOST_DIGITS and scale <= 0:
@@ -119,44 +113,3 @@ def _finite(value: Decimal) -> Decimal:
     if not value.is_finite():
         raise DataError(f"{value} is no number that a Decimal can be; read the column as a text by a query")
     return value
-
-
-def field_of_sqlite(declared: Any) -> Column:
-    """The same by the declared type of a column: SQLite itself has texts, numbers and bytes alone."""
-    if isinstance(declared, sql.Boolean):
-        return BOOLEAN, bool
-    if isinstance(declared, sql.Integer):
-        return INT64, _whole
-    if isinstance(declared, (sql.Float, sql.REAL)):
-        return FLOAT64, _real
-    if isinstance(declared, sql._Binary):  # noqa: SLF001 (the base of all binary types, which has no other name)
-        return BYTES, lambda value: value if isinstance(value, bytes) else str(value).encode()
-    return STRING, _string
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int):
-        raise DataError(f"a column of whole numbers holds a value of type {type(value).__name__}")
-    return value
-
-
-def _real(value: Any) -> float:
-    if not isinstance(value, (int, float)):
-        raise DataError(f"a column of numbers holds a value of type {type(value).__name__}")
-    return float(value)
-
-
-def _string(value: Any) -> str:
-    try:
-        return value.decode() if isinstance(value, bytes) else str(value)
-    except UnicodeDecodeError:
-        raise DataError("a column of texts holds bytes that are not UTF-8; declare it as BLOB") from None
-
-
-def rows_schema(name: str, fields: Mapping[str, Schema], required: frozenset[str]) -> Schema:
-    """The struct of rows. Fields are optional but for those that are never null.
-
-    Raises:
-        SchemaBuilderError: a column has no name.
-    """
-    return struct({n: of if n in required else of.as_optional() for n, of in fields.items()}, name=name)

@@ -1,0 +1,161 @@
+"""PostgreSQL, by psycopg."""
+
+from collections.abc import Collection, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar, Final
+from zoneinfo import ZoneInfo
+
+import psycopg
+import sqlalchemy
+from sqlalchemy import Connection, Engine, Select
+from sqlalchemy import types as sql
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.pool import NullPool
+
+from penstock import ConnectError
+from penstock_sql.dialects import reflection
+from penstock_sql.dialects.base import Address, Columns, Dialect, Field, Transactions, Write
+from penstock_sql.dialects.kinds import Array, Bits, ColumnKind, Kind, kind_of
+from penstock_sql.dialects.postgresql import catalog, fields, form, put
+from penstock_sql.dialects.postgresql.horizon import Horizon
+from penstock_sql.dialects.statements import compiled, driver, run
+from penstock_sql.names import TableName
+
+__all__ = ["PostgreSql"]
+
+_CHUNK: Final = 100
+"""So many rows at a time come from the driver, where none of them is large."""
+_ROW: Final = "penstock_row"
+_OID_OF_TIMESTAMP: Final = 1114
+_OID_OF_TIMESTAMPTZ: Final = 1184
+
+
+class PostgreSql(Dialect):
+    """Dialect for PostgreSQL."""
+
+    errors: ClassVar[tuple[type[Exception], ...]] = (psycopg.Error,)
+    is_unbounded: ClassVar[bool] = True
+    timestamp_types: ClassVar[tuple[Any, Any]] = (_OID_OF_TIMESTAMP, _OID_OF_TIMESTAMPTZ)
+
+    def engine(self, address: Address, name: str, *, create: bool) -> Engine:
+        parameters = {"application_name": name, "client_encoding": "utf8", **address.parameters}
+        return sqlalchemy.create_engine(
+            "postgresql+psycopg://",
+            creator=lambda: psycopg.connect(prepare_threshold=None, **parameters),
+            poolclass=NullPool,
+        )
+
+    def run(self, connection: Connection, statement: str) -> int:
+        changed: int = driver(connection).execute(statement).rowcount
+        return changed
+
+    def name_problem(self, connection: Connection, name: str) -> str | None:
+        most = connection.dialect.max_identifier_length
+        if len(name.encode(errors="replace")) <= most and "\0" not in name:
+            return None
+        return f"is longer than {most} bytes, or has a NUL"
+
+    def begin(self, connection: Connection, zone: str, *, whole: bool) -> None:
+        put.begin(connection, zone, whole=whole)
+
+    def begin_definition(self, connection: Connection) -> None:
+        put.begin_definition(connection)
+
+    def end_others(self, connection: Connection, name: str) -> None:
+        put.end_others(connection, name)
+
+    def prepare(self, connection: Connection, write: Write, mode: str, form: str) -> None:
+        put.prepare(connection, write, mode, form)
+
+    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
+        put.put(connection, write, rows, mode, form)
+
+    def same_keys(self, connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
+        return put.same_keys(connection, keys, rows, form)
+
+    def table_form(self, connection: Connection, table: TableName) -> str:
+        return form.table_form(connection, table)
+
+    def column_type(self, generic: Any, *, key: bool = False) -> Any:
+        if isinstance(generic, sql.ARRAY):
+            return postgresql.ARRAY(self.column_type(generic.item_type))
+        if isinstance(generic, sql.JSON):
+            return postgresql.JSONB()
+        return sql.Numeric() if type(generic) is sql.Numeric else generic  # numbers have any precision and scale
+
+    def kind_of(self, column: Any) -> ColumnKind:
+        if isinstance(column, sql.ARRAY):
+            return Array(self.kind_of(column.item_type))
+        if isinstance(column, postgresql.BIT):
+            return Bits(None if column.varying else column.length or 1)
+        if isinstance(column, postgresql.DOMAIN):
+            return self.kind_of(column.data_type)
+        return Kind.HSTORE if isinstance(column, postgresql.HSTORE) else kind_of(column)
+
+    def adds_if_missing(self, connection: Connection) -> bool:
+        return True
+
+    def tables(self, connection: Connection, pattern: str | None, schemas: Collection[str]) -> list[TableName]:
+        return catalog.tables(connection, pattern)
+
+    def views(self, connection: Connection, name: TableName) -> list[TableName]:
+        return catalog.views(connection, name)
+
+    def columns(self, connection: Connection, table: TableName) -> Columns | None:
+        return reflection.columns(connection, table)
+
+    def may_have_large_rows(self, connection: Connection, table: TableName) -> bool:
+        return catalog.may_have_large_rows(connection, table)
+
+    def row_bytes(self, connection: Connection, every: Select[Any], rows: Select[Any]) -> int:
+        text = sqlalchemy.cast(sqlalchemy.literal_column(_ROW), sqlalchemy.Text)
+        average = sqlalchemy.select(sqlalchemy.func.avg(sqlalchemy.func.length(text)))
+        return int(connection.execute(average.select_from(rows.subquery(_ROW))).scalar_one() or 0) + 1
+
+    def require_readable(self, connection: Connection, of: TableName | str) -> None:
+        if catalog.is_standby(connection):
+            raise ConnectError(
+                "The server is a standby, which does not know the transactions of the primary one, so rows of them would be "
+                "passed over: read from the primary, or by mode: bulk"
+            )
+
+    def has_rows(self, connection: Connection, one: Select[Any]) -> bool:
+        with _at_once(connection):  # most looks find nothing, and this one statement is all that they cost
+            return connection.execute(one).first() is not None
+
+    def transactions(self) -> Transactions:
+        return _Transactions()
+
+    def cursor(self, connection: Connection) -> Any:
+        run(connection, "SET TRANSACTION READ ONLY; SET LOCAL DateStyle = ISO")
+        cursor = driver(connection).cursor()
+        fields.texts_of(cursor)
+        return cursor
+
+    def rows(
+        self, connection: Connection, cursor: Any, statement: Select[Any], *, large: bool
+    ) -> Generator[Any, None, None]:
+        text, parameters = compiled(connection, statement)
+        yield from cursor.stream(text, parameters, size=1 if large else _CHUNK)
+
+    def fields(self, cursor: Any, columns: Columns | None, zone: ZoneInfo, *, best_fit: bool) -> Mapping[str, Field]:
+        return {c.name: fields.field_of(c, cursor, zone, best_fit=best_fit) for c in cursor.description}
+
+
+class _Transactions(Transactions):
+    def running(self, connection: Connection) -> Horizon:
+        with connection.begin():
+            return Horizon(connection)
+
+
+@contextmanager
+def _at_once(connection: Connection) -> Iterator[None]:
+    """Carry out each statement as a transaction of its own, without BEGIN and COMMIT around it."""
+    own = driver(connection)
+    own.autocommit = True
+    try:
+        with connection.begin():
+            yield
+    finally:
+        if not own.closed:
+            own.autocommit = False

@@ -1,0 +1,36 @@
+"""What a table of PostgreSQL is: its columns, and whether policies bind this user's rows."""
+
+from typing import Final
+
+from sqlalchemy import Connection
+
+from penstock_sql.dialects.statements import driver, quoted, run
+from penstock_sql.names import TableName
+
+__all__ = ["has_policies", "table_form"]
+
+_POLICIES: Final = " with policies"
+_FORM: Final = (
+    "SELECT concat(md5(string_agg(concat_ws(' ', attname, atttypid, atttypmod), ',' ORDER BY attnum)), "
+    f"CASE WHEN row_security_active(%(table)s::regclass) THEN '{_POLICIES}' END) FROM pg_attribute "
+    "WHERE attrelid = %(table)s::regclass AND attnum > 0 AND NOT attisdropped"
+)
+
+
+def table_form(connection: Connection, table: TableName) -> str:
+    """Return the columns of a table with their types, and whether policies bind this user's rows, as one word.
+
+    They stay so until the transaction ends.
+
+    Raises:
+        psycopg.Error: there is no such table.
+    """
+    name = quoted(connection, table)
+    run(connection, f"LOCK TABLE {name} IN ROW EXCLUSIVE MODE")
+    found = driver(connection).execute(_FORM, {"table": name}).fetchone()
+    return str(found[0])
+
+
+def has_policies(form: str) -> bool:
+    """Return whether row-level security binds this user's rows in a table of that form."""
+    return form.endswith(_POLICIES)

@@ -1,0 +1,102 @@
+"""SQLite: one file, by Python's own driver."""
+
+import sqlite3
+from collections.abc import Collection, Generator, Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final
+from urllib.parse import quote
+from zoneinfo import ZoneInfo
+
+import sqlalchemy
+from sqlalchemy import Connection, Engine, Select, event
+from sqlalchemy import types as sql
+from sqlalchemy.pool import NullPool
+
+from penstock import Problem
+from penstock_sql.dialects import reflection
+from penstock_sql.dialects.base import Address, Columns, Dialect, Field, Write
+from penstock_sql.dialects.sqlite import fields, put
+from penstock_sql.dialects.statements import compiled, driver
+from penstock_sql.names import TableName
+
+__all__ = ["Sqlite"]
+
+_BUSY_SECONDS: Final = 60
+
+
+class Sqlite(Dialect):
+    """Dialect for SQLite, which has one writer at a time: what is committed later sorts behind what is there."""
+
+    errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error,)
+    is_server: ClassVar[bool] = False
+
+    def engine(self, address: Address, name: str, *, create: bool) -> Engine:
+        def connect() -> sqlite3.Connection:
+            file = f"file:{quote(address.parameters['dbname'])}?mode={'rwc' if create else 'rw'}"
+            return sqlite3.connect(file, uri=True, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
+
+        engine = sqlalchemy.create_engine("sqlite://", creator=connect, poolclass=NullPool)
+        # Python's driver begins transactions too late, and never for a savepoint: SQLAlchemy says when.
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        return engine
+
+    def exists(self, address: Address) -> bool:
+        return Path(address.parameters["dbname"]).exists()
+
+    def run(self, connection: Connection, statement: str) -> int:
+        changed: int = driver(connection).execute(statement).rowcount
+        return changed
+
+    def name_problem(self, connection: Connection, name: str) -> str | None:
+        most = connection.dialect.max_identifier_length
+        if len(name.encode(errors="replace")) <= most and "\0" not in name:
+            return None
+        return f"is longer than {most} bytes, or has a NUL"
+
+    def begin(self, connection: Connection, zone: str, *, whole: bool) -> None:
+        """Do nothing: the one writer ends with its process."""
+
+    def begin_definition(self, connection: Connection) -> None:
+        """Do nothing."""
+
+    def end_others(self, connection: Connection, name: str) -> None:
+        """Do nothing."""
+
+    def prepare(self, connection: Connection, write: Write, mode: str, form: str) -> None:
+        """Do nothing."""
+
+    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
+        put.put(connection, write, rows, mode)
+
+    def same_keys(self, connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
+        """Take all for equal, so that rows stay in their order: many statements take no time within this process."""
+        return [0] * len(rows)
+
+    def column_type(self, generic: Any, *, key: bool = False) -> Any:
+        if isinstance(generic, sql.ARRAY):
+            return sql.JSON()
+        return sql.Numeric() if type(generic) is sql.Numeric else generic
+
+    def source_problems(self, address: Address, config: Any) -> Iterable[Problem]:
+        if config.by_timestamp:
+            yield Problem("mode", "SQLite has no type for points in time: use incrementing")
+        if config.query:
+            yield Problem("query", "SQLite does not tell the types of a query: name tables")
+
+    def tables(self, connection: Connection, pattern: str | None, schemas: Collection[str]) -> list[TableName]:
+        return [TableName(None, name) for name in sorted(sqlalchemy.inspect(connection).get_table_names())]
+
+    def columns(self, connection: Connection, table: TableName) -> Columns | None:
+        return reflection.columns(connection, table)
+
+    def cursor(self, connection: Connection) -> Any:
+        return driver(connection).cursor()
+
+    def rows(
+        self, connection: Connection, cursor: Any, statement: Select[Any], *, large: bool
+    ) -> Generator[Any, None, None]:
+        yield from cursor.execute(*compiled(connection, statement))
+
+    def fields(self, cursor: Any, columns: Columns | None, zone: ZoneInfo, *, best_fit: bool) -> Mapping[str, Field]:
+        assert columns is not None
+        return {column[0]: fields.field_of(columns.types[column[0]]) for column in cursor.description}
