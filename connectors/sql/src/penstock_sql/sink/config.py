@@ -2,41 +2,27 @@
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar, Final, Self
-from zoneinfo import ZoneInfo
 
 from pydantic import model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
-from penstock.rules import Rule, not_blank, words
+from penstock.rules import not_blank, words
 from penstock_sql.names import TableName, table_name
+from penstock_sql.properties import ignored, refused, time_zone
 
 __all__ = [
     "KAFKA_COLUMNS",
     "PACE",
     "UNAVAILABLE",
     "SqlSinkConfig",
-    "ignored",
-    "refused",
     "sink_refusals",
     "sink_warnings",
-    "time_zone",
 ]
 
 KAFKA_COLUMNS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
 """The columns of `pk.mode: kafka`, unless `pk.fields` names others."""
 UNAVAILABLE: Final = "__debezium_unavailable_value"
 """What Debezium writes for a large value that it does not have, unless its source is configured otherwise."""
-
-
-def _known_zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (KeyError, OSError, ValueError):
-        raise ValueError("There is no such time zone; write an IANA name, such as Europe/Berlin") from None
-    return name
-
-
-time_zone: Final = Rule(_known_zone, "the name of a time zone")
 
 
 class SqlSinkConfig(Config):
@@ -202,32 +188,3 @@ def sink_refusals(config: SqlSinkConfig) -> Iterable[Problem]:
 def sink_warnings(config: SqlSinkConfig) -> Iterable[Problem]:
     """Properties of Confluent's sink that have no effect, each with what happens instead."""
     return ignored(config, _IGNORED)
-
-
-def ignored(config: Config, reasons: Mapping[str, str]) -> Iterable[Problem]:
-    """A warning for each of these properties that is set.
-
-    Args:
-        config: has them as open properties.
-        reasons: what happens instead.
-    """
-    for name, reason in reasons.items():
-        if "" in config.open_properties(name):
-            yield Problem(name, f"has no effect: {reason}")
-
-
-def refused(config: Config, reasons: Mapping[str, str], as_always: Mapping[str, tuple[str, str]]) -> Iterable[Problem]:
-    """A problem for each of these properties that is set. Those that say what holds anyway pass.
-
-    Args:
-        config: has them as open properties.
-        reasons: why each is refused.
-        as_always: what holds, and the reason.
-    """
-    for name, reason in reasons.items():
-        if "" in config.open_properties(name):
-            yield Problem(name, f"is not supported: {reason}. Take it out.")
-    for name, (held, reason) in as_always.items():
-        text = config.open_properties(name).get("", held)
-        if text.strip().lower() != held:
-            yield Problem(name, f"cannot be {text}: {reason}. Take it out.")

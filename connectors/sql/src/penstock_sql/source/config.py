@@ -9,7 +9,7 @@ from pydantic import field_validator, model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import at_least, long, not_blank, words
-from penstock_sql.sink.config import ignored, refused, time_zone
+from penstock_sql.properties import ignored, refused, time_zone
 from penstock_sql.source.query_text import bare, limit_of
 
 __all__ = ["SqlSourceConfig", "source_refusals", "source_warnings"]

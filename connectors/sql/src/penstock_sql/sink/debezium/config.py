@@ -8,7 +8,8 @@ from pydantic import model_validator
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import not_blank, words
 from penstock_sql.names import TableName, table_name
-from penstock_sql.sink.config import PACE, UNAVAILABLE, SqlSinkConfig, time_zone
+from penstock_sql.properties import time_zone
+from penstock_sql.sink.config import PACE, UNAVAILABLE, SqlSinkConfig
 
 __all__ = ["AS_ALWAYS", "IGNORED", "REFUSED", "DebeziumSinkConfig"]
 

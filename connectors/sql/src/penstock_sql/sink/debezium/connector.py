@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from penstock import Config, Offset, Problem, Sink, SourcePartition, Writer
-from penstock_sql.sink.config import ignored, refused
+from penstock_sql.properties import ignored, refused
 from penstock_sql.sink.connector import SqlSink
 from penstock_sql.sink.debezium.config import AS_ALWAYS, IGNORED, REFUSED, DebeziumSinkConfig
 
