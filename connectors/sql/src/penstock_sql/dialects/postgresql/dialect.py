@@ -8,15 +8,13 @@ from zoneinfo import ZoneInfo
 import psycopg
 import sqlalchemy
 from sqlalchemy import Connection, Engine, Select
-from sqlalchemy import types as sql
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.pool import NullPool
 
 from penstock import ConnectError
 from penstock_sql.dialects import reflection
 from penstock_sql.dialects.base import Address, Columns, Dialect, Field, Transactions, Write
-from penstock_sql.dialects.kinds import Array, Bits, ColumnKind, Kind, kind_of
-from penstock_sql.dialects.postgresql import catalog, fields, form, put
+from penstock_sql.dialects.kinds import ColumnKind
+from penstock_sql.dialects.postgresql import catalog, fields, form, put, types
 from penstock_sql.dialects.postgresql.horizon import Horizon
 from penstock_sql.dialects.statements import compiled, driver, run
 from penstock_sql.names import TableName
@@ -77,20 +75,10 @@ class PostgreSql(Dialect):
         return form.table_form(connection, table)
 
     def column_type(self, generic: Any, *, key: bool = False) -> Any:
-        if isinstance(generic, sql.ARRAY):
-            return postgresql.ARRAY(self.column_type(generic.item_type))
-        if isinstance(generic, sql.JSON):
-            return postgresql.JSONB()
-        return sql.Numeric() if type(generic) is sql.Numeric else generic  # numbers have any precision and scale
+        return types.column_type(generic)
 
     def kind_of(self, column: Any) -> ColumnKind:
-        if isinstance(column, sql.ARRAY):
-            return Array(self.kind_of(column.item_type))
-        if isinstance(column, postgresql.BIT):
-            return Bits(None if column.varying else column.length or 1)
-        if isinstance(column, postgresql.DOMAIN):
-            return self.kind_of(column.data_type)
-        return Kind.HSTORE if isinstance(column, postgresql.HSTORE) else kind_of(column)
+        return types.kind_of_column(column)
 
     def adds_if_missing(self, connection: Connection) -> bool:
         return True

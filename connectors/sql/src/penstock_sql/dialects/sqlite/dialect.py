@@ -9,13 +9,12 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, Select, event
-from sqlalchemy import types as sql
 from sqlalchemy.pool import NullPool
 
 from penstock import Problem
 from penstock_sql.dialects import reflection
 from penstock_sql.dialects.base import Address, Columns, Dialect, Field, Write
-from penstock_sql.dialects.sqlite import fields, put
+from penstock_sql.dialects.sqlite import fields, put, types
 from penstock_sql.dialects.statements import compiled, driver
 from penstock_sql.names import TableName
 
@@ -73,9 +72,7 @@ class Sqlite(Dialect):
         return [0] * len(rows)
 
     def column_type(self, generic: Any, *, key: bool = False) -> Any:
-        if isinstance(generic, sql.ARRAY):
-            return sql.JSON()
-        return sql.Numeric() if type(generic) is sql.Numeric else generic
+        return types.column_type(generic)
 
     def source_problems(self, address: Address, config: Any) -> Iterable[Problem]:
         if config.by_timestamp:
