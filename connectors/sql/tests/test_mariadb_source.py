@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from penstock import ConnectError, InputPartition, Instant, Record, RecordBatch, RetriableError, SourcePartition
+from penstock import ConnectError, InputPartition, Instant, Record, RecordBatch, RetriableError, Schema, SourcePartition
 from penstock.schema import (
     BOOLEAN,
     BYTES,
@@ -128,14 +128,26 @@ def test_no_digit_of_a_float_is_lost(maria: Any) -> None:
         assert [row["dbl"] for row in found] == doubles
 
 
-def test_numbers_may_be_mapped_to_what_fits(maria: Any) -> None:
+@pytest.mark.parametrize(
+    ("mapping", "kinds"),
+    [
+        ("none", [decimal(0), decimal(0), decimal(0), decimal(2), decimal(2)]),
+        ("precision_only", [INT8, INT64, decimal(0), decimal(2), decimal(2)]),
+        ("best_fit", [INT8, INT64, decimal(0), FLOAT64, decimal(2)]),
+        ("best_fit_eager_double", [INT8, INT64, decimal(0), FLOAT64, FLOAT64]),
+    ],
+)
+def test_numbers_are_mapped_as_confluents_source_maps_them(maria: Any, mapping: str, kinds: list[Schema]) -> None:
     maria.run(
-        "CREATE TABLE orders (id DECIMAL(18) PRIMARY KEY, price DECIMAL(10, 2), u DECIMAL(18) UNSIGNED, big DECIMAL(19))"
+        "CREATE TABLE orders (id INT PRIMARY KEY, a DECIMAL(2) NOT NULL, b DECIMAL(18) UNSIGNED NOT NULL, "
+        "c DECIMAL(19) NOT NULL, d DECIMAL(18, 2) NOT NULL, e DECIMAL(19, 2) NOT NULL)"
     )
-    maria.run("INSERT INTO orders VALUES (1, 9.5, 2, 3)")
-    (record,) = read(maria, **{"numeric.mapping": "best_fit"})
-    assert record.value == {"id": 1, "price": 9.5, "u": 2, "big": Decimal(3)}
-    assert [type(value) for value in record.value.values()] == [int, float, int, Decimal]
+    maria.run("INSERT INTO orders VALUES (1, -99, 999999999999999999, 9999999999999999999, 9.5, 0.25)")
+    (record,) = read(maria, **{"numeric.mapping": mapping})
+    values = [-99, 10**18 - 1, 10**19 - 1, Decimal("9.5"), Decimal("0.25")]
+    assert record.value == {"id": 1, **dict(zip("abcde", values, strict=True))}
+    assert record.value_schema is not None
+    assert [field.schema for field in record.value_schema.fields[1:]] == kinds
 
 
 def test_a_date_of_zeros_is_null_where_the_column_may_be_null(maria: Any) -> None:

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from penstock import ConnectError, Instant, Record, SourcePartition
+from penstock import ConnectError, Instant, Record, Schema, SourcePartition
 from penstock.schema import (
     BOOLEAN,
     BYTES,
     DATE,
     FLOAT32,
     FLOAT64,
+    INT8,
     INT16,
     INT32,
     INT64,
@@ -119,11 +120,50 @@ def test_each_type_becomes_the_one_that_kafka_connect_has_for_it(database: Any) 
         assert field.schema == (wanted if field.name in ("id", "price") else wanted.as_optional()), field.name
 
 
-def test_numbers_may_be_mapped_to_what_fits(database: Any) -> None:
-    database.run("CREATE TABLE orders (id NUMERIC(18) PRIMARY KEY, price NUMERIC(10, 2), big NUMERIC(30, 2))")
-    database.run("INSERT INTO orders VALUES (1, 9.5, 1)")
+DIGITS = {"a": 2, "b": 3, "c": 4, "d": 5, "e": 9, "f": 10, "g": 18, "h": 19}
+WHOLE = {"a": INT8, "b": INT16, "c": INT16, "d": INT32, "e": INT32, "f": INT64, "g": INT64, "h": decimal(0)}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "whole", "short", "long"),
+    [
+        ("none", dict.fromkeys(WHOLE, decimal(0)), decimal(2), decimal(2)),
+        ("precision_only", WHOLE, decimal(2), decimal(2)),
+        ("best_fit", WHOLE, FLOAT64, decimal(2)),
+        ("best_fit_eager_double", WHOLE, FLOAT64, FLOAT64),
+    ],
+)
+def test_numbers_are_mapped_as_confluents_source_maps_them(
+    database: Any, mapping: str, whole: dict[str, Schema], short: Schema, long: Schema
+) -> None:
+    columns = ", ".join(f"{name} NUMERIC({digits}) NOT NULL" for name, digits in DIGITS.items())
+    database.run(f"CREATE TABLE orders (id INT PRIMARY KEY, {columns}, s NUMERIC(18, 2), l NUMERIC(19, 2))")
+    biggest = ", ".join("-" + "9" * digits for digits in DIGITS.values())
+    database.run(f"INSERT INTO orders VALUES (1, {biggest}, 9.5, 0.25)")
+    (record,) = read(database, **{"numeric.mapping": mapping})
+    assert record.value == {
+        "id": 1, **{name: -(10**digits - 1) for name, digits in DIGITS.items()}, "s": Decimal("9.5"), "l": Decimal("0.25"),
+    }  # fmt: skip
+    assert record.value_schema is not None
+    found = {field.name: field.schema for field in record.value_schema.fields}
+    assert found == {"id": INT32, **whole, "s": short.as_optional(), "l": long.as_optional()}
+
+
+def test_a_whole_number_with_a_negative_scale_gets_a_type_that_holds_it(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, hundreds NUMERIC(3, -2) NOT NULL)")
+    database.run("INSERT INTO orders VALUES (1, 99900)")
     (record,) = read(database, **{"numeric.mapping": "best_fit"})
-    assert record.value == {"id": 1, "price": 9.5, "big": Decimal("1.00")}
+    assert record.value == {"id": 1, "hundreds": 99_900}
+    assert record.value_schema is not None
+    assert record.value_schema.fields[1].schema == INT32
+
+
+def test_a_number_that_is_nan_names_the_column_in_place_of_becoming_another_number(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, n NUMERIC(5))")
+    database.run("INSERT INTO orders VALUES (1, 'NaN')")
+    for mapping in ("none", "best_fit"):
+        with pytest.raises(ConnectError, match="Column n of orders: cannot read NaN as a number"):
+            read(database, **{"numeric.mapping": mapping})
 
 
 def test_rows_of_a_transaction_that_commits_late_are_not_skipped(database: Any) -> None:

@@ -1,7 +1,7 @@
 """What the connectors need from a database, whatever its kind."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, cast
@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 import sqlalchemy
 from sqlalchemy import Connection, Engine, Select
 
-from penstock import Problem, Schema
+from penstock import Problem
+from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.kinds import ColumnKind, kind_of
 from penstock_sql.names import TableName
 
@@ -18,22 +19,14 @@ __all__ = [
     "Address",
     "Columns",
     "Dialect",
-    "Field",
     "Horizon",
     "Place",
-    "Reader",
     "Row",
     "Transactions",
     "Write",
     "dialect_of",
     "with_dialect",
 ]
-
-Reader = Callable[[Any], Any]
-"""What a value of the driver, never None, becomes in a record. Raises DataError."""
-
-Field = tuple[Schema, Reader | None]
-"""The schema of a column of a result, and how its values are read; None where they stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,14 +318,16 @@ class Dialect(ABC):
         """Read rows as they come from the database: one at a time where they may be large."""
 
     @abstractmethod
-    def fields(self, cursor: Any, columns: Columns | None, zone: ZoneInfo, *, best_fit: bool) -> Mapping[str, Field]:
+    def fields(
+        self, cursor: Any, columns: Columns | None, zone: ZoneInfo, mapping: NumericMapping
+    ) -> Mapping[str, Field]:
         """Return the field of a record that each column of the result becomes, required.
 
         Args:
             cursor: of `cursor`, after the first row.
             columns: of the table; None for a query.
             zone: of timestamps without one.
-            best_fit: `numeric.mapping`.
+            mapping: of numbers (`numeric.mapping`).
         """
 
 

@@ -9,6 +9,7 @@ from pydantic import field_validator, model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import at_least, long, not_blank, words
+from penstock_sql.dialects.fields import NumericMapping
 from penstock_sql.properties import ignored, refused, time_zone
 from penstock_sql.source.query_text import bare, limit_of
 
@@ -81,11 +82,12 @@ class SqlSourceConfig(Config):
         doc="How old rows must be by their timestamp. Only needed where timestamps are not the database's own: open "
         "transactions of PostgreSQL and MariaDB are waited for anyway.",
     )
-    numeric_mapping: Annotated[str, words("none", "best_fit")] = prop(
+    numeric_mapping: Annotated[str, words(*NumericMapping)] = prop(
         "numeric.mapping",
         "none",
-        doc="`none`: NUMERIC becomes Decimal, without a precision a text. `best_fit`: up to 18 digits become int64 or "
-        "float64.",
+        doc="`none`: NUMERIC becomes Decimal, without a precision a text. `precision_only`: whole numbers of up to 2, 4, 9 "
+        "and 18 digits become int8, int16, int32 and int64. `best_fit`: so do they, and up to 18 digits with a fraction "
+        "become float64. `best_fit_eager_double`: all with a fraction do.",
     )
     db_timezone: Annotated[str, time_zone] = prop(
         "db.timezone",
@@ -222,7 +224,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     "timestamp.initial": "set the offset where it should begin by the annotation for offsets",
 }
 _AS_ALWAYS: Final[Mapping[str, tuple[str, str]]] = {
-    "numeric.precision.mapping": ("false", "numeric.mapping says which type a number gets"),
+    "numeric.precision.mapping": ("false", "numeric.mapping: precision_only does the same"),
     "quote.sql.identifiers": ("always", "names are always quoted"),
     "timestamp.granularity": ("connect_logical", "records have Kafka Connect's Timestamp, in milliseconds"),
 }

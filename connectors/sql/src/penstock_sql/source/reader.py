@@ -17,7 +17,8 @@ from penstock import (
 )
 from penstock.schema import struct
 from penstock_sql.database import Database
-from penstock_sql.dialects.base import Address, Columns, Reader
+from penstock_sql.dialects.base import Address, Columns
+from penstock_sql.dialects.fields import NumericMapping, Reader
 from penstock_sql.failures import as_connect_errors
 from penstock_sql.names import TableName
 from penstock_sql.source.catalog import MissingTable, columns_of
@@ -92,8 +93,8 @@ class SqlReader(PartitionReader):
     def _schema(
         self, of: TableName | str, columns: Columns | None, cursor: Any
     ) -> tuple[Schema, Mapping[str, Reader | None]]:
-        dialect, best_fit = self._database.dialect, self._config.numeric_mapping == "best_fit"
-        fields = dialect.fields(cursor, columns, self._config.zone, best_fit=best_fit)
+        config = self._config
+        fields = self._database.dialect.fields(cursor, columns, config.zone, NumericMapping(config.numeric_mapping))
         required = frozenset[str]() if columns is None else columns.required
         name = "query" if isinstance(of, str) else of.name
         schema = _rows_schema(name, {column: schema for column, (schema, _) in fields.items()}, required)

@@ -15,7 +15,8 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.sql.elements import quoted_name
 
 from penstock import Problem
-from penstock_sql.dialects.base import Address, Columns, Dialect, Field, Transactions, Write
+from penstock_sql.dialects.base import Address, Columns, Dialect, Transactions, Write
+from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.kinds import ColumnKind
 from penstock_sql.dialects.mariadb import catalog, form, put, session, types
 from penstock_sql.dialects.mariadb.fields import field_of_mariadb
@@ -151,11 +152,11 @@ class MariaDb(Dialect):
     ) -> Generator[Any, None, None]:
         yield from cursor.rows(statement)
 
-    def fields(self, cursor: Any, columns: Columns | None, zone: ZoneInfo, *, best_fit: bool) -> Mapping[str, Field]:
+    def fields(
+        self, cursor: Any, columns: Columns | None, zone: ZoneInfo, mapping: NumericMapping
+    ) -> Mapping[str, Field]:
         never = frozenset[str]() if columns is None else columns.required
-        return {
-            f.name: field_of_mariadb(f, zone, best_fit=best_fit, required=f.name in never) for f in cursor.description
-        }
+        return {f.name: field_of_mariadb(f, zone, mapping, required=f.name in never) for f in cursor.description}
 
 
 def _is_mariadb(connection: Connection) -> bool:

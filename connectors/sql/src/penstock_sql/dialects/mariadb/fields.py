@@ -3,7 +3,6 @@
 import struct
 from collections.abc import Callable, Mapping
 from datetime import UTC
-from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -23,8 +22,8 @@ from penstock.schema import (
     STRING,
     TIME,
     TIMESTAMP,
-    decimal,
 )
+from penstock_sql.dialects.fields import NumericMapping, numeric_field
 from penstock_sql.moments import clock, day, local_moment
 
 __all__ = ["MariadbField", "field_of_mariadb"]
@@ -33,7 +32,6 @@ _Column = tuple[Schema, Callable[[Any], Any] | None]
 
 _BINARY: Final = 63
 """The character set of what has none."""
-_MOST_DIGITS: Final = 18
 _MOST_INT64: Final = 2**63 - 1
 
 
@@ -63,13 +61,13 @@ _WHOLE: Final[Mapping[int, tuple[Schema, Schema]]] = {
 """With and without a sign."""
 
 
-def field_of_mariadb(field: MariadbField, zone: ZoneInfo, *, best_fit: bool, required: bool) -> _Column:
+def field_of_mariadb(field: MariadbField, zone: ZoneInfo, mapping: NumericMapping, *, required: bool) -> _Column:
     """The schema of a column of a result, required, and how the server's texts of its values are read.
 
     Args:
         field: the column.
         zone: of DATETIME.
-        best_fit: `numeric.mapping`.
+        mapping: of numbers.
         required: the column is never null, so a date of zeros cannot become null.
     """
     kind = field.type
@@ -80,7 +78,7 @@ def field_of_mariadb(field: MariadbField, zone: ZoneInfo, *, best_fit: bool, req
     if kind == FIELD_TYPE.LONGLONG:
         return INT64, _int64 if field.is_unsigned else int
     if kind in (FIELD_TYPE.NEWDECIMAL, FIELD_TYPE.DECIMAL):
-        return _decimal(field, best_fit=best_fit)
+        return numeric_field(mapping, field.length - (field.scale > 0) - (not field.is_unsigned), field.scale)
     match kind:
         case FIELD_TYPE.FLOAT:
             return FLOAT32, _single
@@ -142,13 +140,6 @@ def _longer(value: float) -> float:
         if abs(short) < _MOST_SHORT and struct.pack("f", short) == struct.pack("f", value):
             return short
     return value
-
-
-def _decimal(field: MariadbField, *, best_fit: bool) -> _Column:
-    precision = field.length - (field.scale > 0) - (not field.is_unsigned)
-    if best_fit and precision <= _MOST_DIGITS:
-        return (FLOAT64, float) if field.scale else (INT64, int)
-    return decimal(field.scale), Decimal
 
 
 def _time(text: str) -> Instant:

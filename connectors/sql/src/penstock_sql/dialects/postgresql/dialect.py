@@ -12,7 +12,8 @@ from sqlalchemy.pool import NullPool
 
 from penstock import ConnectError
 from penstock_sql.dialects import reflection
-from penstock_sql.dialects.base import Address, Columns, Dialect, Field, Transactions, Write
+from penstock_sql.dialects.base import Address, Columns, Dialect, Transactions, Write
+from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.kinds import ColumnKind
 from penstock_sql.dialects.postgresql import catalog, fields, form, put, types
 from penstock_sql.dialects.postgresql.horizon import Horizon
@@ -126,8 +127,10 @@ class PostgreSql(Dialect):
         text, parameters = compiled(connection, statement)
         yield from cursor.stream(text, parameters, size=1 if large else _CHUNK)
 
-    def fields(self, cursor: Any, columns: Columns | None, zone: ZoneInfo, *, best_fit: bool) -> Mapping[str, Field]:
-        return {c.name: fields.field_of(c, cursor, zone, best_fit=best_fit) for c in cursor.description}
+    def fields(
+        self, cursor: Any, columns: Columns | None, zone: ZoneInfo, mapping: NumericMapping
+    ) -> Mapping[str, Field]:
+        return {c.name: fields.field_of(c, cursor, zone, mapping) for c in cursor.description}
 
 
 class _Transactions(Transactions):

@@ -1,7 +1,6 @@
 """Rows of PostgreSQL as records: the schema of each column of a result, and how its values are read."""
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -22,14 +21,11 @@ from penstock.schema import (
     TIME,
     TIMESTAMP,
     array_of,
-    decimal,
 )
-from penstock_sql.dialects.base import Field, Reader
+from penstock_sql.dialects.fields import Field, NumericMapping, Reader, numeric_field
 from penstock_sql.moments import clock, day, local_moment, moment
 
 __all__ = ["field_of", "texts_of"]
-
-_MOST_DIGITS: Final = 18
 
 
 def _time(text: str) -> Instant:
@@ -73,14 +69,14 @@ def texts_of(cursor: psycopg.Cursor[Any]) -> None:
                 cursor.adapters.register_loader(info.array_oid, TextLoader)
 
 
-def field_of(column: Any, cursor: psycopg.Cursor[Any], zone: ZoneInfo, *, best_fit: bool) -> Field:
-    """The schema of a column of a result, required, and how its values are read.
+def field_of(column: Any, cursor: psycopg.Cursor[Any], zone: ZoneInfo, mapping: NumericMapping) -> Field:
+    """Return the field of a column of a result, required.
 
     Args:
         column: of the cursor's description.
         cursor: knows which types are arrays.
         zone: of timestamps without one.
-        best_fit: `numeric.mapping`.
+        mapping: of numbers.
     """
     oid = column.type_code
     info = cursor.adapters.types.get(oid)
@@ -89,7 +85,9 @@ def field_of(column: Any, cursor: psycopg.Cursor[Any], zone: ZoneInfo, *, best_f
         items, read = (STRING, str) if info.oid == _NUMERIC else plain[info.oid]
         return array_of(items.as_optional()), lambda value: _items(value, read)
     if oid == _NUMERIC:
-        return _numeric(column.precision, column.scale, best_fit=best_fit)
+        if column.precision is None or column.scale is None:
+            return STRING, str
+        return numeric_field(mapping, column.precision, column.scale)
     return plain.get(oid, (STRING, None))
 
 
@@ -97,19 +95,3 @@ def _items(value: Any, read: Reader | None) -> Any:
     if any(isinstance(item, list) for item in value):
         raise DataError("an array of several dimensions has no schema; read it as a text by a query")
     return [item if item is None or read is None else read(item) for item in value]
-
-
-def _numeric(precision: int | None, scale: int | None, *, best_fit: bool) -> Field:
-    if precision is None or scale is None:
-        return STRING, str
-    if best_fit and precision <= _MOST_DIGITS and scale <= 0:
-        return INT64, int
-    if best_fit and precision <= _MOST_DIGITS:
-        return FLOAT64, float
-    return decimal(max(scale, 0)), _finite
-
-
-def _finite(value: Decimal) -> Decimal:
-    if not value.is_finite():
-        raise DataError(f"{value} is no number that a Decimal can be; read the column as a text by a query")
-    return value

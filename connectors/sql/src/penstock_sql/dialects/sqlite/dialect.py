@@ -13,7 +13,8 @@ from sqlalchemy.pool import NullPool
 
 from penstock import Problem
 from penstock_sql.dialects import reflection
-from penstock_sql.dialects.base import Address, Columns, Dialect, Field, Write
+from penstock_sql.dialects.base import Address, Columns, Dialect, Write
+from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.sqlite import fields, put, types
 from penstock_sql.dialects.statements import compiled, driver
 from penstock_sql.names import TableName
@@ -94,6 +95,8 @@ class Sqlite(Dialect):
     ) -> Generator[Any, None, None]:
         yield from cursor.execute(*compiled(connection, statement))
 
-    def fields(self, cursor: Any, columns: Columns | None, zone: ZoneInfo, *, best_fit: bool) -> Mapping[str, Field]:
+    def fields(
+        self, cursor: Any, columns: Columns | None, zone: ZoneInfo, mapping: NumericMapping
+    ) -> Mapping[str, Field]:
         assert columns is not None
         return {column[0]: fields.field_of(columns.types[column[0]]) for column in cursor.description}

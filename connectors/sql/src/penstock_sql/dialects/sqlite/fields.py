@@ -6,7 +6,7 @@ from sqlalchemy import types as sql
 
 from penstock import DataError
 from penstock.schema import BOOLEAN, BYTES, FLOAT64, INT64, STRING
-from penstock_sql.dialects.base import Field
+from penstock_sql.dialects.fields import Field
 
 __all__ = ["field_of"]
 
