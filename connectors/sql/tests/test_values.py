@@ -12,7 +12,20 @@ from typing import Any
 import pytest
 
 from penstock import Instant, Record, Schema, Type
-from penstock.schema import BOOLEAN, BYTES, DATE, FLOAT32, FLOAT64, STRING, TIME, TIMESTAMP, array_of, map_of, struct
+from penstock.schema import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    array_of,
+    map_of,
+    struct,
+)
 from penstock.testing import run_writer
 from penstock_plugins.converters.json.converter import JsonConverter
 from penstock_sql.sink import SqlSink
@@ -461,3 +474,45 @@ def test_a_decimal_of_debezium_with_a_fraction_is_handed_back_for_a_column_of_wh
     values = [{"scale": scale, "value": b"\x5f"} for scale in (0, 1)]
     assert len(write(maria, *(typed({"c": schema}, c=value) for value in values))) == 1
     assert maria.rows("SELECT c FROM orders") == [(Decimal(95),)]
+
+
+HOUR = 3_600_000_000
+LONG_TIMES = [-838 * HOUR - 1, -HOUR, 24 * HOUR, 838 * HOUR + 59]
+
+
+def debezium_times(name: str, type_: Type, divisor: float) -> list[Record]:
+    schema = Schema(type_, name=f"io.debezium.time.{name}")
+    return [
+        typed({"id": INT64, "at": schema}, id=n, at=int(micros / divisor)) for n, micros in enumerate([0, *LONG_TIMES])
+    ]
+
+
+@pytest.mark.parametrize(("name", "divisor"), [("MicroTime", 1), ("NanoTime", 0.001)])
+def test_a_time_of_more_than_a_day_is_stored_where_the_column_has_it(maria: Any, name: str, divisor: float) -> None:
+    maria.run("CREATE TABLE orders (id BIGINT, at TIME(6))")
+    assert write(maria, *debezium_times(name, Type.INT64, divisor)) == []
+    assert maria.rows("SELECT CAST(at AS CHAR) FROM orders ORDER BY id") == [
+        ("00:00:00.000000",), ("-838:00:00.000001",), ("-01:00:00.000000",), ("24:00:00.000000",), ("838:00:00.000059",),
+    ]  # fmt: skip
+
+
+def test_a_time_of_more_than_a_day_is_handed_back_where_the_column_has_none(database: Any) -> None:
+    database.run("CREATE TABLE orders (id BIGINT, at TIME)")
+    assert len(write(database, *debezium_times("MicroTime", Type.INT64, 1))) == 3
+    assert database.rows("SELECT id, at::text FROM orders ORDER BY id") == [(0, "00:00:00"), (3, "24:00:00")]
+
+
+def test_a_time_of_more_than_a_day_is_written_out_in_a_column_of_text(any_database: Any) -> None:
+    any_database.run("CREATE TABLE orders (id BIGINT, at VARCHAR(30))")
+    assert write(any_database, *debezium_times("Time", Type.INT32, 1000)) == []
+    assert [text for _, text in any_database.rows("SELECT id, at FROM orders ORDER BY id")] == [
+        "00:00:00", "-838:00:00", "-01:00:00", "24:00:00", "838:00:00",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("type_", ["DATE", "TIMESTAMP"])
+def test_a_time_of_a_day_in_a_column_with_a_date_is_handed_back(any_database: Any, type_: str) -> None:
+    any_database.run(f"CREATE TABLE orders (id BIGINT, at {type_} NULL)")
+    refused = write(any_database, *debezium_times("MicroTime", Type.INT64, 1))
+    assert len(refused) == 5
+    assert all("a time of a day has no date" in error for error in refused)

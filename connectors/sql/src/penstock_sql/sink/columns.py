@@ -121,10 +121,6 @@ class _Times:
             DataError: the column needs what the value does not have.
         """
         match value:
-            case time():
-                if kind in (Kind.INSTANT, Kind.LOCAL_TIMESTAMP, Kind.UTC_TIMESTAMP, Kind.DATE):
-                    raise DataError("a time of a day has no date, which the column needs")
-                return value
             case date() | datetime() if kind is Kind.TIME:
                 raise DataError("a date is no time of a day; let a transform take the time out of it")
             case datetime():
@@ -201,7 +197,9 @@ def _in_utc(moment: datetime) -> datetime:
 _AS_THEY_ARE: Final = frozenset({Kind.JSON, Kind.BYTES, Kind.NUMBER, Kind.WHOLE})
 """Kinds of columns for which it does not count how Debezium calls the type."""
 _OF_DAYS: Final = frozenset({DATE_NAME, TIME_NAME})
-_TIMED: Final = frozenset({Kind.INSTANT, Kind.LOCAL_TIMESTAMP, Kind.UTC_TIMESTAMP, Kind.DATE, Kind.TIME})
+_DATED: Final = frozenset({Kind.INSTANT, Kind.LOCAL_TIMESTAMP, Kind.UTC_TIMESTAMP, Kind.DATE})
+_TIMED: Final = _DATED | {Kind.TIME}
+_NO_DATE: Final = "a time of a day has no date, which the column needs"
 
 
 def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounded: bool) -> Reading | None:
@@ -272,8 +270,11 @@ def _named(kind: ColumnKind, schema: Schema, times: _Times) -> Reading | None:
     if read is None:
         return None
     found, as_text = read, kind is Kind.TEXT
+    needs_date = kind in _DATED and (name == TIME_NAME or name in debezium_types.TIMES)
 
     def placed(value: Any) -> Any:
+        if needs_date:
+            raise DataError(_NO_DATE)
         made = times.in_column(kind, found(value))
         return made.isoformat() if as_text and isinstance(made, (date, time)) else made
 

@@ -15,7 +15,7 @@ from penstock import DataError
 from penstock_sql.far_moments import OUTSIDE, as_text
 from penstock_sql.moments import day_text
 
-__all__ = ["BITS", "COLUMNS", "DECIMAL", "READINGS"]
+__all__ = ["BITS", "COLUMNS", "DECIMAL", "READINGS", "TIMES"]
 
 _DAY_0: Final = date(1970, 1, 1)
 _MOMENT_0: Final = datetime(1970, 1, 1)  # noqa: DTZ001 (of moments without a zone)
@@ -39,6 +39,7 @@ COLUMNS: Final[Mapping[str, Any]] = {
 
 
 _Reading = Callable[[Any], Any]
+_DAY: Final = 86_400_000_000
 
 
 def _moment(in_microseconds: Callable[[int], int]) -> Callable[[bool], _Reading]:
@@ -56,7 +57,18 @@ def _moment(in_microseconds: Callable[[int], int]) -> Callable[[bool], _Reading]
 
 
 def _time(in_microseconds: Callable[[int], int]) -> Callable[[bool], _Reading]:
-    return lambda _: lambda value: (_MOMENT_0 + timedelta(microseconds=in_microseconds(value) % 86_400_000_000)).time()
+    def read(value: Any) -> Any:
+        micros = in_microseconds(value)
+        return (_MOMENT_0 + timedelta(microseconds=micros)).time() if 0 <= micros < _DAY else _long_time(micros)
+
+    return lambda _: read
+
+
+def _long_time(micros: int) -> str:
+    """Write a time that is negative or has a day or more, as MariaDB's TIME may, and 24:00:00 of PostgreSQL's."""
+    seconds, rest = divmod(abs(micros), 1_000_000)
+    sign, fraction = "-" if micros < 0 else "", f".{rest:06}" if rest else ""
+    return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction}"
 
 
 def _date(unbounded: bool) -> _Reading:
@@ -93,3 +105,5 @@ READINGS: Final[Mapping[str, Callable[[bool], _Reading]]] = {
 }
 """What a value, never None, becomes, by whether the database has years outside of 1 to 9999. Types that are not here
 are texts which the database reads."""
+TIMES: Final = frozenset(f"{_TIME}{unit}Time" for unit in _MICROSECONDS)
+"""Types of times without a date."""
