@@ -1,6 +1,7 @@
 """What a user is told of a configuration, before a task starts and while it runs."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -228,13 +229,13 @@ def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:
         ("jdbc:sqlite:x.db;password=hidden", "parameters do not follow semicolons"),
         ("jdbc:postgresql://[hidden/x", "cannot be read; write jdbc:postgresql:"),
         ("jdbc:postgresql:hidden", "cannot be read: missing ... after ..."),
-        ("mysql://u:hidden@db/x?frobnicate=1", "the parameter frobnicate has no effect here"),
+        ("mysql://u:hidden@db/x?frobnicate=1", "there is no parameter frobnicate"),
         ("mariadb://u:hidden@db", "must name a host and a database"),
         ("mariadb://u:hidden@db/x?sslMode=maybe", "sslMode cannot be maybe"),
         ("mariadb://u:hidden@db/x?trustStore=file:x.jks", "Java's stores of keys are not read"),
         ("mariadb://u:hidden@db/x?serverSslCert=/nowhere.pem", "there is no file /nowhere.pem"),
         ("mariadb://u:hidden@db/x?sslMode=verify-full&trustServerCertificate=true", "take one out"),
-        ("postgresql://db/x?frobnicate=1", "invalid URI query parameter"),
+        ("postgresql://db/x?frobnicate=1", "there is no parameter frobnicate"),
         ("jdbc:sqlite::memory:", "SQLite needs a file"),
     ],
 )
@@ -254,6 +255,101 @@ def test_a_url_of_jdbc_is_read_as_its_driver_reads_it() -> None:
         "target_session_attrs": "read-write", "application_name": "x", "options": "-c search_path=sales",
     }  # fmt: skip
     assert {name: found.parameters[name] for name in wanted} == wanted
+
+
+PGJDBC = {
+    "tcpKeepAlive=false": {"keepalives": "0"},
+    "tcpKeepAlive=true": {"keepalives": "1"},
+    "connectTimeout=7": {"connect_timeout": "7"},
+    "loginTimeout=7": {"connect_timeout": "7"},
+    "connectTimeout=0": {"connect_timeout": 10},
+    "ssl=true": {"sslmode": "verify-full"},
+    "ssl=true&sslmode=require": {"sslmode": "require"},
+    "sslmode=require&ssl=true": {"sslmode": "require"},
+    "sslmode=verify-ca&sslrootcert=/ca.pem": {"sslmode": "verify-ca", "sslrootcert": "/ca.pem"},
+    "sslfactory=org.postgresql.ssl.NonValidatingFactory": {"sslmode": "require"},
+    "targetServerType=preferSecondary": {"target_session_attrs": "prefer-standby"},
+    "loadBalanceHosts=true": {"load_balance_hosts": "random"},
+    "ApplicationName=shop": {"application_name": "shop"},
+    "options=-c%20statement_timeout=5s&currentSchema=sales": {
+        "options": "-c statement_timeout=5s -c search_path=sales"
+    },
+    "channelBinding=require": {"channel_binding": "require"},
+}
+
+
+@pytest.mark.parametrize(("query", "wanted"), PGJDBC.items())
+def test_a_parameter_of_pgjdbc_does_what_it_does_there(query: str, wanted: Mapping[str, Any]) -> None:
+    found = address(f"jdbc:postgresql://db/shop?{query}", None, None)
+    assert {name: found.parameters[name] for name in wanted} == wanted
+    assert found.warnings == ()
+
+
+URL_ALONE = ("connection.url",)
+TAKEN: Mapping[Any, tuple[str, ...]] = {
+    SqlSink: URL_ALONE, DebeziumSqlSink: URL_ALONE, SqlSource: (*URL_ALONE, "mode", "topic.prefix"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("connector", [SqlSink, SqlSource, DebeziumSqlSink])
+@pytest.mark.parametrize(
+    ("url", "names"),
+    [
+        (
+            "jdbc:postgresql://db/shop?stringtype=unspecified&reWriteBatchedInserts=true&socketTimeout=30"
+            "&prepareThreshold=0&defaultRowFetchSize=100&binaryTransfer=true",
+            "stringtype reWriteBatchedInserts socketTimeout prepareThreshold defaultRowFetchSize binaryTransfer",
+        ),
+        (
+            "jdbc:mysql://db/shop?rewriteBatchedStatements=true&useServerPrepStmts=true&cachePrepStmts=true"
+            "&serverTimezone=UTC&useSSL=false&allowPublicKeyRetrieval=true",
+            "rewriteBatchedStatements useServerPrepStmts cachePrepStmts allowPublicKeyRetrieval",
+        ),
+    ],
+)
+def test_parameters_of_java_drivers_without_an_effect_are_warnings(connector: Any, url: str, names: str) -> None:
+    properties = {"connection.url": url, "mode": "bulk", "topic.prefix": "t."}
+    taken = {name: properties[name] for name in TAKEN[connector]}
+    warnings = [str(each) for each in make(connector).warnings(parsed(connector, taken))]
+    for name in names.split():
+        assert any(f"connection.url: the parameter {name} has no effect: " in each for each in warnings), name
+    assert len(warnings) == len(names.split())
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        (
+            "jdbc:postgresql://db/shop?socketFactory=com.google.cloud.sql.postgres.SocketFactory&sslfactory=org.shop.F"
+            "&sslMode=require&connectTimeout=soon&targetServerType=preferPrimary&replication=database",
+            [
+                "cannot obey the parameter socketFactory: a Java class cannot be used",
+                "the parameter sslfactory cannot name a Java class",
+                "there is no parameter sslMode; did you mean sslmode?",
+                "the parameter connectTimeout must be a whole number of seconds",
+                "cannot be preferPrimary",
+                "cannot obey the parameter replication",
+            ],
+        ),
+        (
+            "jdbc:mariadb://db/shop?sslMode=maybe&connectTimeout=soon&keyStore=x&serverTimezone=CET&zeroDateTimeBehavior=round"
+            "&sslmode=trust",
+            [
+                "sslMode cannot be maybe",
+                "connectTimeout must be milliseconds",
+                "cannot obey the parameter keyStore",
+                "cannot obey the parameter serverTimezone",
+                "cannot obey the parameter zeroDateTimeBehavior",
+                "there is no parameter sslmode; did you mean sslMode?",
+            ],
+        ),
+    ],
+)
+def test_all_parameters_that_cannot_be_obeyed_are_named_at_once(url: str, words: list[str]) -> None:
+    found = problems({"connection.url": url})
+    for each in words:
+        assert any(each in problem for problem in found), each
+    assert len(found) == len(words)
 
 
 @pytest.mark.parametrize(

@@ -1,30 +1,16 @@
-"""Where a database is: a URL as JDBC or libpq writes it."""
+"""Where a database is: a URL as JDBC or the database's own tools write it."""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
-
-import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from collections.abc import Iterable
+from typing import Final
 
 from penstock import ConfigError, Password, Problem
 from penstock_sql.dialects.base import Address
-from penstock_sql.dialects.mariadb.address import read_mariadb
-from penstock_sql.dialects.registry import MARIADB, POSTGRESQL, SQLITE
+from penstock_sql.dialects.registry import DIALECTS
 
-__all__ = ["address"]
+__all__ = ["address", "url_warnings"]
 
 _URL: Final = "connection.url"
-_WRITE: Final = "write jdbc:postgresql://HOST:PORT/DATABASE?NAME=VALUE"
-_SERVERS: Final[Mapping[str, str]] = {
-    "primary": "read-write",
-    "secondary": "standby",
-    "any": "any",
-    "master": "read-write",
-}
-
-
 _SEMICOLON: Final = re.compile(r";\s*\w+\s*=")
 """A parameter as SQL Server and others have them."""
 _SCHEME: Final = re.compile(r"(?:jdbc:[A-Za-z][\w+.-]*(?=:)|[A-Za-z][\w+.-]*(?=://))", re.ASCII)
@@ -34,90 +20,37 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
     """Read `connection.url`, with the user and password that are given beside it.
 
     Raises:
-        ConfigError: it is none that this connector knows.
+        ConfigError: the database is not supported, or the URL cannot be read; all that is wrong with it.
     """
-    text = url.removeprefix("jdbc:")
-    kind, _, rest = text.partition(":")
-    read = _KINDS.get(kind)
-    if read is None:
-        raise ConfigError(
-            Problem(
-                _URL,
-                f"{_unknown(url)}; write jdbc:postgresql://HOST:PORT/DATABASE, jdbc:mariadb://HOST:PORT/DATABASE or "
-                "jdbc:sqlite:FILE",
-            )
-        )
-    if _SEMICOLON.search(
-        rest.partition("?")[0].rpartition("@")[2]
-    ):  # else messages would show it as a part of the place
+    scheme, _, rest = url.removeprefix("jdbc:").partition(":")
+    dialect = next((each for each in DIALECTS if scheme in each.schemes), None)
+    if dialect is None:
+        examples = [each.example for each in DIALECTS]
+        write = f"write {', '.join(examples[:-1])} or {examples[-1]}"
+        raise ConfigError(Problem(_URL, f"{_unknown(url)}; {write}"))
+    if _SEMICOLON.search(rest.partition("?")[0].rpartition("@")[2]):
+        # Messages would show it as a part of the place.
         raise ConfigError(
             Problem(_URL, "cannot be read: parameters do not follow semicolons; write ?NAME=VALUE&NAME=VALUE")
         )
-    return read(rest, user, None if password is None else password.reveal())
+    read = dialect.read_url(rest, user, None if password is None else password.reveal())
+    return Address(dialect, read.place, read.parameters, read.warnings)
 
 
-def _postgresql(rest: str, user: str | None, password: str | None) -> Address:
+def url_warnings(url: str) -> Iterable[Problem]:
+    """Return a warning for each parameter of a URL that has no effect."""
     try:
-        parts = urlsplit(f"postgresql:{rest}")
-    except ValueError:
-        raise ConfigError(Problem(_URL, f"cannot be read; {_WRITE}")) from None
-    given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    schema, server, ssl = given.pop("currentSchema", None), given.pop("targetServerType", None), given.pop("ssl", None)
-    if "ApplicationName" in given:
-        given["application_name"] = given.pop("ApplicationName")
-    if ssl is not None and ssl.lower() != "false":
-        given.setdefault("sslmode", "verify-full")  # as PostgreSQL's JDBC driver has it
-    if server is not None:
-        given["target_session_attrs"] = _SERVERS.get(server, server)
-    try:
-        read = conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(given))))
-    except psycopg.Error as e:
-        raise ConfigError(Problem(_URL, f"cannot be read: {_cleared(str(e))}; {_WRITE}")) from None
-    found: dict[str, Any] = {name: value for name, value in read.items() if value is not None}
-    found |= {name: value for name, value in (("user", user), ("password", password)) if value is not None}
-    if schema is not None:
-        found["options"] = f"{found.get('options', '')} -c search_path={schema}".strip()
-    hosts, ports = str(found.get("host", "localhost")).split(","), str(found.get("port", "")).split(",")
-    ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
-    place = ",".join(f"{host}:{port or 5432}" for host, port in zip(hosts, ports, strict=True))
-    defaults = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout": 60_000}
-    return Address(POSTGRESQL, f"{place}/{found.get('dbname', found.get('user', ''))}", defaults | found)
-
-
-def _sqlite(rest: str, user: str | None, password: str | None) -> Address:
-    file = unquote(rest.removeprefix("///")) if rest.startswith("///") else rest
-    if not file or file.startswith(":memory:") or "mode=memory" in file:
-        raise ConfigError(Problem(_URL, "SQLite needs a file, since several processes write to it: jdbc:sqlite:FILE"))
-    return Address(SQLITE, file, {"dbname": file})
-
-
-def _mariadb(rest: str, user: str | None, password: str | None) -> Address:
-    return Address(MARIADB, *read_mariadb(rest, user, password))
-
-
-_KINDS: Final[Mapping[str, Callable[[str, str | None, str | None], Address]]] = {
-    "postgresql": _postgresql,
-    "postgres": _postgresql,
-    "mariadb": _mariadb,
-    "mysql": _mariadb,
-    "sqlite": _sqlite,
-}
+        found = address(url, None, None)
+    except ConfigError:
+        return []
+    return [Problem(_URL, warning) for warning in found.warnings]
 
 
 def _unknown(url: str) -> str:
-    """Which database a URL names, and nothing else of it: passwords may stand anywhere."""
+    """Name the database of a URL, and nothing else of it: passwords may be anywhere."""
     found = _SCHEME.match(url)
     return (
         f"cannot connect to {found[0]}: it is no supported database"
         if found
         else "cannot be read: it names no database"
     )
-
-
-_NAME: Final = re.compile(r'(URI query parameter: )"(\w+)"')
-
-
-def _cleared(text: str) -> str:
-    """The words of libpq, without what they repeat of the URL, but for the name of a parameter."""
-    lines = text.strip().splitlines() or ["no reason given"]
-    return re.sub(r'"[^"]*("|$)', "...", _NAME.sub(r"\1\2", lines[0]))

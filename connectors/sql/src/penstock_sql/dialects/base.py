@@ -23,10 +23,26 @@ __all__ = [
     "Place",
     "Row",
     "Transactions",
+    "Url",
     "Write",
     "dialect_of",
     "with_dialect",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """What a URL says of a database.
+
+    Attributes:
+        place: for messages, without a password.
+        parameters: of the driver.
+        warnings: parameters that have no effect, each with the reason.
+    """
+
+    place: str
+    parameters: Mapping[str, Any] = field(repr=False)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +51,13 @@ class Address:
 
     Attributes:
         dialect: of the database.
-        place: for messages, without a password.
-        parameters: of the driver.
+        place, parameters, warnings: as of `Url`.
     """
 
     dialect: "Dialect"
     place: str
     parameters: Mapping[str, Any] = field(repr=False)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +142,10 @@ _USUAL_BYTES: Final = 200
 class Dialect(ABC):
     """What the connectors need from one kind of database. It has no state of its own."""
 
+    schemes: ClassVar[tuple[str, ...]]
+    """What its URLs begin with, after `jdbc:`."""
+    example: ClassVar[str]
+    """A URL, for messages."""
     quote: ClassVar[str] = '"'
     """The mark around names."""
     errors: ClassVar[tuple[type[Exception], ...]]
@@ -144,6 +164,14 @@ class Dialect(ABC):
     """The driver's types of timestamps, without and with a zone."""
 
     # Connections
+
+    @abstractmethod
+    def read_url(self, rest: str, user: str | None, password: str | None) -> Url:
+        """Read what follows the scheme of a URL.
+
+        Raises:
+            ConfigError: it cannot be read, or has parameters that cannot be obeyed; all of them.
+        """
 
     @abstractmethod
     def engine(self, address: Address, name: str, *, create: bool) -> Engine:

@@ -1,13 +1,13 @@
 """The dialects that there are."""
 
+from collections.abc import Sequence
 from typing import Final
 
+from penstock_sql.dialects.base import Dialect
 from penstock_sql.dialects.mariadb.dialect import MariaDb
 from penstock_sql.dialects.postgresql.dialect import PostgreSql
 from penstock_sql.dialects.sqlite.dialect import Sqlite
 
-__all__ = ["MARIADB", "POSTGRESQL", "SQLITE"]
+__all__ = ["DIALECTS"]
 
-MARIADB: Final = MariaDb()
-POSTGRESQL: Final = PostgreSql()
-SQLITE: Final = Sqlite()
+DIALECTS: Final[Sequence[Dialect]] = (PostgreSql(), MariaDb(), Sqlite())

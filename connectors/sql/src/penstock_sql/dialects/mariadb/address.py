@@ -1,12 +1,16 @@
 """Where a MariaDB or MySQL is: a URL as MariaDB Connector/J writes it, and how safe the way there must be."""
 
+import re
 import ssl
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from penstock import ConfigError, Problem
+from penstock.config import nearest
+from penstock_sql.dialects.base import Url
+from penstock_sql.dialects.mariadb.url_parameters import AS_ALWAYS, FASTER, IGNORED, REFUSED
 
 __all__ = ["read_mariadb"]
 
@@ -25,69 +29,57 @@ _MODES: Final[Mapping[str, str]] = {
 }
 """`sslMode`, as Connector/J of MariaDB and of MySQL write it."""
 _TRUE: Final = ("true", "1", "")
-_AS_ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "useUnicode": ("true",),
-    "characterEncoding": ("utf8", "utf-8", "utf8mb4"),
-    "tcpKeepAlive": ("true",),
-    "rewriteBatchedStatements": ("true",),
-    "useCursorFetch": ("true",),
-    "allowMultiQueries": ("false",),
-    "allowLocalInfile": ("false",),
-    "autoReconnect": ("false",),
-}
-"""What holds anyway."""
-_STORES: Final = "name a file in PEM by serverSslCert: Java's stores of keys are not read"
-_REFUSED: Final[Mapping[str, str]] = {
-    "trustStore": _STORES,
-    "trustCertificateKeyStoreUrl": _STORES,
-    "keyStore": "a certificate of the client is not supported",
-    "clientCertificateKeyStoreUrl": "a certificate of the client is not supported",
-    "serverTimezone": "times are read and written in UTC; db.timezone is that of columns without a zone",
-    "connectionTimeZone": "times are read and written in UTC; db.timezone is that of columns without a zone",
-    "timezone": "times are read and written in UTC; db.timezone is that of columns without a zone",
-    "sessionVariables": "the session must be strict and in UTC, so that nothing is cut or moved",
-    "zeroDateTimeBehavior": "dates of zeros become null where the column may be null",
-    "socketTimeout": "a connection that is silent for a minute is given up",
-    "tinyInt1isBit": "TINYINT(1) is always a boolean",
-}
+_OWN: Final = ("connectTimeout", "serverSslCert", "sslMode", "trustServerCertificate", "useSSL")
+"""Parameters that are read here, for suggestions."""
 
 
-def read_mariadb(rest: str, user: str | None, password: str | None) -> tuple[str, dict[str, Any]]:
-    """Read what stands behind `jdbc:mariadb:` or `jdbc:mysql:`.
+def read_mariadb(rest: str, user: str | None, password: str | None) -> Url:
+    """Read what follows `jdbc:mariadb:` or `jdbc:mysql:`.
 
     Returns:
-        The place, for messages, and the parameters: hosts, database, user, password, connect_timeout, ssl.
+        The parameters are hosts, database, user, password, connect_timeout, ssl, plain.
 
     Raises:
-        ConfigError: it is none that can be connected to, or has parameters that would have no effect.
+        ConfigError: it cannot be read, or has parameters that cannot be obeyed; all of them.
     """
     try:
         parts = urlsplit(f"mariadb:{rest}")
         hosts = _hosts(parts.netloc.rpartition("@")[2])
     except ValueError:
         raise _wrong("cannot be read: write jdbc:mariadb://HOST:PORT/DATABASE") from None
+    problems: list[Problem] = []
     database = unquote(parts.path.removeprefix("/"))
     if not hosts or not database or "/" in database or parts.fragment:
-        raise _wrong("must name a host and a database: jdbc:mariadb://HOST:PORT/DATABASE")
+        problems += _wrong("must name a host and a database: jdbc:mariadb://HOST:PORT/DATABASE").problems
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    mode, authority = _safety(given)
+    mode, context = "prefer", None
+    try:
+        mode, authority = _safety(given)
+        context = _context(mode, authority)
+    except ConfigError as e:
+        problems += e.problems
     timeout = given.pop("connectTimeout", "10000")
-    if not timeout.isdecimal() or int(timeout) == 0:
-        raise _wrong("connectTimeout must be milliseconds")
+    if not re.fullmatch(r"[0-9]+", timeout) or int(timeout) == 0:
+        problems.append(Problem(_URL, "connectTimeout must be milliseconds"))
+        timeout = "10000"
+    named = {name: given.pop(name, None) for name in ("user", "password")}
+    problems += _refused(given)
+    if problems:
+        raise ConfigError(problems)
     found = {
         "hosts": hosts,
         "database": database,
-        "user": user if user is not None else given.pop("user", parts.username and unquote(parts.username)),
-        "password": password if password is not None else given.pop("password", unquote(parts.password or "")),
+        "user": _first(user, named["user"], parts.username and unquote(parts.username)),
+        "password": _first(password, named["password"], unquote(parts.password or "")),
         "connect_timeout": max(1, int(timeout) // 1000),
-        "ssl": _context(mode, authority),
+        "ssl": context,
         "plain": mode == "disable",
     }
-    given.pop("user", None)
-    given.pop("password", None)
-    if problems := list(_unknown(given)):
-        raise ConfigError(problems)
-    return f"{','.join(f'{host}:{port}' for host, port in hosts)}/{database}", found
+    return Url(f"{','.join(f'{host}:{port}' for host, port in hosts)}/{database}", found, tuple(_ignored(given)))
+
+
+def _first(*values: str | None) -> str | None:
+    return next((value for value in values if value is not None), None)
 
 
 def _wrong(what: str) -> ConfigError:
@@ -142,9 +134,23 @@ def _context(mode: str, authority: str | None) -> ssl.SSLContext | None:
     return context
 
 
-def _unknown(given: Mapping[str, str]) -> Iterable[Problem]:
+def _is_so_anyway(name: str, value: str) -> bool:
+    return value.lower() in AS_ALWAYS.get(name, ())
+
+
+def _ignored(given: Mapping[str, str]) -> Iterable[str]:
     for name, value in given.items():
-        if value.lower() in _AS_ALWAYS.get(name, ()):
+        if name in IGNORED and not _is_so_anyway(name, value):
+            yield f"the parameter {name} has no effect: {IGNORED[name]}"
+
+
+def _refused(given: Mapping[str, str]) -> Iterable[Problem]:
+    for name, value in given.items():
+        if name in IGNORED or _is_so_anyway(name, value):
             continue
-        reason = _REFUSED.get(name, "this driver does not know it")
-        yield Problem(_URL, f"the parameter {name} has no effect here: {reason}. Take it out.")
+        if name in REFUSED or name in AS_ALWAYS:
+            yield Problem(_URL, f"cannot obey the parameter {name}: {REFUSED.get(name, FASTER)}. Take it out.")
+            continue
+        near = nearest(name, {*AS_ALWAYS, *IGNORED, *_OWN})
+        hint = f"did you mean {near}?" if near else "take it out, or write it as MariaDB's or MySQL's Connector/J does"
+        yield Problem(_URL, f"there is no parameter {name}; {hint}")

@@ -15,10 +15,11 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.sql.elements import quoted_name
 
 from penstock import Problem
-from penstock_sql.dialects.base import Address, Columns, Dialect, Transactions, Write
+from penstock_sql.dialects.base import Address, Columns, Dialect, Transactions, Url, Write
 from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.kinds import ColumnKind
 from penstock_sql.dialects.mariadb import catalog, form, put, session, types
+from penstock_sql.dialects.mariadb.address import read_mariadb
 from penstock_sql.dialects.mariadb.fields import field_of_mariadb
 from penstock_sql.dialects.mariadb.horizon import Looks
 from penstock_sql.dialects.mariadb.reading import MariadbCursor
@@ -35,11 +36,16 @@ class MariaDb(Dialect):
     """Dialect for MariaDB, and for MySQL where the two agree."""
 
     quote: ClassVar[str] = "`"
+    schemes: ClassVar[tuple[str, ...]] = ("mariadb", "mysql")
+    example: ClassVar[str] = "jdbc:mariadb://HOST:PORT/DATABASE"
     errors: ClassVar[tuple[type[Exception], ...]] = (pymysql.Error,)
     compares_rows: ClassVar[bool] = False
     first_moment: ClassVar[str] = "TIMESTAMP'0001-01-03 00:00:00'"  # without its type it would be a text
     tick: ClassVar[timedelta] = timedelta(seconds=1)  # NOW() has whole seconds, whatever the column has
     timestamp_types: ClassVar[tuple[Any, Any]] = (FIELD_TYPE.DATETIME, FIELD_TYPE.TIMESTAMP)
+
+    def read_url(self, rest: str, user: str | None, password: str | None) -> Url:
+        return read_mariadb(rest, user, password)
 
     def engine(self, address: Address, name: str, *, create: bool) -> Engine:
         def connect() -> pymysql.Connection:

@@ -12,10 +12,11 @@ from sqlalchemy.pool import NullPool
 
 from penstock import ConnectError
 from penstock_sql.dialects import reflection
-from penstock_sql.dialects.base import Address, Columns, Dialect, Transactions, Write
+from penstock_sql.dialects.base import Address, Columns, Dialect, Transactions, Url, Write
 from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.kinds import ColumnKind
 from penstock_sql.dialects.postgresql import catalog, fields, form, put, types
+from penstock_sql.dialects.postgresql.address import read_postgresql
 from penstock_sql.dialects.postgresql.horizon import Horizon
 from penstock_sql.dialects.statements import compiled, driver, run
 from penstock_sql.names import TableName
@@ -32,9 +33,14 @@ _OID_OF_TIMESTAMPTZ: Final = 1184
 class PostgreSql(Dialect):
     """Dialect for PostgreSQL."""
 
+    schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
+    example: ClassVar[str] = "jdbc:postgresql://HOST:PORT/DATABASE"
     errors: ClassVar[tuple[type[Exception], ...]] = (psycopg.Error,)
     is_unbounded: ClassVar[bool] = True
     timestamp_types: ClassVar[tuple[Any, Any]] = (_OID_OF_TIMESTAMP, _OID_OF_TIMESTAMPTZ)
+
+    def read_url(self, rest: str, user: str | None, password: str | None) -> Url:
+        return read_postgresql(rest, user, password)
 
     def engine(self, address: Address, name: str, *, create: bool) -> Engine:
         parameters = {"application_name": name, "client_encoding": "utf8", **address.parameters}

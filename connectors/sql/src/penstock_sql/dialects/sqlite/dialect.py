@@ -13,9 +13,10 @@ from sqlalchemy.pool import NullPool
 
 from penstock import Problem
 from penstock_sql.dialects import reflection
-from penstock_sql.dialects.base import Address, Columns, Dialect, Write
+from penstock_sql.dialects.base import Address, Columns, Dialect, Url, Write
 from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.sqlite import fields, put, types
+from penstock_sql.dialects.sqlite.address import read_sqlite
 from penstock_sql.dialects.statements import compiled, driver
 from penstock_sql.names import TableName
 
@@ -27,8 +28,13 @@ _BUSY_SECONDS: Final = 60
 class Sqlite(Dialect):
     """Dialect for SQLite, which has one writer at a time: what is committed later sorts behind what is there."""
 
+    schemes: ClassVar[tuple[str, ...]] = ("sqlite",)
+    example: ClassVar[str] = "jdbc:sqlite:FILE"
     errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error,)
     is_server: ClassVar[bool] = False
+
+    def read_url(self, rest: str, user: str | None, password: str | None) -> Url:
+        return read_sqlite(rest)
 
     def engine(self, address: Address, name: str, *, create: bool) -> Engine:
         def connect() -> sqlite3.Connection:

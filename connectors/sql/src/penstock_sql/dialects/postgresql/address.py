@@ -1,0 +1,147 @@
+"""URLs of PostgreSQL, as pgjdbc or libpq writes them. Pure.
+
+What pgjdbc's parameters do is mapped to libpq's. Those that only make pgjdbc faster are ignored with a warning. Those
+without which another server would be trusted, or other data written, are refused.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
+
+from penstock import ConfigError, Problem
+from penstock.config import nearest
+from penstock_sql.dialects.base import Url
+from penstock_sql.dialects.postgresql.url_parameters import FACTORIES, IGNORED, REFUSED, SAME, SERVERS
+
+__all__ = ["read_postgresql"]
+
+_URL: Final = "connection.url"
+_WRITE: Final = "write jdbc:postgresql://HOST:PORT/DATABASE?NAME=VALUE"
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "tcp_user_timeout": 60_000,
+}
+
+
+def read_postgresql(rest: str, user: str | None, password: str | None) -> Url:
+    """Read what follows `jdbc:postgresql:`.
+
+    Raises:
+        ConfigError: it cannot be read, or has parameters that cannot be obeyed; all of them.
+    """
+    try:
+        parts = urlsplit(f"postgresql:{rest}")
+    except ValueError:
+        raise ConfigError(Problem(_URL, f"cannot be read; {_WRITE}")) from None
+    given = dict(parse_qsl(parts.query, keep_blank_values=True))
+    problems: list[Problem] = []
+    warnings: list[str] = []
+    mapped: dict[str, str] = {}
+    for name, value in given.items():
+        if name in IGNORED:
+            warnings.append(f"the parameter {name} has no effect: {IGNORED[name]}")
+        elif (found := _mapped(name, value, problems)) is not None:
+            mapped |= {
+                each: text for each, text in found.items() if each == name or each not in given
+            }  # libpq's own name counts
+    if problems:
+        raise ConfigError(problems)
+    try:
+        read = conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(mapped, quote_via=quote))))
+    except psycopg.Error as e:
+        raise ConfigError(Problem(_URL, f"cannot be read: {_cleared(str(e))}; {_WRITE}")) from None
+    parameters: dict[str, Any] = {name: value for name, value in read.items() if value is not None}
+    parameters |= {name: value for name, value in (("user", user), ("password", password)) if value is not None}
+    if "currentSchema" in given:
+        parameters["options"] = f"{parameters.get('options', '')} -c search_path={given['currentSchema']}".strip()
+    hosts, ports = str(parameters.get("host", "localhost")).split(","), str(parameters.get("port", "")).split(",")
+    ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
+    place = ",".join(f"{host}:{port or 5432}" for host, port in zip(hosts, ports, strict=True))
+    database = parameters.get("dbname", parameters.get("user", ""))
+    return Url(f"{place}/{database}", {**_DEFAULTS, **parameters}, tuple(warnings))
+
+
+def _mapped(name: str, value: str, problems: list[Problem]) -> Mapping[str, str] | None:
+    """Return a parameter as libpq has it. What cannot be obeyed is added to the problems."""
+    if name in _READ:
+        try:
+            return _READ[name](value)
+        except ValueError as e:
+            problems.append(Problem(_URL, f"the parameter {name} {e}"))
+            return None
+    if name in SAME:
+        return {SAME[name]: value}
+    known = _keywords()
+    if name in known and name not in REFUSED:
+        return {name: value}
+    if name in REFUSED:
+        problems.append(Problem(_URL, f"cannot obey the parameter {name}: {REFUSED[name]}. Take it out."))
+        return None
+    near = nearest(name, {*known, *_READ, *SAME, *IGNORED})
+    hint = f"did you mean {near}?" if near else "take it out, or write it as pgjdbc or libpq does"
+    problems.append(Problem(_URL, f"there is no parameter {name}; {hint}"))
+    return None
+
+
+def _keywords() -> frozenset[str]:
+    """Return the parameters of libpq."""
+    return frozenset(option.keyword.decode() for option in Conninfo.get_defaults())
+
+
+def _seconds(value: str) -> Mapping[str, str]:
+    if not re.fullmatch(r"[0-9]+", value):
+        raise ValueError("must be a whole number of seconds")
+    return {} if int(value) == 0 else {"connect_timeout": value}  # 0: the default; a start must not wait for ever
+
+
+def _ssl(value: str) -> Mapping[str, str]:
+    return {} if value.lower() == "false" else {"sslmode": "verify-full"}  # as pgjdbc has it
+
+
+def _server(value: str) -> Mapping[str, str]:
+    if value == "preferPrimary":
+        raise ValueError("cannot be preferPrimary: libpq has nothing like it; write primary or any")
+    return {"target_session_attrs": SERVERS.get(value, value)}
+
+
+def _factory(value: str) -> Mapping[str, str]:
+    if value not in FACTORIES:
+        raise ValueError("cannot name a Java class: sslmode and sslrootcert say which server is trusted")
+    mode = FACTORIES[value]
+    return {} if mode is None else {"sslmode": mode}
+
+
+def _keep_alive(value: str) -> Mapping[str, str]:
+    return {"keepalives": "0" if value.lower() == "false" else "1"}
+
+
+def _balanced(value: str) -> Mapping[str, str]:
+    return {"load_balance_hosts": "random" if value.lower() == "true" else "disable"}
+
+
+_READ: Final[Mapping[str, Callable[[str], Mapping[str, str]]]] = {
+    "connectTimeout": _seconds,
+    "currentSchema": lambda _: {},  # below, after `options`
+    "loadBalanceHosts": _balanced,
+    "loginTimeout": _seconds,
+    "ssl": _ssl,
+    "sslfactory": _factory,
+    "targetServerType": _server,
+    "tcpKeepAlive": _keep_alive,
+}
+"""Parameters of pgjdbc whose values libpq writes in another way."""
+
+_NAME: Final = re.compile(r'(URI query parameter: )"(\w+)"')
+
+
+def _cleared(text: str) -> str:
+    """Return libpq's words without what they repeat of the URL, but for the name of a parameter."""
+    lines = text.strip().splitlines() or ["no reason given"]
+    return re.sub(r'"[^"]*("|$)', "...", _NAME.sub(r"\1\2", lines[0]))

@@ -1,0 +1,109 @@
+"""Parameters of pgjdbc's URLs: those that libpq has by another name, those without an effect, those that are refused."""
+
+from collections.abc import Mapping
+from typing import Final
+
+__all__ = ["FACTORIES", "IGNORED", "REFUSED", "SAME", "SERVERS"]
+
+SAME: Final[Mapping[str, str]] = {
+    "ApplicationName": "application_name",
+    "PGDBNAME": "dbname",
+    "PGHOST": "host",
+    "PGPORT": "port",
+    "channelBinding": "channel_binding",
+    "gssEncMode": "gssencmode",
+    "kerberosServerName": "krbsrvname",
+    "requireAuth": "require_auth",
+    "sslNegotiation": "sslnegotiation",
+}
+"""Parameters of pgjdbc that libpq has by another name."""
+SERVERS: Final[Mapping[str, str]] = {
+    "any": "any",
+    "primary": "read-write",
+    "master": "read-write",
+    "secondary": "standby",
+    "slave": "standby",
+    "preferSecondary": "prefer-standby",
+    "preferSlave": "prefer-standby",
+}
+_TRUSTING: Final = "org.postgresql.ssl.NonValidatingFactory"
+FACTORIES: Final[Mapping[str, str | None]] = {
+    "org.postgresql.ssl.LibPQFactory": None,
+    "org.postgresql.ssl.jdbc4.LibPQFactory": None,
+    _TRUSTING: "require",
+}
+"""Classes for `sslfactory`, with the `sslmode` that does the same."""
+
+_FASTER: Final = "it only changes how the Java driver works"
+_TEXTS: Final = "the database reads each text as the type of its column"
+_SILENT: Final = "a connection that is silent for a minute is given up"
+IGNORED: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        [
+            "adaptiveFetch",
+            "adaptiveFetchMaximum",
+            "adaptiveFetchMinimum",
+            "allowEncodingChanges",
+            "assumeMinServerVersion",
+            "autosave",
+            "binaryTransfer",
+            "binaryTransferDisable",
+            "binaryTransferEnable",
+            "cancelSignalTimeout",
+            "cleanupSavepoints",
+            "databaseMetadataCacheFields",
+            "databaseMetadataCacheFieldsMiB",
+            "defaultRowFetchSize",
+            "disableColumnSanitiser",
+            "escapeSyntaxCallMode",
+            "flushCacheOnDeallocate",
+            "groupStartupParameters",
+            "gssResponseTimeout",
+            "hideUnprivilegedObjects",
+            "hostRecheckSeconds",
+            "logServerErrorDetail",
+            "logUnclosedConnections",
+            "loggerFile",
+            "loggerLevel",
+            "maxResultBuffer",
+            "maxSendBufferSize",
+            "preferQueryMode",
+            "preparedStatementCacheQueries",
+            "preparedStatementCacheSizeMiB",
+            "prepareThreshold",
+            "protocolVersion",
+            "quoteReturningIdentifiers",
+            "raiseExceptionOnSilentRollback",
+            "reWriteBatchedInserts",
+            "receiveBufferSize",
+            "sendBufferSize",
+            "sslResponseTimeout",
+            "tcpNoDelay",
+            "unknownLength",
+            "xmlFactoryFactory",
+        ],
+        _FASTER,
+    ),
+    "readOnly": "the source only reads, and the sink has to write",
+    "readOnlyMode": "the source only reads, and the sink has to write",
+    "socketTimeout": _SILENT,
+    "stringtype": _TEXTS,
+}
+_CLASS: Final = "a Java class cannot be used; sslmode and sslrootcert say which server is trusted"
+_KERBEROS: Final = "Kerberos is configured for the process: krbsrvname, KRB5_CONFIG, KRB5_CLIENT_KTNAME"
+REFUSED: Final[Mapping[str, str]] = {
+    "authenticationPluginClassName": "a Java class cannot be used; set connection.user and connection.password",
+    "gsslib": _KERBEROS,
+    "gssUseDefaultCreds": _KERBEROS,
+    "jaasApplicationName": _KERBEROS,
+    "jaasLogin": _KERBEROS,
+    "localSocketAddress": "the system chooses the address to connect from",
+    "replication": "the connector runs statements, which a connection for replication does not take",
+    "socketFactory": "a Java class cannot be used; connect to the host itself, or to a proxy beside the task",
+    "socketFactoryArg": "a Java class cannot be used; connect to the host itself, or to a proxy beside the task",
+    "sslfactoryarg": _CLASS,
+    "sslhostnameverifier": _CLASS,
+    "sslpasswordcallback": "a Java class cannot be used; write the password of the key as sslpassword",
+    "sspiServiceClass": _KERBEROS,
+    "useSpnego": _KERBEROS,
+}

@@ -1,0 +1,23 @@
+"""URLs of SQLite. Pure."""
+
+from typing import Final
+from urllib.parse import unquote
+
+from penstock import ConfigError, Problem
+from penstock_sql.dialects.base import Url
+
+__all__ = ["read_sqlite"]
+
+_MEMORY: Final = "SQLite needs a file, since several processes write to it: jdbc:sqlite:FILE"
+
+
+def read_sqlite(rest: str) -> Url:
+    """Read what follows `jdbc:sqlite:`.
+
+    Raises:
+        ConfigError: it names no file.
+    """
+    file = unquote(rest.removeprefix("///")) if rest.startswith("///") else rest
+    if not file or file.startswith(":memory:") or "mode=memory" in file:
+        raise ConfigError(Problem("connection.url", _MEMORY))
+    return Url(file, {"dbname": file})
