@@ -1,7 +1,7 @@
 """A connection to a database, made when it is needed and given up after an error."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -15,12 +15,13 @@ from sqlalchemy.pool import NullPool
 
 from penstock import Problem
 from penstock_sql.address import Address
-from penstock_sql.dialects.base import Write
+from penstock_sql.dialects.base import Place, Write
 from penstock_sql.dialects.mariadb import put as mariadb
 from penstock_sql.dialects.mariadb import session as mariadb_session
 from penstock_sql.dialects.postgresql import put as postgresql
 from penstock_sql.dialects.sqlite import put as sqlite
 from penstock_sql.failures import FOREIGN, Meaning, meaning, words
+from penstock_sql.names import TableName
 
 __all__ = ["Database"]
 
@@ -46,6 +47,22 @@ class _Dialect(Protocol):
 
     def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
         """Insert, upsert, update or delete rows."""
+
+    def check(self, connection: Connection) -> None:
+        """Check now what would be checked at the end of the transaction, and from now on each row at once."""
+
+    def violators(
+        self,
+        connection: Connection,
+        writes: Sequence[Write],
+        mode: str,
+        form: Callable[[TableName], str],
+        error: BaseException,
+    ) -> set[Place]:
+        """The records whose rows violate what `check` has raised an error of; empty where nothing tells."""
+
+    def raised_text(self, connection: Connection, error: BaseException) -> str | None:
+        """Which function has raised an error, and its text, if both can be told without a value of a row."""
 
     def same_keys(self, connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
         """A number for each primary key, the same for those that are the same by the types of their columns.

@@ -2,10 +2,10 @@
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum, auto
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 import pymysql
@@ -13,8 +13,11 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from penstock import ConnectError, RetriableError
 from penstock_sql.dialects.mariadb.errors import kind_of_error, words_of_mariadb
+from penstock_sql.dialects.postgresql.errors import column_named, is_raised
+from penstock_sql.dialects.postgresql.errors import may_be_of_a_row as _may_be_of_a_row
+from penstock_sql.dialects.postgresql.errors import words_of_row as _words_of_row
 
-__all__ = ["FOREIGN", "Meaning", "as_connect_errors", "meaning", "words"]
+__all__ = ["FOREIGN", "Meaning", "as_connect_errors", "may_be_of_a_row", "meaning", "words", "words_of_row"]
 
 FOREIGN: Final = (SQLAlchemyError, psycopg.Error, pymysql.Error, sqlite3.Error, UnicodeError)
 """What the libraries raise."""
@@ -35,6 +38,7 @@ class Meaning(Enum):
 
 
 _NO_RIGHT: Final = "42501"
+_NO_NUMBER: Final = -1
 _CHECKS_OF_ROWS: Final = "ExecWithCheckOptions"
 """PostgreSQL has one SQLSTATE for a right on the table that is missing and for a row that a policy refuses."""
 
@@ -58,7 +62,7 @@ _NO_ACCESS: Final = (
 
 def meaning(error: BaseException) -> Meaning:
     """What follows from an error of a driver or of SQLAlchemy."""
-    found = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    found = _driver_error(error)
     if isinstance(found, psycopg.Error):
         return _of_postgresql(found)
     if isinstance(found, pymysql.Error):
@@ -85,8 +89,11 @@ def _of_sqlite(error: sqlite3.Error) -> Meaning:
     if isinstance(error, (sqlite3.IntegrityError, sqlite3.DataError)) or ("type" in text and "not supported" in text):
         return Meaning.DATA
     if isinstance(error, sqlite3.OperationalError):
+        code = getattr(error, "sqlite_errorcode", _NO_NUMBER)
         if "no such" in text or "has no column" in text or "already exists" in text or "duplicate column" in text:
             return Meaning.SCHEMA
+        if code == sqlite3.SQLITE_ERROR:  # as of JSON that a constraint does not understand
+            return Meaning.FINAL
         return Meaning.ACCESS if "unable to open" in text else Meaning.PASSING
     return Meaning.DATA if isinstance(error, sqlite3.InterfaceError) else Meaning.FINAL
 
@@ -100,18 +107,55 @@ def words(error: BaseException) -> str:
 
     PostgreSQL's detail and context may hold values of the record, so they are left out.
     """
-    found = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    found = _driver_error(error)
     if isinstance(found, UnicodeError):
         return "a text is no valid Unicode (half of a surrogate pair)"
     if isinstance(found, pymysql.Error):
         return words_of_mariadb(found)
     if isinstance(found, psycopg.Error) and (primary := found.diag.message_primary):
-        if str(found.sqlstate).startswith("P0"):
+        if is_raised(found):
             return "a trigger or function of the database refuses it"
         hint = f" ({found.diag.message_hint})" if found.diag.message_hint else ""
         return f"{_QUOTED.sub('...', primary) if str(found.sqlstate).startswith('22') else primary}{hint}"
     text = " ".join(str(found).split()) or type(found).__name__
     return _QUOTED.sub("...", text) if isinstance(found, psycopg.DataError) else text
+
+
+def may_be_of_a_row(error: BaseException) -> bool:
+    """Whether an error of writing rows may go by one of them: then they are to be tried one by one."""
+    found = _driver_error(error)
+    match meaning(error):
+        case Meaning.DATA:
+            return True
+        case Meaning.SCHEMA | Meaning.FINAL:
+            return not isinstance(found, psycopg.Error) or _may_be_of_a_row(found)
+        case Meaning.ACCESS:
+            return isinstance(found, psycopg.Error) and found.sqlstate == _NO_RIGHT and _may_be_of_a_row(found)
+        case _:
+            return False
+
+
+def words_of_row(error: BaseException, columns: Sequence[str], row: Sequence[Any]) -> str:
+    """The database's own words on a row that it refuses, without its values, with the column if it is known."""
+    found = _driver_error(error)
+    if isinstance(found, psycopg.Error) and found.diag.message_primary:
+        text, column = _words_of_row(found), column_named(found, columns)
+    elif isinstance(found, (sqlite3.Error, pymysql.Error)) and meaning(found) is not Meaning.DATA:
+        text, column = _QUOTED.sub("...", words(error)), None
+    else:
+        text, column = words(error), None
+        if isinstance(found, (UnicodeError, psycopg.DataError)):
+            column = next((name for name, value in zip(columns, row, strict=True) if _is_no_text(value)), None)
+    return text if column is None or f'"{column}"' in text else f"column {column}: {text}"
+
+
+def _is_no_text(value: Any) -> bool:
+    """Whether a text holds what no text may: a NUL, or half of a surrogate pair."""
+    return isinstance(value, str) and any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _driver_error(error: BaseException) -> BaseException:
+    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
 
 
 @contextmanager

@@ -28,6 +28,7 @@ class Write:
     Attributes:
         table, keys, columns, delete, kept: as of `Rows`.
         rows: each row with its record, in the order of the records.
+        fixed: columns whose value the database takes for new rows only.
     """
 
     table: TableName
@@ -36,6 +37,7 @@ class Write:
     delete: bool
     kept: tuple[str, ...] = ()
     rows: list[Row] = field(default_factory=list)
+    fixed: frozenset[str] = frozenset()
 
     def last_rows(self) -> list[Row]:
         """The rows, of those with identical keys only the last one.

@@ -5,20 +5,32 @@ itself: to what it is where the row is the right one, else to the one row of a S
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 import pymysql
 from sqlalchemy import Connection
 
-from penstock_sql.dialects.base import Write
+from penstock_sql.dialects.base import Place, Write
 from penstock_sql.dialects.mariadb import session
 from penstock_sql.dialects.mariadb.form import is_key
 from penstock_sql.dialects.mariadb.literals import chunks
 from penstock_sql.dialects.statements import driver, quoted, run
+from penstock_sql.names import TableName
 
-__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
+__all__ = [
+    "UNBOUNDED",
+    "begin",
+    "begin_definition",
+    "check",
+    "end_others",
+    "prepare",
+    "put",
+    "raised_text",
+    "same_keys",
+    "violators",
+]
 
 UNBOUNDED: Final = False
 """Whether columns have infinity, and years before 1 and after 9999."""
@@ -97,6 +109,8 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
                 _upsert_keeping(connection, write, table, stage)
         else:
             _put_on(connection, write, table, stage)
+    elif not rows:  # for the sake of what the server says of the statement itself
+        run(connection, f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(names)} FROM {table} WHERE FALSE")
     elif mode == "upsert":
         head = f"INSERT INTO {table} ({', '.join(names)}) VALUES "
         with _refusing_others():
@@ -136,6 +150,22 @@ def _upsert_keeping(connection: Connection, write: Write, table: str, stage: str
         f"INSERT INTO {table} ({', '.join(names + kept)}) SELECT {chosen} FROM {stage} {_GIVEN} "
         f"LEFT JOIN {table} {_STORED} ON {match} ORDER BY {quoted(connection, _NUMBER)}{_on_duplicate(table, keys, others)}",
     )
+
+
+def check(connection: Connection) -> None:
+    """Nothing: all constraints are checked at once."""
+
+
+def violators(
+    connection: Connection, writes: Sequence[Write], mode: str, form: Callable[[TableName], str], error: BaseException
+) -> set[Place]:
+    """None: all constraints are checked at once."""
+    return set()
+
+
+def raised_text(connection: Connection, error: BaseException) -> str | None:
+    """None: the server does not name the trigger, and its text may hold a value."""
+    return None
 
 
 def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:

@@ -1,14 +1,31 @@
 """How rows get into PostgreSQL: by COPY, into the table itself or into a temporary one from which they go on."""
 
 import hashlib
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import psycopg
 from sqlalchemy import Connection
 
-from penstock_sql.dialects.base import Write
+from penstock_sql.dialects.base import Place, Write
+from penstock_sql.dialects.postgresql import deferred
+from penstock_sql.dialects.postgresql.deferred import check
+from penstock_sql.dialects.postgresql.errors import raised_text
 from penstock_sql.dialects.statements import driver, has_policies, quoted, run
+from penstock_sql.names import TableName
 
-__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
+__all__ = [
+    "UNBOUNDED",
+    "begin",
+    "begin_definition",
+    "check",
+    "end_others",
+    "prepare",
+    "put",
+    "raised_text",
+    "same_keys",
+    "violators",
+]
 
 UNBOUNDED: Final = True
 """Whether columns have infinity, and years before 1 and after 9999."""
@@ -27,7 +44,7 @@ _END: Final = (
 
 def begin(connection: Connection, zone: str, *, whole: bool) -> None:
     """Bound how long this transaction waits for others, and they for it. Texts without a zone are read in this one."""
-    run(connection, f"{_BOUNDS}; SET LOCAL TimeZone = '{zone}'" + ("" if whole else "; SET CONSTRAINTS ALL IMMEDIATE"))
+    run(connection, f"{_BOUNDS}; SET LOCAL TimeZone = '{zone}'")
 
 
 def begin_definition(connection: Connection) -> None:
@@ -77,6 +94,28 @@ def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], 
     return found
 
 
+def violators(
+    connection: Connection, writes: Sequence[Write], mode: str, form: Callable[[TableName], str], error: BaseException
+) -> set[Place]:
+    """As `deferred.violators`."""
+    return deferred.violators(connection, writes, mode, form, error, _staged_rows)
+
+
+def _staged_rows(connection: Connection, write: Write, form: str, chosen: str, where: str) -> list[tuple[Any, ...]]:
+    """What is chosen of the rows `s` for which something is true; `s.number` is the place in `write`.
+
+    Raises:
+        psycopg.Error: the server refuses them.
+    """
+    _stage(connection, write, form)
+    stage = _stage_name(connection, write, form)
+    _fill(connection, stage, _listed(connection, write), [row for _, row in write.rows])
+    rows = f"SELECT *, row_number() OVER (ORDER BY {_NUMBER})::int - 1 AS number FROM {stage}"
+    found = driver(connection).execute(f"SELECT {chosen} FROM ({rows}) s WHERE {where}").fetchall()
+    _clear(connection, stage)
+    return list(found)
+
+
 def _fill(connection: Connection, stage: str, columns: str, rows: list[tuple[Any, ...]]) -> None:
     connection.info[stage] = connection.info.get(stage, 0) + len(rows)
     _copy(connection, stage, columns, rows)
@@ -100,9 +139,12 @@ def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> None
     table = quoted(connection, write.table)
     names = [quoted(connection, name) for name in write.columns]
     columns = ", ".join(names)
-    keys, others = names[: len(write.keys)], names[len(write.keys) :]
+    keys = names[: len(write.keys)]
+    others = [quoted(connection, name) for name in write.columns[len(keys) :] if name not in write.fixed]
     match = " AND ".join(f"t.{key} = s.{key}" for key in keys)
     order = ", ".join(keys)  # all tasks lock rows in this order, so that they do not wait for each other in a circle
+    if not write.delete and mode != "insert":
+        _refuse_changes_of_fixed(connection, write, stage, match)
     if write.delete:
         run(connection, f"DELETE FROM {table} t USING {stage} s WHERE {match}")
     elif mode == "insert":
@@ -125,6 +167,23 @@ def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> None
     elif others:
         changes = ", ".join(f"{name} = s.{name}" for name in others)
         run(connection, f"UPDATE {table} t SET {changes} FROM ({_last(columns, order, stage)}) s WHERE {match}")
+
+
+def _refuse_changes_of_fixed(connection: Connection, write: Write, stage: str, match: str) -> None:
+    """Refuse rows that would change an identity, which the database allows for none, even if the value is the same.
+
+    Raises:
+        psycopg.Error: there are such rows.
+    """
+    for name in write.columns[len(write.keys) :]:
+        if name in write.fixed:
+            column = quoted(connection, name)
+            table, changed = quoted(connection, write.table), f"t.{column} IS DISTINCT FROM s.{column}"
+            if run(connection, f"SELECT FROM {stage} s JOIN {table} t ON {match} WHERE {changed} LIMIT 1"):
+                raise psycopg.errors.GeneratedAlways(
+                    f"column {name} is GENERATED ALWAYS AS IDENTITY, and its value cannot be changed where there is a row: "
+                    "let ReplaceField leave the field out"
+                )
 
 
 def _last(columns: str, keys: str, stage: str) -> str:

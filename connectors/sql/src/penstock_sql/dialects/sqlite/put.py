@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -9,10 +10,22 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from penstock_sql.dialects.base import Write
+from penstock_sql.dialects.base import Place, Write
 from penstock_sql.dialects.statements import driver, quoted
+from penstock_sql.names import TableName
 
-__all__ = ["UNBOUNDED", "begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
+__all__ = [
+    "UNBOUNDED",
+    "begin",
+    "begin_definition",
+    "check",
+    "end_others",
+    "prepare",
+    "put",
+    "raised_text",
+    "same_keys",
+    "violators",
+]
 
 _BOUND: Final = 2**63
 UNBOUNDED: Final = False
@@ -63,6 +76,22 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
             changes = ", ".join(f"{name} = excluded.{name}" for name in others)
             statement += f" ON CONFLICT ({', '.join(keys)}) DO {f'UPDATE SET {changes}' if others else 'NOTHING'}"
     driver(connection).executemany(statement, cells)
+
+
+def check(connection: Connection) -> None:
+    """Nothing: all constraints are checked at once."""
+
+
+def violators(
+    connection: Connection, writes: Sequence[Write], mode: str, form: Callable[[TableName], str], error: BaseException
+) -> set[Place]:
+    """None: all constraints are checked at once."""
+    return set()
+
+
+def raised_text(connection: Connection, error: BaseException) -> str | None:
+    """None: the words of the error have it."""
+    return None
 
 
 def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
