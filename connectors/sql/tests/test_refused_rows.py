@@ -297,3 +297,53 @@ def test_the_function_that_refuses_a_row_is_named_with_its_text_but_no_value(dat
     (error,) = target.write(record(1, w="secret"), record(2, w="secret"), record(3, w="secret"))
     assert error == f"Table t refuses the row: function {RAISES[raised]}"
     assert target.rows("k") == [(1,), (3,)]
+
+
+def test_what_a_trigger_wants_to_stand_together_at_the_end_is_taken_together(database: Any) -> None:
+    """An order has lines, and each line an order. Of those that have not, only they are handed back."""
+    database.run("CREATE TABLE o (k INT PRIMARY KEY, n INT)")
+    database.run("CREATE TABLE l (k INT PRIMARY KEY, o INT REFERENCES o DEFERRABLE INITIALLY DEFERRED)")
+    database.run(
+        "CREATE FUNCTION has_lines() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "IF NOT EXISTS (SELECT FROM l WHERE o = NEW.k) THEN RAISE EXCEPTION 'order % has no line', NEW.k; END IF; RETURN NULL; END $$"
+    )
+    database.run(
+        "CREATE CONSTRAINT TRIGGER has_lines AFTER INSERT ON o DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+        "EXECUTE FUNCTION has_lines()"
+    )
+    batch = []
+    for n in range(40):
+        batch.append(record(n, "o", n="x" if n == 30 else n))
+        if n % 10 != 3:
+            batch += [record(10 * n + line, "l", o=n) for line in range(n % 4 + 1)]
+    found = run_writer(SqlSink, {**database.properties, **KEYED}, [batch])
+    assert [(each.topic, each.key) for each, _ in found] == [
+        ("o", 3), ("o", 13), ("o", 23), ("o", 30), ("l", 300), ("l", 301), ("l", 302), ("o", 33),
+    ]  # fmt: skip
+    assert str(found[0][1]).endswith("function has_lines() of the database refuses it: order ... has no line")
+    assert database.rows("SELECT count(*) FROM o") == [(35,)]
+    assert database.rows("SELECT count(*) FROM l") == [(sum(n % 4 + 1 for n in range(40) if n % 10 != 3 and n != 30),)]
+
+
+def test_ranges_that_overlap_at_the_end_are_handed_back_beside_those_that_change_places(database: Any) -> None:
+    target = Target(database)
+    target.make("k INT PRIMARY KEY, r INT4RANGE, EXCLUDE USING gist (r WITH &&) DEFERRABLE INITIALLY DEFERRED")
+    database.run("INSERT INTO t VALUES (1, '[1,5)'), (2, '[5,9)')")
+    batch = [record(1, r="[5,9)"), record(2, r="[1,5)"), record(3, r="[4,6)"), record(4, r="[10,12)")]
+    (error,) = target.write(*batch)
+    assert '"t_r_excl"' in error
+    assert target.rows("k, r::text") == [(1, "[5,9)"), (2, "[1,5)"), (4, "[10,12)")]
+
+
+@pytest.mark.parametrize("number", ["", ", MYSQL_ERRNO = 1048", ", MYSQL_ERRNO = 1146", ", MYSQL_ERRNO = 9999"])
+def test_a_value_that_a_trigger_of_mariadb_tells_is_not_told_on(maria: Any, number: str) -> None:
+    target = Target(maria, "mariadb")
+    target.make("k INT PRIMARY KEY, w VARCHAR(99)")
+    maria.run(
+        "CREATE TRIGGER t BEFORE INSERT ON t FOR EACH ROW BEGIN IF NEW.k = 2 THEN BEGIN DECLARE said VARCHAR(99) DEFAULT "
+        f"CONCAT('no ', NEW.w); SIGNAL SQLSTATE '45001' SET MESSAGE_TEXT = said{number}; END; END IF; END"
+    )
+    (error,) = target.write(record(1, w="secret word"), record(2, w="secret word"), record(3, w="secret word"))
+    assert error.startswith("Table t refuses the row: ")
+    assert "secret" not in error
+    assert target.rows("k") == [(1,), (3,)]

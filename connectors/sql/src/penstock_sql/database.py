@@ -49,7 +49,7 @@ class _Dialect(Protocol):
         """Insert, upsert, update or delete rows."""
 
     def check(self, connection: Connection) -> None:
-        """Check now what would be checked at the end of the transaction, and from now on each row at once."""
+        """Check now what would be checked at the end of the transaction."""
 
     def violators(
         self,

@@ -140,13 +140,21 @@ def words_of_row(error: BaseException, columns: Sequence[str], row: Sequence[Any
     found = _driver_error(error)
     if isinstance(found, psycopg.Error) and found.diag.message_primary:
         text, column = _words_of_row(found), column_named(found, columns)
-    elif isinstance(found, (sqlite3.Error, pymysql.Error)) and meaning(found) is not Meaning.DATA:
-        text, column = _QUOTED.sub("...", words(error)), None
+    elif isinstance(found, (sqlite3.Error, pymysql.Error)):
+        told = words(error) if meaning(found) is Meaning.DATA else _QUOTED.sub("...", words(error))
+        text, column = "the database refuses a value" if _has_value(told, row) else told, None
     else:
         text, column = words(error), None
         if isinstance(found, (UnicodeError, psycopg.DataError)):
             column = next((name for name, value in zip(columns, row, strict=True) if _is_no_text(value)), None)
     return text if column is None or f'"{column}"' in text else f"column {column}: {text}"
+
+
+def _has_value(text: str, row: Sequence[Any]) -> bool:
+    """Whether a text that a trigger may have written holds a value of the row, beside the names that stand in marks."""
+    unmarked = re.sub(r"'[^']*'|`[^`]*`", "", text)
+    values = [re.escape(value) for value in row if isinstance(value, str) and value]
+    return bool(values) and re.search(rf"(?<!\w)(?:{'|'.join(values)})(?!\w)", unmarked) is not None
 
 
 def _is_no_text(value: Any) -> bool:

@@ -1,9 +1,10 @@
 """The task half of the sink: a batch becomes rows in one transaction, with the offsets that it reaches."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from itertools import groupby
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection
@@ -244,26 +245,62 @@ class SqlWriter(Writer):
             if gone is None:
                 refused += at_once
                 return put
-            if not gone:  # nothing tells which rows they are: each is checked where it stands
-                self._database.dialect.check(connection)
+            if not gone:
+                return self._put_in_pieces(connection, left, refused)
             refused += gone
             places = {place for place, _ in gone}
             for write in left:
                 write.rows = [row for row in write.rows if row[0] not in places]
 
-    def _refused_at_the_end(self, connection: Connection, writes: Sequence[Write]) -> list[Refused] | None:
-        """The rows that the end of the transaction would refuse; None if it refuses nothing, and none if nobody can tell."""
-        dialect = self._database.dialect
+    def _put_in_pieces(self, connection: Connection, writes: Sequence[Write], refused: list[Refused]) -> int:
+        """Put rows of which the end of the transaction would refuse some, where nothing tells which.
+
+        The longest piece that is taken is put, again and again: what needs each other, such as an order and its lines,
+        mostly stands together.
+        """
+        rows = sorted(((row, write) for write in writes for row in write.rows), key=lambda each: each[0][0])
+        put, at, longest = 0, 0, len(rows)
+        while at < len(rows):
+            for size in _halved(min(longest, len(rows) - at)):
+                at_once: list[Refused] = []
+                with connection.begin_nested() as attempt:
+                    piece = _in_order(rows[at : at + size])
+                    taken = sum(self._put(connection, write, at_once, whole=False) for write in piece)
+                    error = self._refused_end(connection)
+                    if error is not None:
+                        attempt.rollback()
+                if error is None:
+                    put += taken
+                    refused += at_once
+                    longest = max(_LONG, 2 * size)
+                    break
+            else:
+                assert error is not None
+                row, write = rows[at]
+                refused.append(self._refusal(connection, write, row, error))
+                longest = max(_SHORT, longest // 2)
+            at += size
+        return put
+
+    def _refused_end(self, connection: Connection) -> BaseException | None:
+        """Why the end of the transaction would refuse what has been put, if it would."""
         try:
             with connection.begin_nested():
-                dialect.check(connection)
-                return None
+                self._database.dialect.check(connection)
         except FOREIGN as e:
             if not may_be_of_a_row(e):
                 raise
-            error = e
+            return e
+        return None
+
+    def _refused_at_the_end(self, connection: Connection, writes: Sequence[Write]) -> list[Refused] | None:
+        """The rows that the end of the transaction would refuse; None if it refuses nothing, and none if nothing tells."""
+        error = self._refused_end(connection)
+        if error is None:
+            return None
         places: set[Place] = set()
         with suppress(*FOREIGN), connection.begin_nested():
+            dialect = self._database.dialect
             places = dialect.violators(connection, writes, self._config.insert_mode, self._tables.form, error)
         found = ((write, row) for write in writes for row in write.rows if row[0] in places)
         return [self._refusal(connection, write, row, error) for write, row in found]
@@ -301,6 +338,28 @@ class SqlWriter(Writer):
             refused.append(self._refusal(connection, write, rows[0], e))
             return []
         return list(rows)
+
+
+_LONG: Final = 64
+"""So many rows are tried at once after some were taken."""
+_SHORT: Final = 8
+"""So many after others were refused. Each shorter piece is tried, too."""
+
+
+def _halved(size: int) -> Iterator[int]:
+    """The sizes of pieces to be tried."""
+    while size > 0:
+        yield size
+        size = size // 2 if size > _SHORT else size - 1
+
+
+def _in_order(rows: Sequence[tuple[Row, Write]]) -> list[Write]:
+    """Rows in as few statements as there can be without changing their order."""
+    found: list[Write] = []
+    for _, piece in groupby(rows, key=lambda each: id(each[1])):
+        first, *others = piece
+        found.append(replace(first[1], rows=[first[0], *(row for row, _ in others)]))
+    return found
 
 
 def _parts(batches: Sequence[RecordBatch], config: SqlSinkConfig, refused: list[Refused]) -> list[Rows]:

@@ -55,12 +55,12 @@ class _Batch(NamedTuple):
 
 
 def check(connection: Connection) -> None:
-    """Check now what would be checked at the end, and from now on each row at once.
+    """Check now what would be checked at the end of the transaction.
 
     Raises:
         psycopg.Error: a constraint is violated.
     """
-    run(connection, "SET CONSTRAINTS ALL IMMEDIATE")
+    run(connection, "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 
 
 def violators(
