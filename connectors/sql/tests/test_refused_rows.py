@@ -305,7 +305,8 @@ def test_what_a_trigger_wants_to_stand_together_at_the_end_is_taken_together(dat
     database.run("CREATE TABLE l (k INT PRIMARY KEY, o INT REFERENCES o DEFERRABLE INITIALLY DEFERRED)")
     database.run(
         "CREATE FUNCTION has_lines() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-        "IF NOT EXISTS (SELECT FROM l WHERE o = NEW.k) THEN RAISE EXCEPTION 'order % has no line', NEW.k; END IF; RETURN NULL; END $$"
+        "IF NOT EXISTS (SELECT FROM l WHERE o = NEW.k) THEN "
+        "RAISE EXCEPTION 'order % has no line', NEW.k; END IF; RETURN NULL; END $$"
     )
     database.run(
         "CREATE CONSTRAINT TRIGGER has_lines AFTER INSERT ON o DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
@@ -347,3 +348,25 @@ def test_a_value_that_a_trigger_of_mariadb_tells_is_not_told_on(maria: Any, numb
     assert error.startswith("Table t refuses the row: ")
     assert "secret" not in error
     assert target.rows("k") == [(1,), (3,)]
+
+
+def test_a_function_of_a_trigger_that_fails_is_named(database: Any) -> None:
+    target = Target(database)
+    target.make("k INT PRIMARY KEY, v TEXT")
+    database.run(
+        "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ DECLARE found regclass; BEGIN found := NEW.v::regclass; RETURN NEW; END $$"
+    )
+    database.run("CREATE TRIGGER t BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION look()")
+    (error,) = target.write(record(1, v="t"), record(2, v="secret"), record(3, v="t"))
+    assert error == "Table t refuses the row: relation ... does not exist (in function look() of the database)"
+    assert target.rows("k") == [(1,), (3,)]
+
+
+def test_a_table_that_a_trigger_of_mariadb_lacks_stops_the_task(maria: Any) -> None:
+    target = Target(maria, "mariadb")
+    target.make("k INT PRIMARY KEY, v INT")
+    target.make("v INT", "audit")
+    maria.run("CREATE TRIGGER t BEFORE INSERT ON t FOR EACH ROW INSERT INTO audit VALUES (NEW.v)", "DROP TABLE audit")
+    with pytest.raises(ConnectError, match=r"audit' doesn't exist"):
+        target.write(record(1, v=1), record(2, v=2))

@@ -127,6 +127,8 @@ def may_be_of_a_row(error: BaseException) -> bool:
     match meaning(error):
         case Meaning.DATA:
             return True
+        case Meaning.SCHEMA if isinstance(found, pymysql.Error):
+            return False  # no value is looked up as a name there, and no statement made of one
         case Meaning.SCHEMA | Meaning.FINAL:
             return not isinstance(found, psycopg.Error) or _may_be_of_a_row(found)
         case Meaning.ACCESS:

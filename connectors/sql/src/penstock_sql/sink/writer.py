@@ -235,6 +235,8 @@ class SqlWriter(Writer):
         are left out, and the others put again, since they may have needed these, or made room for them.
         """
         left = [write for write in writes if write.rows]
+        for write in left:  # outside of the savepoints, which would take away what is made
+            self._database.dialect.prepare(connection, write, self._config.insert_mode, self._tables.form(write.table))
         while True:
             at_once: list[Refused] = []
             with connection.begin_nested() as attempt:

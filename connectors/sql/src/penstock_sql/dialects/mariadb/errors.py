@@ -26,8 +26,8 @@ _KINDS: Final[Mapping[str, frozenset[int]]] = {
 """1305 of a savepoint: the whole transaction has been rolled back, by a deadlock."""
 _NEVER_VERIFIED: Final = ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed", "Hostname mismatch")
 _LOST: Final = pymysql.InterfaceError
-_SIGNAL: Final = "45000"
-"""Of triggers and functions that raise an error of their own."""
+_SIGNAL: Final = "45"
+"""The class of SQLSTATEs of triggers and functions that raise an error of their own."""
 
 
 def kind_of_error(error: pymysql.Error) -> str:
@@ -37,11 +37,15 @@ def kind_of_error(error: pymysql.Error) -> str:
         return "ACCESS"
     if isinstance(error, _LOST):
         return "PASSING"
-    if getattr(error, "sqlstate", None) == _SIGNAL:
+    if _is_signal(error):
         return "DATA"
     if number == 0:
         return "DATA" if isinstance(error, pymysql.DataError) else "PASSING" if _is_waiting(error) else "FINAL"
     return next((kind for kind, numbers in _KINDS.items() if number in numbers), "FINAL")
+
+
+def _is_signal(error: pymysql.Error) -> bool:
+    return str(getattr(error, "sqlstate", "")).startswith(_SIGNAL)
 
 
 def _is_waiting(error: pymysql.Error) -> bool:
@@ -91,7 +95,7 @@ def words_of_mariadb(error: pymysql.Error) -> str:
     number, text = _told(error)
     if isinstance(error, _LOST):
         return "the connection was lost"
-    if getattr(error, "sqlstate", None) == _SIGNAL:
+    if _is_signal(error):
         number = 1644
     change = _TOLD.get(number)
     return " ".join((text if change is None else change(text)).split()) or type(error).__name__

@@ -53,6 +53,8 @@ def words_of_row(error: psycopg.Error) -> str:
     if state.startswith(_OF_CONSTRAINTS) or diag.source_function == _CHECKS_OF_ROWS:
         return _with_hint(primary, diag.message_hint)
     text = _BYTES.sub("... ", _QUOTED.sub("...", primary))
+    if (function := _function(error)) is not None:
+        return f"{text.partition(': ')[0]} (in function {function} of the database)"
     if state.startswith("22"):
         return _with_hint(text, diag.message_hint)
     if state == _NO_RIGHT:  # the name of what is forbidden stands without marks
@@ -74,10 +76,14 @@ def column_named(error: psycopg.Error, columns: Sequence[str]) -> str | None:
 
 
 def _function(error: psycopg.Error) -> str | None:
-    """The function in which an error arose, with the types of its parameters."""
-    first = (error.diag.context or "").partition("\n")[0]
-    found = _IN_FUNCTION.fullmatch(first)
-    return found[1] if found else None
+    """The function in which an error arose, with the types of its parameters: the innermost one if it has raised it.
+
+    Otherwise the outermost one is named: lines before it may be statements with values, of which any could look like a name.
+    """
+    lines = (error.diag.context or "").split("\n")
+    if is_raised(error):
+        lines = lines[:1]
+    return next((found[1] for line in reversed(lines) if (found := _IN_FUNCTION.fullmatch(line))), None)
 
 
 def raised_text(connection: Connection, raised: BaseException) -> str | None:
