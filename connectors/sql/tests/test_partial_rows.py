@@ -187,3 +187,11 @@ def test_a_column_that_may_no_longer_be_null_is_noticed_while_the_task_runs(targ
         life.write(life.following([record(1, v=2)]))
         life.commit()
     assert target.rows("k, v, w") == [(1, 2, 1)]
+
+
+def test_a_constraint_over_a_column_with_a_default_sees_the_value_that_stays(target: Target) -> None:
+    target.make("k INT PRIMARY KEY, v INT NOT NULL, s INT NOT NULL DEFAULT 0, CHECK (s > 0 OR v < 10)")
+    target.database.run("INSERT INTO t VALUES (1, 50, 1), (2, 5, 0), (3, 5, 1)")
+    batch = [record(1, v=60), record(2, v=60), record(3, v=60), record(4, v=60), record(5, v=6), record(3, v=None)]
+    assert len(target.write(*batch)) == 3
+    assert target.rows("k, v, s") == [(1, 60, 1), (2, 5, 0), (3, 60, 1), (5, 6, 0)]

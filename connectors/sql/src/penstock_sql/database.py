@@ -45,8 +45,8 @@ class _Dialect(Protocol):
     def prepare(self, connection: Connection, write: Write, mode: str, form: str) -> None:
         """Make what `put` needs, outside of its savepoints."""
 
-    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
-        """Insert, upsert, update or delete rows."""
+    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> int:
+        """Insert, upsert, update or delete rows. Returns how many rows an update has found."""
 
     def check(self, connection: Connection) -> None:
         """Check now what would be checked at the end of the transaction."""

@@ -152,10 +152,14 @@ def words_of_row(error: BaseException, columns: Sequence[str], row: Sequence[Any
     return text if column is None or f'"{column}"' in text else f"column {column}: {text}"
 
 
+_TELLING: Final = 4
+"""Letters of a value that is looked for in the words of an error; shorter ones are in words of the database's own, too."""
+
+
 def _has_value(text: str, row: Sequence[Any]) -> bool:
     """Whether a text that a trigger may have written holds a value of the row, beside the names that stand in marks."""
     unmarked = re.sub(r"'[^']*'|`[^`]*`", "", text)
-    values = [re.escape(value) for value in row if isinstance(value, str) and value]
+    values = [re.escape(value) for value in row if isinstance(value, str) and len(value) >= _TELLING]
     return bool(values) and re.search(rf"(?<!\w)(?:{'|'.join(values)})(?!\w)", unmarked) is not None
 
 

@@ -337,9 +337,26 @@ class SqlWriter(Writer):
                 half = len(rows) // 2
                 first = self._taken(connection, write, rows[:half], give, refused)
                 return first + self._taken(connection, write, rows[half:], give, refused)
+            if self._is_changed(connection, write, rows[0]):
+                return list(rows)
             refused.append(self._refusal(connection, write, rows[0], e))
             return []
         return list(rows)
+
+    def _is_changed(self, connection: Connection, write: Write, row: Row) -> bool:
+        """Change a row that is there already, if that is what a refused upsert has to do.
+
+        The database looks at a record without some columns as at a new row first, which may violate what the changed one
+        does not.
+        """
+        table, dialect = write.table, self._database.dialect
+        lacking = set(self._tables.kinds(table)) > set(write.columns)
+        found = 0
+        if self._config.insert_mode == "upsert" and not write.delete and lacking:
+            with suppress(*FOREIGN), connection.begin_nested():
+                dialect.prepare(connection, write, "update", self._tables.form(table))
+                found = dialect.put(connection, write, [row[1]], "update", self._tables.form(table))
+        return found > 0
 
 
 _LONG: Final = 64

@@ -63,8 +63,8 @@ def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
         _stage(connection, write, form)
 
 
-def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
-    """Insert, upsert, update or delete rows.
+def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> int:
+    """Insert, upsert, update or delete rows. Returns how many rows an update has found.
 
     Raises:
         psycopg.Error: the server refuses them.
@@ -73,11 +73,12 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
     table, columns = quoted(connection, write.table), _listed(connection, write)
     if not _staged(write, mode, form):
         _copy(connection, table, columns, rows)
-        return
+        return 0
     stage = _stage_name(connection, write, form)
     _fill(connection, stage, columns, rows)
-    _put_on(connection, write, mode, stage)
+    found = _put_on(connection, write, mode, stage)
     _clear(connection, stage)
+    return found
 
 
 def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
@@ -134,8 +135,8 @@ def _staged(write: Write, mode: str, form: str) -> bool:
     return write.delete or mode != "insert" or has_policies(form)
 
 
-def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> None:
-    """Put rows from the temporary table into their table."""
+def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> int:
+    """Put rows from the temporary table into their table. Returns how many rows an update has found."""
     table = quoted(connection, write.table)
     names = [quoted(connection, name) for name in write.columns]
     columns = ", ".join(names)
@@ -166,7 +167,8 @@ def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> None
         )
     elif others:
         changes = ", ".join(f"{name} = s.{name}" for name in others)
-        run(connection, f"UPDATE {table} t SET {changes} FROM ({_last(columns, order, stage)}) s WHERE {match}")
+        return run(connection, f"UPDATE {table} t SET {changes} FROM ({_last(columns, order, stage)}) s WHERE {match}")
+    return 0
 
 
 def _refuse_changes_of_fixed(connection: Connection, write: Write, stage: str, match: str) -> None:

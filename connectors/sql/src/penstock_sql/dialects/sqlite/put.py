@@ -48,8 +48,8 @@ def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
     """Nothing is needed."""
 
 
-def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
-    """Insert, upsert, update or delete rows.
+def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> int:
+    """Insert, upsert, update or delete rows. Returns how many rows an update has found.
 
     Raises:
         sqlite3.Error: SQLite refuses them.
@@ -64,7 +64,7 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
         statement = f"DELETE FROM {table} WHERE {match}"
     elif mode == "update":
         if not others:
-            return
+            return 0
         statement = f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in others)} WHERE {match}"
         cells = [row[len(keys) :] + row[: len(keys)] for row in cells]
     else:
@@ -75,7 +75,8 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
         if mode == "upsert":
             changes = ", ".join(f"{name} = excluded.{name}" for name in others)
             statement += f" ON CONFLICT ({', '.join(keys)}) DO {f'UPDATE SET {changes}' if others else 'NOTHING'}"
-    driver(connection).executemany(statement, cells)
+    found: int = driver(connection).executemany(statement, cells).rowcount
+    return found
 
 
 def check(connection: Connection) -> None:
