@@ -54,11 +54,11 @@ class Database:
         return self._connection
 
     @contextmanager
-    def transaction(self, *, whole: bool = True, zone: str = "UTC") -> Iterator[Connection]:
+    def transaction(self, *, zone: str = "UTC") -> Iterator[Connection]:
         """The connection in a transaction that does not wait for ever, nor is waited for."""
         connection = self.connection()
         with connection.begin():
-            self.dialect.begin(connection, zone, whole=whole)
+            self.dialect.begin(connection, zone)
             yield connection
 
     @contextmanager

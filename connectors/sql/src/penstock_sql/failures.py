@@ -1,117 +1,75 @@
 """What the errors of databases mean: for the record, for the connection, for the user."""
 
-import re
-import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import Enum, auto
-from typing import Final
+from typing import Any, Final
 
-import psycopg
-import pymysql
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from penstock import ConnectError, RetriableError
-from penstock_sql.dialects.mariadb.errors import kind_of_error, words_of_mariadb
+from penstock_sql.dialects.base import Dialect
+from penstock_sql.dialects.meaning import Meaning
+from penstock_sql.dialects.registry import DIALECTS
 
-__all__ = ["FOREIGN", "Meaning", "as_connect_errors", "meaning", "words"]
+__all__ = ["FOREIGN", "Meaning", "as_connect_errors", "may_be_of_a_row", "meaning", "words", "words_of_row"]
 
-FOREIGN: Final = (SQLAlchemyError, psycopg.Error, pymysql.Error, sqlite3.Error, UnicodeError)
+FOREIGN: Final[tuple[type[Exception], ...]] = (
+    SQLAlchemyError,
+    UnicodeError,
+    *(error for dialect in DIALECTS for error in dialect.errors),
+)
 """What the libraries raise."""
 
 
-class Meaning(Enum):
-    """What follows from an error.
-
-    DATA: a row is refused, and others may be taken. SCHEMA: a table or column is not as it was thought to be. PASSING: the
-    same may succeed later. ACCESS: who or where is wrong. FINAL: anything else.
-    """
-
-    DATA = auto()
-    SCHEMA = auto()
-    PASSING = auto()
-    ACCESS = auto()
-    FINAL = auto()
-
-
-_NO_RIGHT: Final = "42501"
-_CHECKS_OF_ROWS: Final = "ExecWithCheckOptions"
-"""PostgreSQL has one SQLSTATE for a right on the table that is missing and for a row that a policy refuses."""
-
-_STATES: Final = (
-    (Meaning.DATA, ("21", "22", "23", "428C9", "54", "P0", "44", "38", "39")),
-    (Meaning.SCHEMA, ("42P01", "42703", "42P07", "42701", "3F000")),
-    (Meaning.PASSING, ("08", "25006", "25P03", "25P04", "40", "53", "55", "57", "58")),
-    (Meaning.ACCESS, ("28", "3D000", _NO_RIGHT)),
-)
-"""By the beginnings of PostgreSQL's SQLSTATE. 25006: a server that was the primary one, or is full, takes no writes."""
-
-_NO_ACCESS: Final = (
-    "authentication failed",
-    "no password supplied",
-    "pg_hba.conf",
-    "does not exist",
-    "permission denied",
-    "is not permitted",
-)
-
-
 def meaning(error: BaseException) -> Meaning:
-    """What follows from an error of a driver or of SQLAlchemy."""
-    found = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    if isinstance(found, psycopg.Error):
-        return _of_postgresql(found)
-    if isinstance(found, pymysql.Error):
-        return Meaning[kind_of_error(found)]
-    if isinstance(found, sqlite3.Error):
-        return _of_sqlite(found)
+    """Return what follows from an error of a driver or of SQLAlchemy."""
+    found = _driver_error(error)
+    dialect = _dialect(found)
+    if dialect is not None:
+        return dialect.meaning(found)
     return Meaning.DATA if isinstance(found, UnicodeError) else Meaning.FINAL
 
 
-def _of_postgresql(error: psycopg.Error) -> Meaning:
-    if error.sqlstate == _NO_RIGHT and error.diag.source_function == _CHECKS_OF_ROWS:
-        return Meaning.DATA
-    if error.sqlstate is not None:
-        return next((m for m, states in _STATES if error.sqlstate.startswith(states)), Meaning.FINAL)
-    if isinstance(error, (psycopg.DataError, psycopg.ProgrammingError)):  # the driver cannot write the value
-        return Meaning.DATA
-    if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
-        return Meaning.ACCESS if any(text in str(error) for text in _NO_ACCESS) else Meaning.PASSING
-    return Meaning.FINAL
-
-
-def _of_sqlite(error: sqlite3.Error) -> Meaning:
-    text = str(error)
-    if isinstance(error, (sqlite3.IntegrityError, sqlite3.DataError)) or ("type" in text and "not supported" in text):
-        return Meaning.DATA
-    if isinstance(error, sqlite3.OperationalError):
-        if "no such" in text or "has no column" in text or "already exists" in text or "duplicate column" in text:
-            return Meaning.SCHEMA
-        return Meaning.ACCESS if "unable to open" in text else Meaning.PASSING
-    return Meaning.DATA if isinstance(error, sqlite3.InterfaceError) else Meaning.FINAL
-
-
-_QUOTED: Final = re.compile(r"([\"']).*\1", re.DOTALL)
-"""What stands in quotation marks where a value is wrong is the value."""
-
-
 def words(error: BaseException) -> str:
-    """The database's own words, without the statement and the values that libraries add.
-
-    PostgreSQL's detail and context may hold values of the record, so they are left out.
-    """
-    found = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    """Return the database's own words, without the statement and the values that libraries add."""
+    found = _driver_error(error)
+    dialect = _dialect(found)
+    if dialect is not None:
+        return dialect.words(found)
     if isinstance(found, UnicodeError):
         return "a text is no valid Unicode (half of a surrogate pair)"
-    if isinstance(found, pymysql.Error):
-        return words_of_mariadb(found)
-    if isinstance(found, psycopg.Error) and (primary := found.diag.message_primary):
-        if str(found.sqlstate).startswith("P0"):
-            return "a trigger or function of the database refuses it"
-        hint = f" ({found.diag.message_hint})" if found.diag.message_hint else ""
-        return f"{_QUOTED.sub('...', primary) if str(found.sqlstate).startswith('22') else primary}{hint}"
-    text = " ".join(str(found).split()) or type(found).__name__
-    return _QUOTED.sub("...", text) if isinstance(found, psycopg.DataError) else text
+    return " ".join(str(found).split()) or type(found).__name__
+
+
+def may_be_of_a_row(error: BaseException) -> bool:
+    """Return whether a row may be the cause of an error of writing rows: then they are tried one by one."""
+    found = _driver_error(error)
+    dialect = _dialect(found)
+    return dialect is None or dialect.may_be_of_a_row(found)
+
+
+def words_of_row(error: BaseException, columns: Sequence[str], row: Sequence[Any]) -> str:
+    """Return the database's own words on a row that it refuses, without its values, with the column if it is known."""
+    found = _driver_error(error)
+    dialect = _dialect(found)
+    text, column = (words(error), None) if dialect is None else dialect.words_of_row(found, columns, row)
+    if column is None and meaning(error) is Meaning.DATA:
+        column = next((name for name, value in zip(columns, row, strict=True) if _is_no_text(value)), None)
+    return text if column is None or f'"{column}"' in text else f"column {column}: {text}"
+
+
+def _is_no_text(value: Any) -> bool:
+    """Return whether a text holds what no text may: a NUL, or half of a surrogate pair."""
+    return isinstance(value, str) and any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _driver_error(error: BaseException) -> BaseException:
+    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+
+
+def _dialect(error: BaseException) -> Dialect | None:
+    """Return the dialect whose driver raised an error."""
+    return next((dialect for dialect in DIALECTS if isinstance(error, dialect.errors)), None)
 
 
 @contextmanager

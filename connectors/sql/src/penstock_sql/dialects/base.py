@@ -1,7 +1,7 @@
 """What the connectors need from a database, whatever its kind."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, cast
@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, Select
 from penstock import Problem
 from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.kinds import ColumnKind, kind_of
+from penstock_sql.dialects.meaning import QUOTED, Meaning, has_value
 from penstock_sql.names import TableName
 
 __all__ = [
@@ -93,6 +94,7 @@ class Write:
     Attributes:
         table, keys, columns, delete, kept: as of `Rows`.
         rows: each row with its record, in the order of the records.
+        fixed: columns whose value the database takes for new rows only.
     """
 
     table: TableName
@@ -101,6 +103,7 @@ class Write:
     delete: bool
     kept: tuple[str, ...] = ()
     rows: list[Row] = field(default_factory=list)
+    fixed: frozenset[str] = frozenset()
 
     def last_rows(self) -> list[Row]:
         """The rows, of those with identical keys only the last one.
@@ -198,8 +201,8 @@ class Dialect(ABC):
     # Writing
 
     @abstractmethod
-    def begin(self, connection: Connection, zone: str, *, whole: bool) -> None:
-        """Bound this transaction, and if it is not written as a whole, let each row be checked at once."""
+    def begin(self, connection: Connection, zone: str) -> None:
+        """Bound this transaction. Texts without a time zone are read in this one."""
 
     @abstractmethod
     def begin_definition(self, connection: Connection) -> None:
@@ -214,8 +217,26 @@ class Dialect(ABC):
         """Create what `put` needs outside of its savepoints."""
 
     @abstractmethod
-    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
-        """Insert, upsert, update or delete rows."""
+    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> int:
+        """Insert, upsert, update or delete rows, and return how many rows an update has found."""
+
+    def check(self, connection: Connection) -> None:
+        """Check now what would be checked at the end of the transaction.
+
+        Raises:
+            Exception: what the driver raises where a constraint is violated.
+        """
+
+    def violators(
+        self,
+        connection: Connection,
+        writes: Sequence[Write],
+        mode: str,
+        form: Callable[[TableName], str],
+        error: BaseException,
+    ) -> set[Place]:
+        """Return the records whose rows violate the constraint of an error of `check`; empty where nothing tells."""
+        return set()
 
     @abstractmethod
     def same_keys(self, connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
@@ -223,6 +244,29 @@ class Dialect(ABC):
 
         `prepare` is called before.
         """
+
+    # Errors
+
+    @abstractmethod
+    def meaning(self, error: Any) -> Meaning:
+        """Return what follows from one of `errors`."""
+
+    @abstractmethod
+    def words(self, error: Any) -> str:
+        """Return the database's own words, without values of records."""
+
+    @abstractmethod
+    def may_be_of_a_row(self, error: Any) -> bool:
+        """Return whether a row may be the cause of an error of writing rows: then they are tried one by one."""
+
+    def words_of_row(self, error: Any, columns: Sequence[str], row: Sequence[Any]) -> tuple[str, str | None]:
+        """Return the database's own words on a row that it refuses, without its values, and the column if it is known."""
+        told = self.words(error) if self.meaning(error) is Meaning.DATA else QUOTED.sub("...", self.words(error))
+        return "the database refuses a value" if has_value(told, row) else told, None
+
+    def raised_text(self, connection: Connection, error: BaseException) -> str | None:
+        """Return which function has raised an error, and its text, if both are known not to hold a value of a row."""
+        return None
 
     # Tables
 

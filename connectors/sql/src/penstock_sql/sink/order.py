@@ -11,10 +11,10 @@ from penstock_sql.sink.rows import Rows
 __all__ = ["keys_to_compare", "write_of", "writes"]
 
 
-def write_of(rows: Rows) -> Write:
-    """The rows in one statement."""
+def write_of(rows: Rows, fixed: frozenset[str]) -> Write:
+    """The rows in one statement; `fixed` are columns of their table whose value it takes for new rows only."""
     pairs = list(zip(rows.places, zip(*rows.columns.values(), strict=True), strict=True))
-    return Write(rows.table, rows.keys, tuple(rows.columns), rows.delete, rows.kept, pairs)
+    return Write(rows.table, rows.keys, tuple(rows.columns), rows.delete, rows.kept, pairs, fixed)
 
 
 def keys_to_compare(kinds: Iterable[Write]) -> list[Write]:
@@ -57,7 +57,7 @@ def writes(kinds: Sequence[Write], same: Mapping[Place, int]) -> list[Write]:
         at = latest.get(form, -1)
         if at < last.get(key, 0) or at < 0:
             at = latest[form] = len(found)
-            found.append(Write(*form))
+            found.append(Write(*form, fixed=kinds[of].fixed))
         last[key] = at
         found[at].rows.append(row)
     return found

@@ -1,10 +1,12 @@
 """Tables as they are: described once, created and widened by the schemas of records."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 import sqlalchemy
 from sqlalchemy import Column, Connection, MetaData, Table
+from sqlalchemy.dialects import mysql
 from sqlalchemy.exc import NoSuchTableError
 from sqlalchemy.schema import CreateTable
 
@@ -25,12 +27,31 @@ class MissingTable(Exception):
     """There is no table yet from which rows could be deleted."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns of a table.
+
+    Attributes:
+        kinds: of all.
+        computed: take no value, as the database computes theirs.
+        fixed: take a value in a new row, and no other one afterwards.
+        bare: a new row without a value for them has null there.
+        needed: those of them that may not be null.
+    """
+
+    kinds: Mapping[str, ColumnKind]
+    computed: frozenset[str]
+    fixed: frozenset[str]
+    bare: tuple[str, ...]
+    needed: tuple[str, ...]
+
+
 class Tables:
     """What is known of the tables that records go to. It is forgotten when a statement shows that it is wrong."""
 
     def __init__(self, config: SqlSinkConfig) -> None:
         self._config = config
-        self._known: dict[TableName, Mapping[str, ColumnKind]] = {}
+        self._known: dict[TableName, _Columns] = {}
         self._forms: dict[TableName, str] = {}
 
     def forget(self) -> None:
@@ -39,7 +60,37 @@ class Tables:
 
     def kinds(self, name: TableName) -> Mapping[str, ColumnKind]:
         """The kind of each column of a table that `prepare` has seen."""
-        return self._known[name]
+        return self._known[name].kinds
+
+    def fixed(self, name: TableName) -> frozenset[str]:
+        """The columns whose value cannot be changed in a row that is there."""
+        return self._known[name].fixed
+
+    def kept(self, rows: Rows, *, all_bare: bool) -> tuple[str, ...]:
+        """The columns whose stored value an upsert of these rows must give to the database, as if it were to be written.
+
+        The database looks at a row as a new one first, and refuses it without a value where null may not be.
+
+        Args:
+            rows: of a table that `prepare` has seen.
+            all_bare: not only columns that are NOT NULL: constraints and triggers may refuse nulls, too.
+        """
+        known = self._known[rows.table]
+        lacking = known.bare if all_bare else known.needed
+        return rows.kept + tuple(name for name in lacking if name not in rows.columns and name not in rows.kept)
+
+    def require_writable(self, rows: Rows) -> None:
+        """See that all columns of rows may be written, in a table that `prepare` has seen.
+
+        Raises:
+            DataError: the database computes one.
+        """
+        computed = [name for name in rows.columns if name in self._known[rows.table].computed]
+        if computed:
+            raise DataError(
+                f"Table {rows.table} computes column {', '.join(computed)} (GENERATED ALWAYS AS), which takes no value; "
+                f"leave the field out by {self._config.name_of('fields.whitelist')} or ReplaceField"
+            )
 
     def is_as_known(self, connection: Connection, name: TableName) -> bool:
         """Whether a table that `prepare` has seen is still as it was; it stays so until the transaction ends."""
@@ -52,7 +103,7 @@ class Tables:
     def fits(self, rows: Rows) -> bool:
         """Whether the table is known to have all columns of these rows."""
         known = self._known.get(rows.table)
-        return known is not None and all(name in known for name in rows.columns)
+        return known is not None and all(name in known.kinds for name in rows.columns)
 
     def prepare(self, connection: Connection, rows: Rows) -> None:
         """Look at the table of these rows; create or widen it if that is allowed.
@@ -62,28 +113,37 @@ class Tables:
             ConnectError: it does not exist.
             SQLAlchemyError: the database refuses.
         """
-        kinds = self._described(connection, rows.table)
-        if kinds is None and rows.delete and self._config.auto_create:
+        found = self._described(connection, rows.table)
+        if found is None and rows.delete and self._config.auto_create:
             raise MissingTable
-        if kinds is None:
+        if found is None:
             self._create(connection, rows)
-            kinds = self._described(connection, rows.table)
-            assert kinds is not None
-        missing = [name for name in rows.columns if name not in kinds]
+            found = self._described(connection, rows.table)
+            assert found is not None
+        missing = [name for name in rows.columns if name not in found.kinds]
         if missing:
-            self._widen(connection, rows, missing, kinds)
-            kinds = self._described(connection, rows.table) or {}
-        self._known[rows.table] = kinds
+            self._widen(connection, rows, missing, found.kinds)
+            found = self._described(connection, rows.table)
+            assert found is not None
+        self._known[rows.table] = found
         self._forms[rows.table] = dialect_of(connection).table_form(connection, rows.table)
 
     @staticmethod
-    def _described(connection: Connection, table: TableName) -> Mapping[str, ColumnKind] | None:
+    def _described(connection: Connection, table: TableName) -> _Columns | None:
         try:
             columns = sqlalchemy.inspect(connection).get_columns(table.name, schema=table.schema)
         except NoSuchTableError:
             return None
         dialect = dialect_of(connection)
-        return {dialect.column_name(column["name"]): dialect.kind_of(column["type"]) for column in columns}
+        named = {dialect.column_name(column["name"]): column for column in columns}
+        bare = tuple(name for name, column in named.items() if _is_bare(column))
+        return _Columns(
+            {name: dialect.kind_of(column["type"]) for name, column in named.items()},
+            frozenset(name for name, column in named.items() if "computed" in column),
+            frozenset(name for name, column in named.items() if column.get("identity", _NO_IDENTITY)["always"]),
+            bare,
+            tuple(name for name in bare if not named[name]["nullable"]),
+        )
 
     def _create(self, connection: Connection, rows: Rows) -> None:
         if not self._config.auto_create:
@@ -125,6 +185,21 @@ class Tables:
                 f"ALTER TABLE {quoted(connection, rows.table)} ADD COLUMN {again}{quoted(connection, name)} {of}"
             )
             run(connection, statement)
+
+
+_NO_IDENTITY: Final = {"always": False}
+_NO_DEFAULT: Final = (None, "NULL")
+"""MariaDB writes the latter."""
+
+
+def _is_bare(column: Mapping[str, Any]) -> bool:
+    """Whether a new row without a value for the column has null there, or is refused."""
+    if any(column.get(by) for by in ("computed", "identity")) or column.get("autoincrement") is True:
+        return False
+    if isinstance(column["type"], mysql.ENUM) and not column["nullable"]:
+        return False  # it has its first value
+    of_domain = getattr(column["type"], "default", None)
+    return column["default"] in _NO_DEFAULT and of_domain is None
 
 
 def _column(connection: Connection, rows: Rows, name: str) -> Column[Any]:

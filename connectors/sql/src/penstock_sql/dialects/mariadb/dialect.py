@@ -18,11 +18,12 @@ from penstock import Problem
 from penstock_sql.dialects.base import Address, Columns, Dialect, Transactions, Url, Write
 from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.kinds import ColumnKind
-from penstock_sql.dialects.mariadb import catalog, form, put, session, types
+from penstock_sql.dialects.mariadb import catalog, errors, form, put, session, types
 from penstock_sql.dialects.mariadb.address import read_mariadb
 from penstock_sql.dialects.mariadb.fields import field_of_mariadb
 from penstock_sql.dialects.mariadb.horizon import Looks
 from penstock_sql.dialects.mariadb.reading import MariadbCursor
+from penstock_sql.dialects.meaning import Meaning
 from penstock_sql.dialects.statements import driver, run
 from penstock_sql.names import TableName
 
@@ -70,7 +71,7 @@ class MariaDb(Dialect):
             return None
         return f"is longer than {_MOST_LETTERS} letters, ends with a blank, or has a NUL or a letter beyond U+FFFF"
 
-    def begin(self, connection: Connection, zone: str, *, whole: bool) -> None:
+    def begin(self, connection: Connection, zone: str) -> None:
         put.begin(connection)
 
     def begin_definition(self, connection: Connection) -> None:
@@ -82,8 +83,17 @@ class MariaDb(Dialect):
     def prepare(self, connection: Connection, write: Write, mode: str, form: str) -> None:
         put.prepare(connection, write, mode, form)
 
-    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
-        put.put(connection, write, rows, mode, form)
+    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> int:
+        return put.put(connection, write, rows, mode, form)
+
+    def meaning(self, error: pymysql.Error) -> Meaning:
+        return errors.meaning(error)
+
+    def words(self, error: pymysql.Error) -> str:
+        return errors.words(error)
+
+    def may_be_of_a_row(self, error: pymysql.Error) -> bool:
+        return errors.may_be_of_a_row(error)
 
     def same_keys(self, connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
         return put.same_keys(connection, keys, rows, form)

@@ -6,46 +6,55 @@ from typing import Final
 
 import pymysql
 
-__all__ = ["kind_of_error", "words_of_mariadb"]
+from penstock_sql.dialects.meaning import Meaning
 
-_KINDS: Final[Mapping[str, frozenset[int]]] = {
+__all__ = ["may_be_of_a_row", "meaning", "words"]
+
+_KINDS: Final[Mapping[Meaning, frozenset[int]]] = {
     kind: frozenset(map(int, numbers.split()))
     for kind, numbers in {
-        "DATA": "1022 1048 1062 1136 1138 1169 1171 1216 1217 1261 1262 1263 1264 1265 1291 1292 1300 1301 1364 "
+        Meaning.DATA: "1022 1048 1062 1136 1138 1169 1171 1216 1217 1261 1262 1263 1264 1265 1291 1292 1300 1301 1364 "
         "1365 1366 1367 1369 1406 1411 1416 1441 1451 1452 1525 1526 1557 1586 1644 1690 1748 1761 1762 "
         "1859 1906 1977 3105 3140 3156 3819 3854 3903 4025 4078",
-        "SCHEMA": "1050 1051 1054 1060 1072 1091 1146 1412 1684 1932",
-        "PASSING": "1015 1020 1021 1023 1026 1030 1037 1038 1040 1041 1053 1077 1079 1080 1129 1135 1152 1158 1159 "
+        Meaning.SCHEMA: "1050 1051 1054 1060 1072 1091 1146 1412 1684 1932",
+        Meaning.PASSING: "1015 1020 1021 1023 1026 1030 1037 1038 1040 1041 1053 1077 1079 1080 1129 1135 1152 1158 1159 "
         "1160 1161 1180 1181 1184 1192 1194 1195 1203 1205 1206 1213 1223 1226 1290 1297 1305 1317 1397 "
         "1399 1402 1613 1614 1615 1637 1638 1689 1836 1927 1969 2002 2003 2005 2006 2013 2014 2055 3024 "
         "3058 3100 3159 3572 4031",
-        "ACCESS": "1044 1045 1046 1049 1130 1141 1142 1143 1211 1227 1251 1275 1370 1410 1419 1449 1524 1698 1820 "
+        Meaning.ACCESS: "1044 1045 1046 1049 1130 1141 1142 1143 1211 1227 1251 1275 1370 1410 1419 1449 1524 1698 1820 "
         "1862 2026 2049 2054 2059 2061 3118 3955 4151",
     }.items()
 }
 """1305 of a savepoint: the whole transaction has been rolled back, by a deadlock."""
 _NEVER_VERIFIED: Final = ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed", "Hostname mismatch")
 _LOST: Final = pymysql.InterfaceError
-_SIGNAL: Final = "45000"
-"""Of triggers and functions that raise an error of their own."""
+_SIGNAL: Final = "45"
+"""The class of SQLSTATEs of triggers and functions that raise an error of their own."""
 
 
-def kind_of_error(error: pymysql.Error) -> str:
-    """The name of its `Meaning`."""
+def meaning(error: pymysql.Error) -> Meaning:
+    """Return what follows from an error."""
     number, text = _told(error)
-    if any(words in text for words in _NEVER_VERIFIED):
-        return "ACCESS"
+    if any(known in text for known in _NEVER_VERIFIED):
+        return Meaning.ACCESS
     if isinstance(error, _LOST):
-        return "PASSING"
-    if getattr(error, "sqlstate", None) == _SIGNAL:
-        return "DATA"
+        return Meaning.PASSING
+    if _is_signal(error):
+        return Meaning.DATA
     if number == 0:
-        return "DATA" if isinstance(error, pymysql.DataError) else "PASSING" if _is_waiting(error) else "FINAL"
-    return next((kind for kind, numbers in _KINDS.items() if number in numbers), "FINAL")
+        if isinstance(error, pymysql.DataError):
+            return Meaning.DATA
+        return Meaning.PASSING if isinstance(error, pymysql.OperationalError) else Meaning.FINAL
+    return next((kind for kind, numbers in _KINDS.items() if number in numbers), Meaning.FINAL)
 
 
-def _is_waiting(error: pymysql.Error) -> bool:
-    return isinstance(error, pymysql.OperationalError)
+def may_be_of_a_row(error: pymysql.Error) -> bool:
+    """Return whether a row may be the cause of an error. No value is looked up as a name, so SCHEMA is the statement's."""
+    return meaning(error) in (Meaning.DATA, Meaning.FINAL)
+
+
+def _is_signal(error: pymysql.Error) -> bool:
+    return str(getattr(error, "sqlstate", "")).startswith(_SIGNAL)
 
 
 def _duplicate(text: str) -> str:
@@ -86,12 +95,12 @@ _TOLD: Final[Mapping[int, Callable[[str], str]]] = {
 """Those whose words have values, and what is left of them."""
 
 
-def words_of_mariadb(error: pymysql.Error) -> str:
+def words(error: pymysql.Error) -> str:
     """The server's own words, without values of records."""
     number, text = _told(error)
     if isinstance(error, _LOST):
         return "the connection was lost"
-    if getattr(error, "sqlstate", None) == _SIGNAL:
+    if _is_signal(error):
         number = 1644
     change = _TOLD.get(number)
     return " ".join((text if change is None else change(text)).split()) or type(error).__name__

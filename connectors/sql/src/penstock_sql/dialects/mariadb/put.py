@@ -74,8 +74,8 @@ def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
         _stage(connection, write, form)
 
 
-def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
-    """Insert, upsert, update or delete rows.
+def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> int:
+    """Insert, upsert, update or delete rows. Returns how many rows an update has found.
 
     Raises:
         pymysql.Error: the server refuses them.
@@ -94,13 +94,16 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
             with _refusing_others():
                 _upsert_keeping(connection, write, table, stage)
         else:
-            _put_on(connection, write, table, stage)
+            return _put_on(connection, write, table, stage)
+    elif not rows:  # for the sake of what the server says of the statement itself
+        run(connection, f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(names)} FROM {table} WHERE FALSE")
     elif mode == "upsert":
         head = f"INSERT INTO {table} ({', '.join(names)}) VALUES "
         with _refusing_others():
             _insert(connection, head, rows, _on_duplicate(table, keys, others))
     else:
         _insert(connection, f"INSERT INTO {table} ({', '.join(names)}) VALUES ", rows)
+    return 0
 
 
 def _on_duplicate(table: str, keys: list[str], others: list[str]) -> str:
@@ -172,8 +175,8 @@ def _staged(write: Write, mode: str) -> bool:
     return write.delete or mode == "update" or bool(write.kept)
 
 
-def _put_on(connection: Connection, write: Write, table: str, stage: str) -> None:
-    """Change or delete the rows of the table whose keys are in the temporary one."""
+def _put_on(connection: Connection, write: Write, table: str, stage: str) -> int:
+    """Change or delete the rows of the table whose keys are in the temporary one. Returns how many an update has found."""
     names = [quoted(connection, name) for name in write.columns]
     keys, others = names[: len(write.keys)], names[len(write.keys) :]
     match = " AND ".join(f"t.{key} = s.{key}" for key in keys)
@@ -186,7 +189,10 @@ def _put_on(connection: Connection, write: Write, table: str, stage: str) -> Non
             f"AS {place} FROM {stage}"
         )
         changes = ", ".join(f"t.{name} = s.{name}" for name in others)
-        run(connection, f"UPDATE ({last}) s STRAIGHT_JOIN {table} t ON {match} SET {changes} WHERE s.{place} = 1")
+        return run(
+            connection, f"UPDATE ({last}) s STRAIGHT_JOIN {table} t ON {match} SET {changes} WHERE s.{place} = 1"
+        )
+    return 0
 
 
 def _stage(connection: Connection, write: Write, form: str) -> None:

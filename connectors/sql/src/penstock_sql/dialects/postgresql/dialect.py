@@ -1,6 +1,6 @@
 """PostgreSQL, by psycopg."""
 
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 from zoneinfo import ZoneInfo
@@ -12,10 +12,11 @@ from sqlalchemy.pool import NullPool
 
 from penstock import ConnectError
 from penstock_sql.dialects import reflection
-from penstock_sql.dialects.base import Address, Columns, Dialect, Transactions, Url, Write
+from penstock_sql.dialects.base import Address, Columns, Dialect, Place, Transactions, Url, Write
 from penstock_sql.dialects.fields import Field, NumericMapping
 from penstock_sql.dialects.kinds import ColumnKind
-from penstock_sql.dialects.postgresql import catalog, fields, form, put, types
+from penstock_sql.dialects.meaning import Meaning
+from penstock_sql.dialects.postgresql import catalog, deferred, errors, fields, form, put, types
 from penstock_sql.dialects.postgresql.address import read_postgresql
 from penstock_sql.dialects.postgresql.horizon import Horizon
 from penstock_sql.dialects.statements import compiled, driver, run
@@ -60,8 +61,8 @@ class PostgreSql(Dialect):
             return None
         return f"is longer than {most} bytes, or has a NUL"
 
-    def begin(self, connection: Connection, zone: str, *, whole: bool) -> None:
-        put.begin(connection, zone, whole=whole)
+    def begin(self, connection: Connection, zone: str) -> None:
+        put.begin(connection, zone)
 
     def begin_definition(self, connection: Connection) -> None:
         put.begin_definition(connection)
@@ -72,8 +73,38 @@ class PostgreSql(Dialect):
     def prepare(self, connection: Connection, write: Write, mode: str, form: str) -> None:
         put.prepare(connection, write, mode, form)
 
-    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
-        put.put(connection, write, rows, mode, form)
+    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> int:
+        return put.put(connection, write, rows, mode, form)
+
+    def meaning(self, error: psycopg.Error) -> Meaning:
+        return errors.meaning(error)
+
+    def words(self, error: psycopg.Error) -> str:
+        return errors.words(error)
+
+    def may_be_of_a_row(self, error: psycopg.Error) -> bool:
+        return errors.may_be_of_a_row(error)
+
+    def words_of_row(self, error: psycopg.Error, columns: Sequence[str], row: Sequence[Any]) -> tuple[str, str | None]:
+        if not error.diag.message_primary:  # the driver's own, of a text that is none
+            return errors.words(error), None
+        return errors.words_of_row(error), errors.column_named(error, columns)
+
+    def raised_text(self, connection: Connection, error: BaseException) -> str | None:
+        return errors.raised_text(connection, error)
+
+    def check(self, connection: Connection) -> None:
+        deferred.check(connection)
+
+    def violators(
+        self,
+        connection: Connection,
+        writes: Sequence[Write],
+        mode: str,
+        form: Callable[[TableName], str],
+        error: BaseException,
+    ) -> set[Place]:
+        return deferred.violators(connection, writes, mode, form, error, put.staged_rows)
 
     def same_keys(self, connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
         return put.same_keys(connection, keys, rows, form)

@@ -3,13 +3,22 @@
 import hashlib
 from typing import Any, Final
 
+import psycopg
 from sqlalchemy import Connection
 
 from penstock_sql.dialects.base import Write
 from penstock_sql.dialects.postgresql.form import has_policies
 from penstock_sql.dialects.statements import driver, quoted, run
 
-__all__ = ["begin", "begin_definition", "end_others", "prepare", "put", "same_keys"]
+__all__ = [
+    "begin",
+    "begin_definition",
+    "end_others",
+    "prepare",
+    "put",
+    "same_keys",
+    "staged_rows",
+]
 
 _BOUNDS: Final = "SET LOCAL lock_timeout = '60s'; SET LOCAL idle_in_transaction_session_timeout = '60s'"
 """A writer that was frozen in the middle of a transaction must not hold its locks for ever."""
@@ -24,9 +33,9 @@ _END: Final = (
 )
 
 
-def begin(connection: Connection, zone: str, *, whole: bool) -> None:
+def begin(connection: Connection, zone: str) -> None:
     """Bound how long this transaction waits for others, and they for it. Texts without a zone are read in this one."""
-    run(connection, f"{_BOUNDS}; SET LOCAL TimeZone = '{zone}'" + ("" if whole else "; SET CONSTRAINTS ALL IMMEDIATE"))
+    run(connection, f"{_BOUNDS}; SET LOCAL TimeZone = '{zone}'")
 
 
 def begin_definition(connection: Connection) -> None:
@@ -45,8 +54,8 @@ def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
         _stage(connection, write, form)
 
 
-def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
-    """Insert, upsert, update or delete rows.
+def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> int:
+    """Insert, upsert, update or delete rows. Returns how many rows an update has found.
 
     Raises:
         psycopg.Error: the server refuses them.
@@ -55,11 +64,12 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
     table, columns = quoted(connection, write.table), _listed(connection, write)
     if not _staged(write, mode, form):
         _copy(connection, table, columns, rows)
-        return
+        return 0
     stage = _stage_name(connection, write, form)
     _fill(connection, stage, columns, rows)
-    _put_on(connection, write, mode, stage)
+    found = _put_on(connection, write, mode, stage)
     _clear(connection, stage)
+    return found
 
 
 def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
@@ -74,6 +84,21 @@ def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], 
     found = [int(rank) for (rank,) in driver(connection).execute(ranks)]
     _clear(connection, stage)
     return found
+
+
+def staged_rows(connection: Connection, write: Write, form: str, chosen: str, where: str) -> list[tuple[Any, ...]]:
+    """What is chosen of the rows `s` for which something is true; `s.number` is the place in `write`.
+
+    Raises:
+        psycopg.Error: the server refuses them.
+    """
+    _stage(connection, write, form)
+    stage = _stage_name(connection, write, form)
+    _fill(connection, stage, _listed(connection, write), [row for _, row in write.rows])
+    rows = f"SELECT *, row_number() OVER (ORDER BY {_NUMBER})::int - 1 AS number FROM {stage}"
+    found = driver(connection).execute(f"SELECT {chosen} FROM ({rows}) s WHERE {where}").fetchall()
+    _clear(connection, stage)
+    return list(found)
 
 
 def _fill(connection: Connection, stage: str, columns: str, rows: list[tuple[Any, ...]]) -> None:
@@ -94,14 +119,17 @@ def _staged(write: Write, mode: str, form: str) -> bool:
     return write.delete or mode != "insert" or has_policies(form)
 
 
-def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> None:
-    """Put rows from the temporary table into their table."""
+def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> int:
+    """Put rows from the temporary table into their table. Returns how many rows an update has found."""
     table = quoted(connection, write.table)
     names = [quoted(connection, name) for name in write.columns]
     columns = ", ".join(names)
-    keys, others = names[: len(write.keys)], names[len(write.keys) :]
+    keys = names[: len(write.keys)]
+    others = [quoted(connection, name) for name in write.columns[len(keys) :] if name not in write.fixed]
     match = " AND ".join(f"t.{key} = s.{key}" for key in keys)
     order = ", ".join(keys)  # all tasks lock rows in this order, so that they do not wait for each other in a circle
+    if not write.delete and mode != "insert":
+        _refuse_changes_of_fixed(connection, write, stage, match)
     if write.delete:
         run(connection, f"DELETE FROM {table} t USING {stage} s WHERE {match}")
     elif mode == "insert":
@@ -123,7 +151,25 @@ def _put_on(connection: Connection, write: Write, mode: str, stage: str) -> None
         )
     elif others:
         changes = ", ".join(f"{name} = s.{name}" for name in others)
-        run(connection, f"UPDATE {table} t SET {changes} FROM ({_last(columns, order, stage)}) s WHERE {match}")
+        return run(connection, f"UPDATE {table} t SET {changes} FROM ({_last(columns, order, stage)}) s WHERE {match}")
+    return 0
+
+
+def _refuse_changes_of_fixed(connection: Connection, write: Write, stage: str, match: str) -> None:
+    """Refuse rows that would change an identity, which the database allows for none, even if the value is the same.
+
+    Raises:
+        psycopg.Error: there are such rows.
+    """
+    for name in write.columns[len(write.keys) :]:
+        if name in write.fixed:
+            column = quoted(connection, name)
+            table, changed = quoted(connection, write.table), f"t.{column} IS DISTINCT FROM s.{column}"
+            if run(connection, f"SELECT FROM {stage} s JOIN {table} t ON {match} WHERE {changed} LIMIT 1"):
+                raise psycopg.errors.GeneratedAlways(
+                    f"column {name} is GENERATED ALWAYS AS IDENTITY, and its value cannot be changed where there is a row: "
+                    "let ReplaceField leave the field out"
+                )
 
 
 def _last(columns: str, keys: str, stage: str) -> str:

@@ -15,7 +15,8 @@ from penstock import Problem
 from penstock_sql.dialects import reflection
 from penstock_sql.dialects.base import Address, Columns, Dialect, Url, Write
 from penstock_sql.dialects.fields import Field, NumericMapping
-from penstock_sql.dialects.sqlite import fields, put, types
+from penstock_sql.dialects.meaning import Meaning
+from penstock_sql.dialects.sqlite import errors, fields, put, types
 from penstock_sql.dialects.sqlite.address import read_sqlite
 from penstock_sql.dialects.statements import compiled, driver
 from penstock_sql.names import TableName
@@ -59,7 +60,7 @@ class Sqlite(Dialect):
             return None
         return f"is longer than {most} bytes, or has a NUL"
 
-    def begin(self, connection: Connection, zone: str, *, whole: bool) -> None:
+    def begin(self, connection: Connection, zone: str) -> None:
         """Do nothing: the one writer ends with its process."""
 
     def begin_definition(self, connection: Connection) -> None:
@@ -71,8 +72,17 @@ class Sqlite(Dialect):
     def prepare(self, connection: Connection, write: Write, mode: str, form: str) -> None:
         """Do nothing."""
 
-    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> None:
-        put.put(connection, write, rows, mode)
+    def put(self, connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> int:
+        return put.put(connection, write, rows, mode)
+
+    def meaning(self, error: sqlite3.Error) -> Meaning:
+        return errors.meaning(error)
+
+    def words(self, error: sqlite3.Error) -> str:
+        return " ".join(str(error).split()) or type(error).__name__
+
+    def may_be_of_a_row(self, error: sqlite3.Error) -> bool:
+        return errors.may_be_of_a_row(error)
 
     def same_keys(self, connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
         """Take all for equal, so that rows stay in their order: many statements take no time within this process."""

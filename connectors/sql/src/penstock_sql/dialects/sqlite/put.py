@@ -17,8 +17,8 @@ __all__ = ["put"]
 _BOUND: Final = 2**63
 
 
-def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str) -> None:
-    """Insert, upsert, update or delete rows.
+def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str) -> int:
+    """Insert, upsert, update or delete rows, and return how many rows an update has found.
 
     Raises:
         sqlite3.Error: SQLite refuses them.
@@ -33,7 +33,7 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
         statement = f"DELETE FROM {table} WHERE {match}"
     elif mode == "update":
         if not others:
-            return
+            return 0
         statement = f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in others)} WHERE {match}"
         cells = [row[len(keys) :] + row[: len(keys)] for row in cells]
     else:
@@ -44,7 +44,8 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
         if mode == "upsert":
             changes = ", ".join(f"{name} = excluded.{name}" for name in others)
             statement += f" ON CONFLICT ({', '.join(keys)}) DO {f'UPDATE SET {changes}' if others else 'NOTHING'}"
-    driver(connection).executemany(statement, cells)
+    found: int = driver(connection).executemany(statement, cells).rowcount
+    return found
 
 
 def _cell(value: Any) -> Any:

@@ -1,0 +1,160 @@
+"""What PostgreSQL's errors tell of a row that is refused, without its values."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import psycopg
+from sqlalchemy import Connection
+
+from penstock_sql.dialects.meaning import QUOTED, Meaning
+from penstock_sql.dialects.statements import driver
+
+__all__ = ["column_named", "may_be_of_a_row", "meaning", "raised_text", "words", "words_of_row"]
+
+_NO_RIGHT: Final = "42501"
+_STATES: Final = (
+    (Meaning.DATA, ("21", "22", "23", "428C9", "54", "P0", "44", "38", "39")),
+    (Meaning.SCHEMA, ("42P01", "42703", "42P07", "42701", "3F000")),
+    (Meaning.PASSING, ("08", "25006", "25P03", "25P04", "40", "53", "55", "57", "58")),
+    (Meaning.ACCESS, ("28", "3D000", _NO_RIGHT)),
+)
+"""By the beginnings of PostgreSQL's SQLSTATE. 25006: a server that was the primary one, or is full, takes no writes."""
+_NO_ACCESS: Final = (
+    "authentication failed",
+    "no password supplied",
+    "pg_hba.conf",
+    "does not exist",
+    "permission denied",
+    "is not permitted",
+)
+_CHECKS_OF_ROWS: Final = "ExecWithCheckOptions"
+"""PostgreSQL has one SQLSTATE for a right on the table that is missing and for a row that a policy refuses."""
+_OF_CONSTRAINTS: Final = ("21", "23", "428C9", "44", "54")
+"""SQLSTATEs whose words name columns and constraints, and hold no value."""
+_OF_FUNCTIONS: Final = ("P0", "38", "39")
+_OF_DAMAGE: Final = ("XX001", "XX002")
+_BYTES: Final = re.compile(r"(?:0x[0-9a-f]{2} ?)+")
+_IN_COPY: Final = r"^COPY .*?, line \d+, column ({})(?:: \"|: null input|$)"
+_IN_FUNCTION: Final = re.compile(r"PL/\w+ function (.+?)(?: line \d+ at .+)?")
+_SOURCE: Final = "SELECT prosrc FROM pg_proc WHERE oid = to_regprocedure(%s)"
+_RAISED: Final = re.compile(r"\bRAISE\s+(?:EXCEPTION\s+)?'((?:[^']|'')*)'", re.IGNORECASE)
+_MESSAGE: Final = re.compile(r"\bMESSAGE\s*=\s*'((?:[^']|'')*)'", re.IGNORECASE)
+
+
+def meaning(error: psycopg.Error) -> Meaning:
+    """Return what follows from an error."""
+    if error.sqlstate == _NO_RIGHT and error.diag.source_function == _CHECKS_OF_ROWS:
+        return Meaning.DATA
+    if error.sqlstate is not None:
+        return next((m for m, states in _STATES if error.sqlstate.startswith(states)), Meaning.FINAL)
+    if isinstance(error, (psycopg.DataError, psycopg.ProgrammingError)):  # the driver cannot write the value
+        return Meaning.DATA
+    if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
+        return Meaning.ACCESS if any(text in str(error) for text in _NO_ACCESS) else Meaning.PASSING
+    return Meaning.FINAL
+
+
+def words(error: psycopg.Error) -> str:
+    """Return the server's words. Its detail and context may hold values of the record, so they are left out."""
+    primary = error.diag.message_primary
+    if not primary:
+        text = " ".join(str(error).split()) or type(error).__name__
+        return QUOTED.sub("...", text) if isinstance(error, psycopg.DataError) else text
+    if is_raised(error):
+        return "a trigger or function of the database refuses it"
+    return _with_hint(
+        QUOTED.sub("...", primary) if str(error.sqlstate).startswith("22") else primary, error.diag.message_hint
+    )
+
+
+def may_be_of_a_row(error: psycopg.Error) -> bool:
+    """Return whether a row may be the cause of an error, also of one that is the statement's by its SQLSTATE.
+
+    A text in a column of `regclass` is looked up as a name is, and is missing, forbidden or no name with the SQLSTATEs of
+    these.
+    """
+    state = error.sqlstate or ""
+    match meaning(error):
+        case Meaning.DATA:
+            return True
+        case Meaning.ACCESS:
+            return state == _NO_RIGHT and _function(error) is None
+        case Meaning.SCHEMA | Meaning.FINAL:
+            return not state.startswith(_OF_DAMAGE)
+        case _:
+            return False
+
+
+def is_raised(error: psycopg.Error) -> bool:
+    """Whether a function has raised the error itself, in its own words."""
+    return str(error.sqlstate).startswith(_OF_FUNCTIONS) or error.diag.source_function == "exec_stmt_raise"
+
+
+def words_of_row(error: psycopg.Error) -> str:
+    """The server's own words on a row, without its values."""
+    diag, state = error.diag, str(error.sqlstate)
+    primary = diag.message_primary or ""
+    if is_raised(error):
+        return "a trigger or function of the database refuses it"
+    if state.startswith(_OF_CONSTRAINTS) or diag.source_function == _CHECKS_OF_ROWS:
+        return _with_hint(primary, diag.message_hint)
+    text = _BYTES.sub("... ", QUOTED.sub("...", primary))
+    if (function := _function(error)) is not None:
+        return f"{text.partition(': ')[0]} (in function {function} of the database)"
+    if state.startswith("22"):
+        return _with_hint(text, diag.message_hint)
+    if state == _NO_RIGHT:  # the name of what is forbidden stands without marks
+        return "it names something that the user of the connection has no right to"
+    return text.partition(": ")[0]
+
+
+def _with_hint(text: str, hint: str | None) -> str:
+    return f"{text} ({hint})" if hint else text
+
+
+def column_named(error: psycopg.Error, columns: Sequence[str]) -> str | None:
+    """The column whose value is refused, of these, if the server says it."""
+    if error.diag.column_name in columns:
+        return error.diag.column_name
+    names = "|".join(re.escape(name) for name in sorted(columns, key=len, reverse=True))
+    found = re.search(_IN_COPY.format(names), error.diag.context or "", re.MULTILINE)
+    return found[1] if found else None
+
+
+def _function(error: psycopg.Error) -> str | None:
+    """The function in which an error arose, with the types of its parameters: the innermost one if it has raised it.
+
+    Otherwise the outermost one is named: lines before it may be statements with values, of which any could look like a name.
+    """
+    lines = (error.diag.context or "").split("\n")
+    if is_raised(error):
+        lines = lines[:1]
+    return next((found[1] for line in reversed(lines) if (found := _IN_FUNCTION.fullmatch(line))), None)
+
+
+def raised_text(connection: Connection, raised: BaseException) -> str | None:
+    """Which function has raised an error, and its text, with what stands in it in place of its parameters left out.
+
+    Only what is found in the function's source is told: any other part may be a value of the row.
+    """
+    error = getattr(raised, "orig", None) or raised
+    if not isinstance(error, psycopg.Error) or not is_raised(error) or (function := _function(error)) is None:
+        return None
+    row = driver(connection).execute(_SOURCE, (function,)).fetchone()
+    primary = error.diag.message_primary or ""
+    text = next(
+        (told for told, known in _texts(row[0] if row else "") if re.fullmatch(known, primary, re.DOTALL)), None
+    )
+    return f"function {function} of the database refuses it" + (f": {text}" if text else "")
+
+
+def _texts(source: str) -> Iterator[tuple[str, str]]:
+    """The texts that a function raises, each with the pattern of what is raised."""
+    for literal in _MESSAGE.findall(source):
+        text = literal.replace("''", "'")
+        yield text, re.escape(text)
+    for literal in _RAISED.findall(source):
+        parts = re.split(r"(%%|%)", literal.replace("''", "'"))
+        told = "".join({"%%": "%", "%": "..."}.get(part, part) for part in parts)
+        yield told, "".join({"%%": "%", "%": ".*"}.get(part) or re.escape(part) for part in parts)
