@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from connectors.sql.tests.targets import File
 
 from penstock import ConfigError, ConnectError, Password, Record, RetriableError
 from penstock.schema import INT32, struct
@@ -394,87 +393,3 @@ def test_planning_makes_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     run_writer(SqlSink, {**url, "auto.create": "true"}, [[ROW]])
     assert [file.name for file in tmp_path.iterdir()] == ["a b%?.db"]
-
-
-def source_problems(given: Mapping[str, str], **properties: str) -> list[str]:
-    """What `validate` of the source says."""
-    named = {name.replace("_", "."): value for name, value in properties.items()}
-    config = parsed(SqlSource, {"topic.prefix": "t.", **given, **named})
-    return [str(problem) for problem in make(SqlSource).validate(config)]
-
-
-BY_ID = {"mode": "incrementing", "incrementing_column_name": "id"}
-BY_TIME = {"mode": "timestamp", "timestamp_column_name": "at"}
-UNSUITABLE: list[tuple[str, Mapping[str, str], str]] = [
-    ("nr INT NOT NULL", BY_ID, "incrementing.column.name: Table {}orders has no column id"),
-    ("id VARCHAR(9) NOT NULL", BY_ID, "incrementing.column.name: id of {}orders must hold whole numbers"),
-    ("id DATE NOT NULL", BY_ID, "incrementing.column.name: id of {}orders must hold whole numbers"),
-    ("id INT", BY_ID, "incrementing.column.name: Column id of {}orders may be null"),
-    ("id INT NOT NULL", BY_TIME, "timestamp.column.name: Table {}orders has no column at"),
-    ("at TEXT NOT NULL", BY_TIME, "timestamp.column.name: at of {}orders must be timestamps"),
-    ("at DATE NOT NULL", BY_TIME, "timestamp.column.name: at of {}orders must be timestamps"),
-    ("at TIMESTAMP NULL", BY_TIME, "timestamp.column.name: Column at of {}orders may be null"),
-]
-
-
-@pytest.mark.parametrize(("columns", "properties", "words"), UNSUITABLE)
-def test_a_column_of_the_mode_that_will_not_do_is_found_before_the_task_starts(
-    database: Any, maria: Any, columns: str, properties: Mapping[str, str], words: str
-) -> None:
-    for of, given, schema in (
-        (database, database.properties, "public."),
-        (maria, maria.reading, f"{maria.name}."),
-    ):
-        of.run(f"CREATE TABLE orders ({columns})")
-        (found,) = source_problems(given, **properties)
-        assert found.startswith(words.format(schema))
-
-
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        ("nr INTEGER NOT NULL", "incrementing.column.name: Table orders has no column id"),
-        ("id TEXT NOT NULL", "incrementing.column.name: id of orders must hold whole numbers"),
-        ("id INTEGER", "incrementing.column.name: Column id of orders may be null"),
-    ],
-)
-def test_a_column_of_sqlite_that_will_not_do_is_found_before_the_task_starts(
-    tmp_path: Path, table: str, words: str
-) -> None:
-    file = File(tmp_path / "shop.db")
-    file.run(f"CREATE TABLE orders ({table})")
-    (found,) = source_problems(file.properties, **BY_ID)
-    assert found.startswith(words)
-
-
-def test_all_tables_that_will_not_do_are_named_at_once(database: Any) -> None:
-    for name, columns in {"a": "nr INT", "b": "id INT NOT NULL", "c": "id TEXT NOT NULL"}.items():
-        database.run(f"CREATE TABLE {name} ({columns})")
-    found = source_problems(database.properties, **BY_ID)
-    assert ["public.a" in found[0], "public.c" in found[1], len(found)] == [True, True, 2]
-
-
-@pytest.mark.parametrize("query", ["SELECT * FORM orders", "SELECT nothing FROM orders", "SELECT * FROM nowhere"])
-@pytest.mark.parametrize("mode", [BY_ID, {"mode": "bulk"}])
-def test_a_query_that_the_database_does_not_take_is_found_before_the_task_starts(
-    database: Any, maria: Any, query: str, mode: Mapping[str, str]
-) -> None:
-    for of, given in ((database, database.properties), (maria, maria.reading)):
-        of.run("CREATE TABLE orders (id INT PRIMARY KEY)")
-        (found,) = source_problems(given, query=query, **mode)
-        assert found.startswith("query: cannot read from ")
-
-
-def test_a_table_that_cannot_say_what_is_to_be_committed_is_found_before_the_task_starts(maria: Any) -> None:
-    maria.run("CREATE TABLE orders (id INT PRIMARY KEY) ENGINE=MyISAM")
-    (found,) = source_problems(maria.reading, **BY_ID)
-    assert "orders has the engine MyISAM" in found
-    assert source_problems(maria.reading, mode="bulk") == []
-
-
-def test_one_wrong_property_hides_no_other(database: Any) -> None:
-    given = {**database.properties, "connection.url": "jdbc:oracle:thin:@db", "mode": "bulk", "topic.prefix": "t."}
-    given |= {"quote.sql.identifiers": "never", "timestamp.initial": "5"}
-    found = source_problems(given)
-    for words in ("quote.sql.identifiers", "timestamp.initial", "connection.url"):
-        assert any(each.startswith(words) for each in found), words

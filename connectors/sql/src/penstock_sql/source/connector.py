@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import ClassVar, Final
 
-from sqlalchemy import Connection
-
 from penstock import (
     Config,
     ConfigError,
@@ -28,11 +26,10 @@ from penstock import (
 )
 from penstock_sql.address import address, url_warnings
 from penstock_sql.database import Database
-from penstock_sql.dialects.base import Address, Dialect
+from penstock_sql.dialects.base import Address
 from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
 from penstock_sql.names import TableName
 from penstock_sql.source.catalog import MissingTable, tables_of, topics_of
-from penstock_sql.source.checks import Unsuitable
 from penstock_sql.source.config import SqlSourceConfig, source_refusals, source_warnings
 from penstock_sql.source.cursors import place_of
 from penstock_sql.source.missing_tables import MissingTables
@@ -65,7 +62,9 @@ class SqlSource(SourceConnector):
             return
         yield from where.dialect.source_problems(where, config)
         refusal = list(Database(where, self._name).refusal())
-        yield from refusal or _unreadable(config, where, self._name)
+        yield from refusal
+        if config.mode != "bulk" and not refusal:
+            yield from _unseen(where, self._name)
 
     def warnings(self, config: SqlSourceConfig) -> Iterable[Problem]:
         """Tells which properties have no effect."""
@@ -120,42 +119,17 @@ class SqlSource(SourceConnector):
         return f"penstock source {self.context.connector}"[:63]
 
 
-def _unreadable(config: SqlSourceConfig, where: Address, name: str) -> Iterable[Problem]:
-    """Return what keeps tables or the query from being read as configured, if it will not pass by itself."""
+def _unseen(where: Address, name: str) -> Iterable[Problem]:
+    """Return what keeps this user from reading new rows, if it will not pass by itself."""
     database = Database(where, name)
     try:
         connection = database.connection()
-        if config.mode != "bulk":
-            with connection.begin():
-                problems = list(where.dialect.reading_problems(connection))
-            if problems:
-                return problems
-        if config.query:
-            return _unsuitable(config, where.dialect, config.query, connection)
         with connection.begin():
-            found, _ = tables_of(connection, config)
-        return dict.fromkeys(p for table in found for p in _unsuitable(config, where.dialect, table, connection))
+            return list(where.dialect.reading_problems(connection))
     except FOREIGN as e:
-        if meaning(e) is Meaning.PASSING:
-            return []
-        return [Problem("query" if config.query else "connection.url", f"cannot read from {where.place}: {words(e)}")]
+        return [] if meaning(e) is Meaning.PASSING else [Problem("connection.url", f"{where.place}: {words(e)}")]
     finally:
         database.close()
-
-
-def _unsuitable(
-    config: SqlSourceConfig, dialect: Dialect, of: TableName | str, connection: Connection
-) -> Sequence[Problem]:
-    """Return why a table or the query cannot be read by the columns of the mode."""
-    try:
-        Stream(of, config, dialect, dialect.transactions()).check_again(connection)
-    except MissingTable:
-        return []  # planning names those that are missing
-    except Unsuitable as e:
-        return [e.problem]
-    except ConnectError as e:
-        return [Problem("mode", str(e))]
-    return []
 
 
 def tables(config: SqlSourceConfig, name: str) -> list[TableName]:

@@ -136,9 +136,8 @@ class Rows:
         return [func.greatest(moment, first).label("penstock_moment"), *number]
 
     def described(self) -> Select[Any]:
-        """Return a statement that returns no row, for the types of the keys."""
-        columns = self.keys or [sqlalchemy.literal_column("*")]
-        return sqlalchemy.select(*columns).select_from(self.source).limit(0)
+        """No row, for the types of the keys."""
+        return sqlalchemy.select(*self.keys).select_from(self.source).limit(0)
 
     def all(self) -> Select[Any]:
         """Each row whole."""

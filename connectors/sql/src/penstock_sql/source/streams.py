@@ -9,11 +9,10 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy
 from sqlalchemy import Connection, Select
 
-from penstock import Limits, Offset, Offsets, SourcePartition
+from penstock import ConnectError, Limits, Offset, Offsets, SourcePartition
 from penstock_sql.dialects.base import Dialect, Horizon, Transactions
 from penstock_sql.names import TableName
 from penstock_sql.source.catalog import columns_of, topics_of
-from penstock_sql.source.checks import Unsuitable, check_columns
 from penstock_sql.source.config import SqlSourceConfig
 from penstock_sql.source.cursors import Place, Rows, offset_of, place_of
 from penstock_sql.source.ranges import RANGE
@@ -211,25 +210,46 @@ class Stream:
     def _check(self, connection: Connection) -> None:
         """Whether the columns of the mode are there, and what they are."""
         config, of = self._config, self._rows.of
+        wanted = [*(config.timestamp_columns if config.by_timestamp else ())]
+        wanted += [config.incrementing_column] if config.by_number and config.incrementing_column else []
         self._dialect.begin_reading(connection)
         if config.mode != "bulk":
             self._dialect.require_readable(connection, of)
         if isinstance(of, str):
-            none = connection.execute(self._rows.described())
-            assert none.cursor is not None
             if config.by_timestamp:
+                none = connection.execute(self._rows.described())
+                assert none.cursor is not None
                 moment = none.cursor.description[0]
                 local, zoned = self._dialect.timestamp_types
                 if moment[1] not in (local, zoned):
-                    named = ", ".join(config.timestamp_columns)
-                    raise Unsuitable("timestamp.column.name", f"{named} of the query is no timestamp")
+                    raise ConnectError(f"{', '.join(config.timestamp_columns)} of the query is no timestamp")
                 self._rows = replace(self._rows, zoned=moment[1] == zoned)
                 self._tick = max(self._tick, _tick([moment[4]]))
             return
         columns = columns_of(connection, of)
-        check_columns(config, of, columns)
+        missing = [name for name in wanted if name not in columns.types]
+        if missing:
+            raise ConnectError(
+                f"Table {of} has no column {', '.join(missing)}, by which mode: {config.mode} finds new rows"
+            )
+        nullable = [name for name in wanted if name not in columns.required]
+        moments = set(config.timestamp_columns) if config.by_timestamp else set()
+        counted = [
+            *(moments if moments and moments <= set(nullable) else ()),
+            *(n for n in nullable if n not in moments),
+        ]
+        if counted and config.validate_non_null:
+            raise ConnectError(
+                f"Column {', '.join(counted)} of {of} may be null, and its rows with null would be passed over: set it NOT "
+                "NULL, or validate.non.null: false"
+            )
         if config.by_timestamp:
-            self._rows = replace(self._rows, zoned=bool(columns.types[config.timestamp_columns[0]].timezone))
+            zones = {getattr(columns.types[name], "timezone", None) for name in config.timestamp_columns}
+            if len(zones) != 1 or None in zones:
+                raise ConnectError(
+                    f"{', '.join(config.timestamp_columns)} of {of} must be timestamps, all with or without a zone"
+                )
+            self._rows = replace(self._rows, zoned=bool(zones.pop()))
             precisions = [getattr(columns.types[name], "precision", None) for name in config.timestamp_columns]
             self._tick = max(self._tick, _tick(precisions))
 

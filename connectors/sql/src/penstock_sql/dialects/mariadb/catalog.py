@@ -34,15 +34,7 @@ _TABLE_KINDS: Final = ("BASE TABLE", "SYSTEM VERSIONED")
 _TYPES: Final[Mapping[str, Any]] = {
     "timestamp": sql.DateTime(timezone=True),
     "datetime": sql.DateTime(timezone=False),
-    "date": sql.Date(),
-    "time": sql.Time(),
-    **dict.fromkeys(("float", "double"), sql.Float()),
-    **dict.fromkeys(
-        ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "uuid"), sql.String()
-    ),
-    **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), sql.LargeBinary()),
 }
-"""Types that a source must know, by their names."""
 _ANY: Final = sql.NullType()
 
 
