@@ -234,7 +234,7 @@ def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:
         ("mariadb://u:hidden@db/x?trustStore=file:x.jks", "Java's stores of keys are not read"),
         ("mariadb://u:hidden@db/x?serverSslCert=/nowhere.pem", "there is no file /nowhere.pem"),
         ("mariadb://u:hidden@db/x?sslMode=verify-full&trustServerCertificate=true", "take one out"),
-        ("postgresql://db/x?frobnicate=1", "invalid URI query parameter"),
+        ("postgresql://db/x?frobnicate=hidden", "cannot use the parameter frobnicate"),
         ("jdbc:sqlite::memory:", "SQLite needs a file"),
     ],
 )
@@ -254,6 +254,66 @@ def test_a_url_of_jdbc_is_read_as_its_driver_reads_it() -> None:
         "target_session_attrs": "read-write", "application_name": "x", "options": "-c search_path=sales",
     }  # fmt: skip
     assert {name: found.parameters[name] for name in wanted} == wanted
+
+
+def test_parameters_of_the_java_driver_are_taken_in_the_words_of_libpq() -> None:
+    url = (
+        "jdbc:postgresql://a/shop?connectTimeout=7&tcpKeepAlive=false&sslMode=verify-ca&sslrootcert=/x.pem&gssEncMode=disable"
+        "&targetServerType=preferSecondary&loadBalanceHosts=true&channelBinding=require&ApplicationName=my%20app"
+    )
+    wanted = {
+        "connect_timeout": "7", "keepalives": "0", "sslmode": "verify-ca", "sslrootcert": "/x.pem",
+        "gssencmode": "disable", "target_session_attrs": "prefer-standby", "load_balance_hosts": "random",
+        "channel_binding": "require", "application_name": "my app",
+    }  # fmt: skip
+    found = address(url, None, None).parameters
+    assert {name: found.get(name) for name in wanted} == wanted
+    for text, mode in [
+        ("ssl=true&sslfactory=org.postgresql.ssl.NonValidatingFactory", "require"),
+        ("ssl=true", "verify-full"),
+        ("ssl=true&sslmode=require", "require"),
+        ("sslfactory=org.postgresql.ssl.NonValidatingFactory", "require"),
+    ]:
+        assert address(f"jdbc:postgresql://a/shop?{text}", None, None).parameters["sslmode"] == mode
+    assert address("jdbc:postgresql://a/shop?loginTimeout=3", None, None).parameters["connect_timeout"] == "3"
+
+
+@pytest.mark.parametrize("plugin", [SqlSink, SqlSource, DebeziumSqlSink])
+def test_parameters_of_the_java_driver_without_effect_are_warnings(server: Any, maria: Any, plugin: Any) -> None:
+    user = "connection.username" if plugin is DebeziumSqlSink else "connection.user"
+    more = {**SOURCE, "mode": "bulk"} if plugin is SqlSource else {}
+    for url, name, names in [
+        (server.url(), "postgres", ("stringtype=unspecified", "reWriteBatchedInserts=true", "socketTimeout=30",
+                                    "prepareThreshold=0", "defaultRowFetchSize=100", "binaryTransfer=false")),
+        (maria.properties["connection.url"], "penstock",
+         ("socketTimeout=30000", "useServerPrepStmts=true", "cachePrepStmts=true", "autoReconnect=true")),
+    ]:  # fmt: skip
+        properties = {
+            "connection.url": f"{url}{'&' if '?' in url else '?'}{'&'.join(names)}",
+            user: name,
+            "connection.password": "secret",
+            **more,
+        }
+        config = parsed(plugin, properties)
+        assert list(make(plugin).validate(config)) == []
+        found = [p.message for p in make(plugin).warnings(config)]
+        assert [text.split()[2] for text in found] == [each.partition("=")[0] for each in names]
+
+
+def test_all_parameters_that_cannot_be_used_are_told_at_once() -> None:
+    url = (
+        "jdbc:postgresql://a/shop?socketFactory=com.example.F&sslfactory=com.example.G&connectTimeout=hidden&sslmode=hidden"
+        "&targetServerType=preferPrimary&frobnicate=hidden&sslkey=/x.pk8"
+    )
+    found = problems({"connection.url": url})
+    names = "socketFactory frobnicate targetServerType sslfactory sslmode sslkey connectTimeout"
+    assert [text.partition("parameter ")[2].partition(":")[0] for text in found] == names.split()
+    assert "hidden" not in str(found)
+    found = problems(
+        {"connection.url": "jdbc:mariadb://a/shop?sslMode=maybe&connectTimeout=x&trustStore=x&frobnicate=hidden"}
+    )
+    assert len(found) == 4
+    assert "hidden" not in str(found)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """Where a database is: a URL as JDBC or libpq writes it."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -11,20 +11,13 @@ from psycopg.conninfo import conninfo_to_dict
 from penstock import ConfigError, Password, Problem
 from penstock_sql.dialects.base import Address
 from penstock_sql.dialects.mariadb.address import read_mariadb
+from penstock_sql.dialects.postgresql.parameters import read_parameters
 from penstock_sql.dialects.registry import MARIADB, POSTGRESQL, SQLITE
 
-__all__ = ["address"]
+__all__ = ["address", "address_warnings"]
 
 _URL: Final = "connection.url"
 _WRITE: Final = "write jdbc:postgresql://HOST:PORT/DATABASE?NAME=VALUE"
-_SERVERS: Final[Mapping[str, str]] = {
-    "primary": "read-write",
-    "secondary": "standby",
-    "any": "any",
-    "master": "read-write",
-}
-
-
 _SEMICOLON: Final = re.compile(r";\s*\w+\s*=")
 """A parameter as SQL Server and others have them."""
 _SCHEME: Final = re.compile(r"(?:jdbc:[A-Za-z][\w+.-]*(?=:)|[A-Za-z][\w+.-]*(?=://))", re.ASCII)
@@ -56,21 +49,26 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
     return read(rest, user, None if password is None else password.reveal())
 
 
+def address_warnings(url: str, user: str | None, password: Password | None) -> Iterable[Problem]:
+    """Return the parameters of `connection.url` that have no effect, each with the reason."""
+    try:
+        return address(url, user, password).warnings
+    except ConfigError:  # told by `validate`
+        return ()
+
+
 def _postgresql(rest: str, user: str | None, password: str | None) -> Address:
     try:
         parts = urlsplit(f"postgresql:{rest}")
     except ValueError:
         raise ConfigError(Problem(_URL, f"cannot be read; {_WRITE}")) from None
-    given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    schema, server, ssl = given.pop("currentSchema", None), given.pop("targetServerType", None), given.pop("ssl", None)
-    if "ApplicationName" in given:
-        given["application_name"] = given.pop("ApplicationName")
-    if ssl is not None and ssl.lower() != "false":
-        given.setdefault("sslmode", "verify-full")  # as PostgreSQL's JDBC driver has it
-    if server is not None:
-        given["target_session_attrs"] = _SERVERS.get(server, server)
+    texts = dict(parse_qsl(parts.query, keep_blank_values=True))
+    given, without_effect, wrong = read_parameters(texts, _of_libpq())
+    if wrong:
+        raise ConfigError(Problem(_URL, f"cannot use the parameter {name}: {why}") for name, why in wrong.items())
+    schema = given.pop("currentSchema", None)
     try:
-        read = conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(given))))
+        read = conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(given, quote_via=quote))))
     except psycopg.Error as e:
         raise ConfigError(Problem(_URL, f"cannot be read: {_cleared(str(e))}; {_WRITE}")) from None
     found: dict[str, Any] = {name: value for name, value in read.items() if value is not None}
@@ -81,7 +79,16 @@ def _postgresql(rest: str, user: str | None, password: str | None) -> Address:
     ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
     place = ",".join(f"{host}:{port or 5432}" for host, port in zip(hosts, ports, strict=True))
     defaults = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout": 60_000}
-    return Address(POSTGRESQL, f"{place}/{found.get('dbname', found.get('user', ''))}", defaults | found)
+    place = f"{place}/{found.get('dbname', found.get('user', ''))}"
+    return Address(POSTGRESQL, place, defaults | found, _warnings(without_effect))
+
+
+def _of_libpq() -> list[str]:
+    return [option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()]
+
+
+def _warnings(without_effect: Mapping[str, str]) -> tuple[Problem, ...]:
+    return tuple(Problem(_URL, f"the parameter {n} has no effect: {why}") for n, why in without_effect.items())
 
 
 def _sqlite(rest: str, user: str | None, password: str | None) -> Address:
@@ -92,7 +99,8 @@ def _sqlite(rest: str, user: str | None, password: str | None) -> Address:
 
 
 def _mariadb(rest: str, user: str | None, password: str | None) -> Address:
-    return Address(MARIADB, *read_mariadb(rest, user, password))
+    place, parameters, without_effect = read_mariadb(rest, user, password)
+    return Address(MARIADB, place, parameters, _warnings(without_effect))
 
 
 _KINDS: Final[Mapping[str, Callable[[str, str | None, str | None], Address]]] = {

@@ -37,11 +37,13 @@ class Address:
         dialect: of the database.
         place: for messages, without a password.
         parameters: of the driver.
+        warnings: parameters of the URL that have no effect.
     """
 
     dialect: "Dialect"
     place: str
     parameters: Mapping[str, Any] = field(repr=False)
+    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

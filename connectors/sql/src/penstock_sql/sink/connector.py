@@ -16,7 +16,7 @@ from penstock import (
     TopicPartition,
     Writer,
 )
-from penstock_sql.address import address
+from penstock_sql.address import address, address_warnings
 from penstock_sql.database import Database
 from penstock_sql.dialects.base import Address
 from penstock_sql.failures import as_connect_errors
@@ -48,7 +48,8 @@ class SqlSink(SinkConnector):
 
     def warnings(self, config: SqlSinkConfig) -> Iterable[Problem]:
         """Tells which properties have no effect."""
-        return sink_warnings(config)
+        yield from sink_warnings(config)
+        yield from address_warnings(config.url, config.user, config.password)
 
     def task_configs(
         self, config: SqlSinkConfig, properties: Mapping[str, str], max_tasks: int

@@ -24,7 +24,7 @@ from penstock import (
     SourceConnector,
     SourcePartition,
 )
-from penstock_sql.address import address
+from penstock_sql.address import address, address_warnings
 from penstock_sql.database import Database
 from penstock_sql.dialects.base import Address
 from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, meaning, words
@@ -68,7 +68,8 @@ class SqlSource(SourceConnector):
 
     def warnings(self, config: SqlSourceConfig) -> Iterable[Problem]:
         """Tells which properties have no effect."""
-        return source_warnings(config)
+        yield from source_warnings(config)
+        yield from address_warnings(config.url, config.user, config.password)
 
     def task_configs(
         self, config: SqlSourceConfig, properties: Mapping[str, str], max_tasks: int

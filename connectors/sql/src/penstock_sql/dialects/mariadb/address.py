@@ -32,10 +32,61 @@ _AS_ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "rewriteBatchedStatements": ("true",),
     "useCursorFetch": ("true",),
     "allowMultiQueries": ("false",),
+    "allowLoadLocalInfile": ("false",),
     "allowLocalInfile": ("false",),
     "autoReconnect": ("false",),
+    "createDatabaseIfNotExist": ("false",),
+    "tinyInt1isBit": ("true", "1"),
+    "useAffectedRows": ("false",),
+    "yearIsDateType": ("false",),
+    "zeroDateTimeBehavior": ("converttonull", "convert_to_null"),
 }
 """What holds anyway."""
+_PACE: Final = "a failure that may pass is tried again with growing pauses"
+_SENT: Final = "rows are written in large statements, and read as they come"
+_POOL: Final = "each task has connections of its own"
+_LOGS: Final = "the log is that of the task"
+_OF_JDBC: Final = "it is of methods of JDBC, which are not used"
+_SYSTEM: Final = "the system and the driver choose it"
+_SILENCE: Final = "a connection that is silent for a minute is given up"
+_CLOCK: Final = "times are read and written in UTC; db.timezone is that of columns without a zone"
+_IGNORED: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("autoReconnect", "autoReconnectForPools", "failOverReadOnly", "initialTimeout", "maxReconnects",
+         "retriesAllDown", "transactionReplay", "transactionReplaySize"), _PACE),
+    **dict.fromkeys(
+        ("cacheCallableStmts", "cachePrepStmts", "callableStmtCacheSize", "defaultFetchSize", "disablePipeline",
+         "maxAllowedPacket", "prepStmtCacheSize", "prepStmtCacheSqlLimit", "rewriteBatchedStatements", "useBatchMultiSend",
+         "useBulkStmts", "useBulkStmtsForInserts", "useCompression", "useCursorFetch", "useReadAheadInput",
+         "useServerPrepStmts"), _SENT),
+    **dict.fromkeys(
+        ("maxIdleTime", "maxPoolSize", "minPoolSize", "pool", "poolName", "poolValidMinDelay", "registerJmxPool",
+         "staticGlobal", "useResetConnection", "validConnectionTimeout"), _POOL),
+    **dict.fromkeys(
+        ("dumpQueriesOnException", "gatherPerfMetrics", "includeInnodbStatusInDeadlockExceptions",
+         "includeThreadDumpInDeadlockExceptions", "log", "logger", "logSlowQueries", "maintainTimeStats",
+         "maxQuerySizeToLog", "profileSQL"), _LOGS),
+    **dict.fromkeys(
+        ("assureReadOnly", "blankTableNameMeta", "cacheServerConfiguration", "databaseTerm", "dontTrackOpenResources",
+         "elideSetAutoCommits", "generateSimpleParameterMetadata", "geometryDefaultType", "jdbcCompliantTruncation",
+         "noAccessToProcedureBodies", "nullCatalogMeansCurrent", "nullDatabaseMeansCurrent", "nullNamePatternMatchesAll",
+         "permitMysqlScheme", "pinGlobalTxToPhysicalConnection", "returnMultiValuesGeneratedIds", "useCatalogTerm",
+         "useInformationSchema", "useLocalSessionState", "useMysqlMetadata", "useOldAliasMetadataBehavior",
+         "uuidAsString"), _OF_JDBC),
+    **dict.fromkeys(
+        ("connectionAttributes", "interactiveClient", "tcpAbortiveClose", "tcpKeepAlive", "tcpKeepCount", "tcpKeepIdle",
+         "tcpKeepInterval", "tcpNoDelay", "tcpRcvBuf", "tcpSndBuf"), _SYSTEM),
+    **dict.fromkeys(("netTimeoutForStreamingResults", "queryTimeout", "socketTimeout"), _SILENCE),
+    **dict.fromkeys(
+        ("forceConnectionTimeZoneToSession", "preserveInstants", "useJDBCCompliantTimezoneShift", "useLegacyDatetimeCode",
+         "useTimezone"), _CLOCK),
+    **dict.fromkeys(
+        ("characterEncoding", "characterSetResults", "connectionCollation", "useUnicode"), "texts are utf8mb4"),
+    "allowPublicKeyRetrieval": "the driver asks for the server's key where the login needs it",
+    "autocommit": "each batch is one transaction",
+    "transactionIsolation": "each batch reads what is committed",
+}  # fmt: skip
+"""Parameters that change neither rows nor what is safe, with the reason."""
 _STORES: Final = "name a file in PEM by serverSslCert: Java's stores of keys are not read"
 _REFUSED: Final[Mapping[str, str]] = {
     "trustStore": _STORES,
@@ -45,18 +96,19 @@ _REFUSED: Final[Mapping[str, str]] = {
     "serverTimezone": "times are read and written in UTC; db.timezone is that of columns without a zone",
     "connectionTimeZone": "times are read and written in UTC; db.timezone is that of columns without a zone",
     "timezone": "times are read and written in UTC; db.timezone is that of columns without a zone",
+    "initSql": "the session must be strict and in UTC, so that nothing is cut or moved",
     "sessionVariables": "the session must be strict and in UTC, so that nothing is cut or moved",
     "zeroDateTimeBehavior": "dates of zeros become null where the column may be null",
-    "socketTimeout": "a connection that is silent for a minute is given up",
     "tinyInt1isBit": "TINYINT(1) is always a boolean",
 }
 
 
-def read_mariadb(rest: str, user: str | None, password: str | None) -> tuple[str, dict[str, Any]]:
+def read_mariadb(rest: str, user: str | None, password: str | None) -> tuple[str, dict[str, Any], Mapping[str, str]]:
     """Read what stands behind `jdbc:mariadb:` or `jdbc:mysql:`.
 
     Returns:
         The place, for messages, and the parameters: hosts, database, user, password, connect_timeout, ssl.
+        Then the parameters that have no effect, with the reasons.
 
     Raises:
         ConfigError: it is none that can be connected to, or has parameters that would have no effect.
@@ -70,24 +122,37 @@ def read_mariadb(rest: str, user: str | None, password: str | None) -> tuple[str
     if not hosts or not database or "/" in database or parts.fragment:
         raise _wrong("must name a host and a database: jdbc:mariadb://HOST:PORT/DATABASE")
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    mode, authority = _safety(given)
+    problems: list[Problem] = []
+    mode, authority, context = "prefer", None, None
+    try:
+        mode, authority = _safety(given)
+        context = _context(mode, authority)
+    except ConfigError as e:  # the others are told as well
+        problems += e.problems
     timeout = given.pop("connectTimeout", "10000")
-    if not timeout.isdecimal() or int(timeout) == 0:
-        raise _wrong("connectTimeout must be milliseconds")
+    if not timeout.isascii() or not timeout.isdecimal() or int(timeout) == 0:
+        problems.append(Problem(_URL, "connectTimeout must be milliseconds"))
+        timeout = "10000"
     found = {
         "hosts": hosts,
         "database": database,
         "user": user if user is not None else given.pop("user", parts.username and unquote(parts.username)),
         "password": password if password is not None else given.pop("password", unquote(parts.password or "")),
         "connect_timeout": max(1, int(timeout) // 1000),
-        "ssl": _context(mode, authority),
+        "ssl": context,
         "plain": mode == "disable",
     }
     given.pop("user", None)
     given.pop("password", None)
-    if problems := list(_unknown(given)):
+    if problems := [*problems, *_unknown(given)]:
         raise ConfigError(problems)
-    return f"{','.join(f'{host}:{port}' for host, port in hosts)}/{database}", found
+    without_effect = {name: _IGNORED[name] for name, value in given.items() if not _holds(name, value)}
+    return f"{','.join(f'{host}:{port}' for host, port in hosts)}/{database}", found, without_effect
+
+
+def _holds(name: str, value: str) -> bool:
+    """Whether it says what holds anyway."""
+    return value.lower() in _AS_ALWAYS.get(name, ())
 
 
 def _wrong(what: str) -> ConfigError:
@@ -115,12 +180,14 @@ def _safety(given: dict[str, str]) -> tuple[str, str | None]:
     trusts = given.pop("trustServerCertificate", "false").lower() in _TRUE
     unverified = given.pop("verifyServerCertificate", "true").lower() not in _TRUE
     authority = given.pop("serverSslCert", None)
+    any_host = given.pop("disableSslHostnameVerification", "false").lower() in _TRUE
     if mode is None and use:
         mode = ("trust" if trusts or unverified else "verify-full") if use[-1].lower() in _TRUE else "disable"
     elif mode is None:
         mode = "verify-full" if authority and not trusts else "trust" if trusts else "prefer"
     elif trusts and mode.startswith("verify"):
         raise _wrong(f"sslMode={named} verifies the server, and trustServerCertificate=true does not: take one out")
+    mode = "verify-ca" if any_host and mode == "verify-full" else mode
     if authority is not None and mode not in ("verify-ca", "verify-full"):
         raise _wrong("serverSslCert counts only with sslMode=verify-ca or verify-full")
     return mode, authority
@@ -144,7 +211,7 @@ def _context(mode: str, authority: str | None) -> ssl.SSLContext | None:
 
 def _unknown(given: Mapping[str, str]) -> Iterable[Problem]:
     for name, value in given.items():
-        if value.lower() in _AS_ALWAYS.get(name, ()):
+        if _holds(name, value) or name in _IGNORED:
             continue
         reason = _REFUSED.get(name, "this driver does not know it")
         yield Problem(_URL, f"the parameter {name} has no effect here: {reason}. Take it out.")

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from penstock import Config, Offset, Problem, Sink, SourcePartition, Writer
+from penstock_sql.address import address_warnings
 from penstock_sql.properties import ignored, refused
 from penstock_sql.sink.connector import SqlSink
 from penstock_sql.sink.debezium.config import AS_ALWAYS, IGNORED, REFUSED, DebeziumSinkConfig
@@ -24,7 +25,8 @@ class DebeziumSqlSink(SqlSink):
 
     def warnings(self, config: Any) -> Iterable[Problem]:
         """Tells which properties have no effect."""
-        return ignored(config, IGNORED)
+        yield from ignored(config, IGNORED)
+        yield from address_warnings(config.url, config.user, config.password)
 
     def sink(self, config: Any) -> Sink:
         return super().sink(config.as_sql())
