@@ -29,6 +29,7 @@ class Sqlite(Dialect):
 
     errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error,)
     is_server: ClassVar[bool] = False
+    has_schemas: ClassVar[bool] = False
 
     def engine(self, address: Address, name: str, *, create: bool) -> Engine:
         def connect() -> sqlite3.Connection:
@@ -83,6 +84,9 @@ class Sqlite(Dialect):
 
     def tables(self, connection: Connection, pattern: str | None, schemas: Collection[str]) -> list[TableName]:
         return [TableName(None, name) for name in sorted(sqlalchemy.inspect(connection).get_table_names())]
+
+    def database_name(self, connection: Connection) -> str | None:
+        return "main"
 
     def columns(self, connection: Connection, table: TableName) -> Columns | None:
         return reflection.columns(connection, table)
