@@ -331,6 +331,23 @@ def test_the_name_of_a_table_is_made_of_the_topic(form: str, topic: str, table: 
     assert table_name(form, topic) == table
 
 
+@pytest.mark.parametrize("create", ["false", "true"])
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb", "sqlite"])
+def test_a_topic_with_one_point_and_no_such_schema_is_told_how_to_keep_the_point(
+    request: Any, tmp_path: Path, kind: str, create: str
+) -> None:
+    fixture = {"postgresql": "database", "mariadb": "maria"}.get(kind)
+    given = {"connection.url": f"jdbc:sqlite:{tmp_path}/shop.db"}
+    if fixture:
+        given = request.getfixturevalue(fixture).properties
+    record = Record(topic="absent.orders", value={"id": 1}, value_schema=struct({"id": INT32}))
+    with pytest.raises(ConnectError, match=r"if it belongs to the table's name, write table.name.format: '") as raised:
+        run_writer(SqlSink, {**given, "auto.create": create}, [[record]])
+    assert not isinstance(raised.value, RetriableError)
+    quoted = {"auto.create": "true", "table.name.format": '"${topic}"'}
+    assert run_writer(SqlSink, {**given, **quoted}, [[record]]) == []
+
+
 def test_a_user_who_may_not_create_tables_is_told_what_somebody_else_must_run(database: Any) -> None:
     database.run("DROP ROLE IF EXISTS writer")
     database.run("CREATE ROLE writer LOGIN PASSWORD 'secret'")
