@@ -50,7 +50,10 @@ class SqlSourceConfig(Config):
         importance=Importance.HIGH,
     )
     whitelist: list[str] = prop(
-        "table.whitelist", [], doc="The tables to read, with or without their schema; all where none is named."
+        "table.whitelist",
+        [],
+        doc="The tables to read, with or without their schema, and the database of the URL before it; all "
+        "where none is named.",
     )
     blacklist: list[str] = prop("table.blacklist", [], doc="Tables not to read, likewise.")
     schema_pattern: str | None = prop(

@@ -271,14 +271,11 @@ class _SqlSource(Source):
         ahead = [stream for stream in self._streams.values() if stream.is_ahead]
         if not ahead:
             return
-        zone = (
-            ""
-            if all(s.is_zoned for s in ahead)
-            else (f"set db.timezone, which is {self._config.db_timezone}, to the zone of the columns without one, or ")
-        )
+        zone = f"set db.timezone, which is {self._config.db_timezone}, to the zone of columns without one, or "
+        advice = "" if all(stream.is_zoned for stream in ahead) else zone
         raise RetriableError(
             f"cannot read {', '.join(stream.name for stream in ahead)} yet: all rows lie in the future by the clock of the "
-            f"database; {zone}correct the column or the clock",
+            f"database; {advice}correct the column or the clock",
             retry_after=min(_PATIENCE, max(1.0, self._config.poll_interval_ms / 1000)),
         )
 

@@ -204,10 +204,10 @@ class Stream:
             )
             if not some.keys:
                 if now is not None and start is None:
-                    soon = self._rows.next(place, 1, before=now + _SOON)
+                    # in this order, since rows may be committed in between
                     self.is_ahead = (
-                        connection.execute(soon).first() is None
-                        and connection.execute(self._rows.is_any(place)).first() is not None
+                        connection.execute(self._rows.is_any(place)).first() is not None
+                        and connection.execute(self._rows.next(place, 1, before=now + _SOON)).first() is None
                     )
                 return None
             places = dict.fromkeys(map(self._rows.place, some.keys))  # rows of one moment may fill several ranges
