@@ -35,12 +35,31 @@ def test_all_rules_that_are_broken_are_told_at_once() -> None:
     found = problems({**URL, "insert.mode": "upsert", "delete.enabled": "true", "db.timezone": "Mars"})
     assert [text.partition(": ")[2] for text in found] == [
         "Invalid value Mars for configuration db.timezone: There is no such time zone; write an IANA name, such as "
-        "Europe/Berlin"
+        "Europe/Berlin",
+        "insert.mode: upsert needs a primary key: set pk.mode to record_key, record_value or kafka",
+        "deletes rows by the record's key: set pk.mode: record_key",
     ]
     assert problems({**URL, "insert.mode": "upsert", "delete.enabled": "true"}) == [
         "pk.mode: insert.mode: upsert needs a primary key: set pk.mode to record_key, record_value or kafka",
         "delete.enabled: deletes rows by the record's key: set pk.mode: record_key",
     ]
+
+
+def test_one_bad_value_hides_no_other_problem() -> None:
+    bad = {"connection.url": "jdbc:oracle:thin:hidden", "db.timezone": "Mars", "pk.fields": "a,a"}
+    assert [text.partition(":")[0] for text in problems(bad)] == ["db.timezone", "pk.fields", "connection.url"]
+    assert "hidden" not in str(problems(bad))
+    del bad["db.timezone"]
+    assert [text.partition(":")[0] for text in problems(bad)] == ["pk.fields", "connection.url"]
+    bad["db.timezone"] = "Mars"
+    with pytest.raises(ConfigError) as raised:
+        parsed(SqlSource, {**bad, **SOURCE, "poll.interval.ms": "-1", "table.whitelist": "a", "table.blacklist": "b"})
+    assert {p.property for p in raised.value.problems} == {
+        "db.timezone", "poll.interval.ms", "table.blacklist", "connection.url"
+    }  # fmt: skip
+    with pytest.raises(ConfigError) as raised:
+        parsed(DebeziumSqlSink, {**bad, "use.time.zone": "Mars", "truncate.enabled": "true"})
+    assert {p.property for p in raised.value.problems} == {"use.time.zone", "truncate.enabled", "connection.url"}
 
 
 SOURCE = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "t."}

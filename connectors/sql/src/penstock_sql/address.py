@@ -14,7 +14,7 @@ from penstock_sql.dialects.mariadb.address import read_mariadb
 from penstock_sql.dialects.postgresql.parameters import read_parameters
 from penstock_sql.dialects.registry import MARIADB, POSTGRESQL, SQLITE
 
-__all__ = ["address", "address_warnings"]
+__all__ = ["address", "address_problems", "address_warnings"]
 
 _URL: Final = "connection.url"
 _WRITE: Final = "write jdbc:postgresql://HOST:PORT/DATABASE?NAME=VALUE"
@@ -47,6 +47,15 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
             Problem(_URL, "cannot be read: parameters do not follow semicolons; write ?NAME=VALUE&NAME=VALUE")
         )
     return read(rest, user, None if password is None else password.reveal())
+
+
+def address_problems(url: str) -> Iterable[Problem]:
+    """Return what is wrong with `connection.url`."""
+    try:
+        address(url, None, None)
+    except ConfigError as e:
+        return e.problems
+    return ()
 
 
 def address_warnings(url: str, user: str | None, password: Password | None) -> Iterable[Problem]:
