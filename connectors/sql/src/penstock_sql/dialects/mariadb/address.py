@@ -175,7 +175,7 @@ def _safety(given: dict[str, str]) -> tuple[str, str | None]:
     named = given.pop("sslMode", given.pop("ssl-mode", None))
     mode = None if named is None else _MODES.get(named.lower())
     if named is not None and mode is None:
-        raise _wrong(f"sslMode cannot be {named}: it is disable, trust, verify-ca or verify-full")
+        raise _wrong("sslMode must be disable, trust, verify-ca or verify-full")
     use = [given.pop(name) for name in ("useSsl", "useSSL", "requireSSL") if name in given]
     trusts = given.pop("trustServerCertificate", "false").lower() in _TRUE
     unverified = given.pop("verifyServerCertificate", "true").lower() not in _TRUE
