@@ -36,12 +36,31 @@ def test_all_rules_that_are_broken_are_told_at_once() -> None:
     found = problems({**URL, "insert.mode": "upsert", "delete.enabled": "true", "db.timezone": "Mars"})
     assert [text.partition(": ")[2] for text in found] == [
         "Invalid value Mars for configuration db.timezone: There is no such time zone; write an IANA name, such as "
-        "Europe/Berlin"
+        "Europe/Berlin",
+        "insert.mode: upsert needs a primary key: set pk.mode to record_key, record_value or kafka",
+        "deletes rows by the record's key: set pk.mode: record_key",
     ]
     assert problems({**URL, "insert.mode": "upsert", "delete.enabled": "true"}) == [
         "pk.mode: insert.mode: upsert needs a primary key: set pk.mode to record_key, record_value or kafka",
         "delete.enabled: deletes rows by the record's key: set pk.mode: record_key",
     ]
+
+
+def test_one_bad_value_hides_no_other_problem() -> None:
+    bad = {"connection.url": "jdbc:oracle:thin:hidden", "db.timezone": "Mars", "pk.fields": "a,a"}
+    assert [text.partition(":")[0] for text in problems(bad)] == ["db.timezone", "pk.fields", "connection.url"]
+    assert "hidden" not in str(problems(bad))
+    del bad["db.timezone"]
+    assert [text.partition(":")[0] for text in problems(bad)] == ["pk.fields", "connection.url"]
+    bad["db.timezone"] = "Mars"
+    with pytest.raises(ConfigError) as raised:
+        parsed(SqlSource, {**bad, **SOURCE, "poll.interval.ms": "-1", "table.whitelist": "a", "table.blacklist": "b"})
+    assert {p.property for p in raised.value.problems} == {
+        "db.timezone", "poll.interval.ms", "table.blacklist", "connection.url"
+    }  # fmt: skip
+    with pytest.raises(ConfigError) as raised:
+        parsed(DebeziumSqlSink, {**bad, "use.time.zone": "Mars", "truncate.enabled": "true"})
+    assert {p.property for p in raised.value.problems} == {"use.time.zone", "truncate.enabled", "connection.url"}
 
 
 SOURCE = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "t."}
@@ -229,13 +248,13 @@ def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:
         ("jdbc:sqlite:x.db;password=hidden", "parameters do not follow semicolons"),
         ("jdbc:postgresql://[hidden/x", "cannot be read; write jdbc:postgresql:"),
         ("jdbc:postgresql:hidden", "cannot be read: missing ... after ..."),
-        ("mysql://u:hidden@db/x?frobnicate=1", "there is no parameter frobnicate"),
+        ("mysql://u:hidden@db/x?frobnicate=1", "cannot obey the parameter frobnicate"),
         ("mariadb://u:hidden@db", "must name a host and a database"),
-        ("mariadb://u:hidden@db/x?sslMode=maybe", "sslMode cannot be maybe"),
+        ("mariadb://u:hidden@db/x?sslMode=hidden", "sslMode must be disable"),
         ("mariadb://u:hidden@db/x?trustStore=file:x.jks", "Java's stores of keys are not read"),
         ("mariadb://u:hidden@db/x?serverSslCert=/nowhere.pem", "there is no file /nowhere.pem"),
         ("mariadb://u:hidden@db/x?sslMode=verify-full&trustServerCertificate=true", "take one out"),
-        ("postgresql://db/x?frobnicate=1", "there is no parameter frobnicate"),
+        ("postgresql://db/x?frobnicate=hidden", "cannot obey the parameter frobnicate"),
         ("jdbc:sqlite::memory:", "SQLite needs a file"),
     ],
 )
@@ -321,13 +340,13 @@ def test_parameters_of_java_drivers_without_an_effect_are_warnings(connector: An
     [
         (
             "jdbc:postgresql://db/shop?socketFactory=com.google.cloud.sql.postgres.SocketFactory&sslfactory=org.shop.F"
-            "&sslMode=require&connectTimeout=soon&targetServerType=preferPrimary&replication=database",
+            "&connectTimeot=5&connectTimeout=soon&targetServerType=preferPrimary&replication=database",
             [
                 "cannot obey the parameter socketFactory: a Java class cannot be used",
-                "the parameter sslfactory cannot name a Java class",
-                "there is no parameter sslMode; did you mean sslmode?",
-                "the parameter connectTimeout must be a whole number of seconds",
-                "cannot be preferPrimary",
+                "cannot obey the parameter sslfactory: a Java class cannot be used",
+                "cannot obey the parameter connectTimeot: neither pgjdbc nor libpq has it; did you mean connectTimeout?",
+                "cannot obey the parameter connectTimeout: it must be a whole number of seconds",
+                "cannot obey the parameter targetServerType",
                 "cannot obey the parameter replication",
             ],
         ),
@@ -335,12 +354,12 @@ def test_parameters_of_java_drivers_without_an_effect_are_warnings(connector: An
             "jdbc:mariadb://db/shop?sslMode=maybe&connectTimeout=soon&keyStore=x&serverTimezone=CET&zeroDateTimeBehavior=round"
             "&sslmode=trust",
             [
-                "sslMode cannot be maybe",
+                "sslMode must be disable",
                 "connectTimeout must be milliseconds",
                 "cannot obey the parameter keyStore",
                 "cannot obey the parameter serverTimezone",
                 "cannot obey the parameter zeroDateTimeBehavior",
-                "there is no parameter sslmode; did you mean sslMode?",
+                "cannot obey the parameter sslmode: neither MariaDB's nor MySQL's Connector/J has it; did you mean sslMode?",
             ],
         ),
     ],
@@ -350,6 +369,66 @@ def test_all_parameters_that_cannot_be_obeyed_are_named_at_once(url: str, words:
     for each in words:
         assert any(each in problem for problem in found), each
     assert len(found) == len(words)
+
+
+def test_parameters_of_the_java_driver_are_taken_in_the_words_of_libpq() -> None:
+    url = (
+        "jdbc:postgresql://a/shop?connectTimeout=7&tcpKeepAlive=false&sslMode=verify-ca&sslrootcert=/x.pem&gssEncMode=disable"
+        "&targetServerType=preferSecondary&loadBalanceHosts=true&channelBinding=require&ApplicationName=my%20app"
+    )
+    wanted = {
+        "connect_timeout": "7", "keepalives": "0", "sslmode": "verify-ca", "sslrootcert": "/x.pem",
+        "gssencmode": "disable", "target_session_attrs": "prefer-standby", "load_balance_hosts": "random",
+        "channel_binding": "require", "application_name": "my app",
+    }  # fmt: skip
+    found = address(url, None, None).parameters
+    assert {name: found.get(name) for name in wanted} == wanted
+    for text, mode in [
+        ("ssl=true&sslfactory=org.postgresql.ssl.NonValidatingFactory", "require"),
+        ("ssl=true", "verify-full"),
+        ("ssl=true&sslmode=require", "require"),
+        ("sslfactory=org.postgresql.ssl.NonValidatingFactory", "require"),
+    ]:
+        assert address(f"jdbc:postgresql://a/shop?{text}", None, None).parameters["sslmode"] == mode
+    assert address("jdbc:postgresql://a/shop?loginTimeout=3", None, None).parameters["connect_timeout"] == "3"
+
+
+@pytest.mark.parametrize("plugin", [SqlSink, SqlSource, DebeziumSqlSink])
+def test_parameters_of_the_java_driver_without_effect_are_warnings(server: Any, maria: Any, plugin: Any) -> None:
+    user = "connection.username" if plugin is DebeziumSqlSink else "connection.user"
+    more = {**SOURCE, "mode": "bulk"} if plugin is SqlSource else {}
+    for url, name, names in [
+        (server.url(), "postgres", ("stringtype=unspecified", "reWriteBatchedInserts=true", "socketTimeout=30",
+                                    "prepareThreshold=0", "defaultRowFetchSize=100", "binaryTransfer=false")),
+        (maria.properties["connection.url"], "penstock",
+         ("socketTimeout=30000", "useServerPrepStmts=true", "cachePrepStmts=true", "autoReconnect=true")),
+    ]:  # fmt: skip
+        properties = {
+            "connection.url": f"{url}{'&' if '?' in url else '?'}{'&'.join(names)}",
+            user: name,
+            "connection.password": "secret",
+            **more,
+        }
+        config = parsed(plugin, properties)
+        assert list(make(plugin).validate(config)) == []
+        found = [p.message for p in make(plugin).warnings(config)]
+        assert [text.split()[2] for text in found] == [each.partition("=")[0] for each in names]
+
+
+def test_all_parameters_that_cannot_be_used_are_told_at_once() -> None:
+    url = (
+        "jdbc:postgresql://a/shop?socketFactory=com.example.F&sslfactory=com.example.G&connectTimeout=hidden&sslmode=hidden"
+        "&targetServerType=preferPrimary&frobnicate=hidden&sslkey=/x.pk8"
+    )
+    found = problems({"connection.url": url})
+    names = "socketFactory frobnicate targetServerType sslfactory sslmode sslkey connectTimeout"
+    assert {text.partition("parameter ")[2].partition(":")[0] for text in found} == set(names.split())
+    assert "hidden" not in str(found)
+    found = problems(
+        {"connection.url": "jdbc:mariadb://a/shop?sslMode=maybe&connectTimeout=x&trustStore=x&frobnicate=hidden"}
+    )
+    assert len(found) == 4
+    assert "hidden" not in str(found)
 
 
 @pytest.mark.parametrize(
@@ -365,6 +444,23 @@ def test_all_parameters_that_cannot_be_obeyed_are_named_at_once(url: str, words:
 )
 def test_the_name_of_a_table_is_made_of_the_topic(form: str, topic: str, table: TableName) -> None:
     assert table_name(form, topic) == table
+
+
+@pytest.mark.parametrize("create", ["false", "true"])
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb", "sqlite"])
+def test_a_topic_with_one_point_and_no_such_schema_is_told_how_to_keep_the_point(
+    request: Any, tmp_path: Path, kind: str, create: str
+) -> None:
+    fixture = {"postgresql": "database", "mariadb": "maria"}.get(kind)
+    given = {"connection.url": f"jdbc:sqlite:{tmp_path}/shop.db"}
+    if fixture:
+        given = request.getfixturevalue(fixture).properties
+    record = Record(topic="absent.orders", value={"id": 1}, value_schema=struct({"id": INT32}))
+    with pytest.raises(ConnectError, match=r"if it belongs to the table's name, write table.name.format: '") as raised:
+        run_writer(SqlSink, {**given, "auto.create": create}, [[record]])
+    assert not isinstance(raised.value, RetriableError)
+    quoted = {"auto.create": "true", "table.name.format": '"${topic}"'}
+    assert run_writer(SqlSink, {**given, **quoted}, [[record]]) == []
 
 
 def test_a_user_who_may_not_create_tables_is_told_what_somebody_else_must_run(database: Any) -> None:

@@ -8,7 +8,7 @@ from penstock import ConfigError, Password, Problem
 from penstock_sql.dialects.base import Address
 from penstock_sql.dialects.registry import DIALECTS
 
-__all__ = ["address", "url_warnings"]
+__all__ = ["address", "url_problems", "url_warnings"]
 
 _URL: Final = "connection.url"
 _SEMICOLON: Final = re.compile(r";\s*\w+\s*=")
@@ -35,6 +35,15 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
         )
     read = dialect.read_url(rest, user, None if password is None else password.reveal())
     return Address(dialect, read.place, read.parameters, read.warnings)
+
+
+def url_problems(url: str) -> Iterable[Problem]:
+    """Return what is wrong with `connection.url`."""
+    try:
+        address(url, None, None)
+    except ConfigError as e:
+        return e.problems
+    return ()
 
 
 def url_warnings(url: str) -> Iterable[Problem]:

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from penstock import DataError
 
-__all__ = ["OFFSETS", "TableName", "table_name"]
+__all__ = ["OFFSETS", "TableName", "parts_of", "table_name"]
 
 OFFSETS: Final = "penstock_offsets"
 """The table of offsets, which no record may be written to."""
@@ -32,10 +32,24 @@ def table_name(form: str, topic: str, property_name: str = "table.name.format") 
     Raises:
         DataError: no table can have that name.
     """
-    parts, quoted = [""], False
     text = form.replace("${topic}", topic.replace('"', '""') if '"' in form else topic)
-    plain = '"' not in form
-    at = 0
+    parts = parts_of(text, plain='"' not in form)
+    if parts is None or len(parts) > 2:
+        raise DataError(
+            f"{property_name} {form!r} makes {text!r} of topic {topic}, which is no table: one point parts a schema from "
+            "a table. Put the part with points into quotation marks, or change the topic by the transform RegexRouter"
+        )
+    return TableName(parts[0], parts[1]) if len(parts) == 2 else TableName(None, parts[0])
+
+
+def parts_of(text: str, *, plain: bool = False) -> list[str] | None:
+    """Return what points part in a name, but for those within quotation marks; None if it cannot be read.
+
+    Args:
+        text: the name.
+        plain: quotation marks are letters like others.
+    """
+    parts, quoted, at = [""], False, 0
     while at < len(text):
         letter = text[at]
         if letter == '"' and not plain:
@@ -49,9 +63,4 @@ def table_name(form: str, topic: str, property_name: str = "table.name.format") 
         else:
             parts[-1] += letter
         at += 1
-    if len(parts) > 2 or not all(parts) or quoted:
-        raise DataError(
-            f"{property_name} {form!r} makes {text!r} of topic {topic}, which is no table: one point parts a schema from "
-            "a table. Put the part with points into quotation marks, or change the topic by the transform RegexRouter"
-        )
-    return TableName(parts[0], parts[1]) if len(parts) == 2 else TableName(None, parts[0])
+    return None if quoted or not all(parts) else parts

@@ -1,13 +1,15 @@
 """Checks of properties that the source and the sinks share."""
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, cast
 from zoneinfo import ZoneInfo
 
-from penstock import Config, Problem
+from pydantic import ValidationError
+
+from penstock import Config, ConfigError, Problem
 from penstock.rules import Rule
 
-__all__ = ["ignored", "refused", "time_zone"]
+__all__ = ["at_once", "ignored", "refused", "time_zone"]
 
 
 def _known_zone(name: str) -> str:
@@ -48,3 +50,33 @@ def refused(config: Config, reasons: Mapping[str, str], as_always: Mapping[str, 
         text = config.open_properties(name).get("", held)
         if text.strip().lower() != held:
             yield Problem(name, f"cannot be {text}: {reason}. Take it out.")
+
+
+def at_once(
+    cls: type[Config], given: Any, validate: Callable[[Any], Any], rules: Callable[[Any], Iterable[Problem]]
+) -> Any:
+    """Validate properties, and where one is wrong by itself, tell which rules for several are broken as well.
+
+    Args:
+        cls: the properties.
+        given: by name.
+        validate: each of them by itself, then the rules.
+        rules: for a configuration in which each wrong property has its default. Those that speak of one do not count.
+
+    Raises:
+        ValidationError: some are wrong.
+    """
+    try:
+        return validate(given)
+    except ValidationError as e:
+        errors = e.errors(include_url=False)
+        wrong = {str(error["loc"][0]) for error in errors if error["loc"]}
+        if any(info.is_required() and (info.alias or name) in wrong for name, info in cls.model_fields.items()):
+            raise  # rules need it
+        rest = cls.model_construct(**{name: value for name, value in given.items() if name not in wrong})
+        more = [p for p in rules(rest) if not any(name in str(p) for name in wrong)]
+        if not more:
+            raise
+        lines: list[Any] = [{k: v for k, v in error.items() if k != "msg"} for error in errors]
+        lines.append({"type": "value_error", "loc": (), "input": None, "ctx": {"error": ConfigError(more)}})
+        raise ValidationError.from_exception_data(e.title, cast("Any", lines)) from None

@@ -166,6 +166,11 @@ class Dialect(ABC):
     timestamp_types: ClassVar[tuple[Any, Any]] = (None, None)
     """The driver's types of timestamps, without and with a zone."""
 
+    has_schemas: ClassVar[bool] = True
+    """Whether a name may stand before that of a table, beside the name of the database."""
+    whole_types: ClassVar[frozenset[Any]] = frozenset()
+    """The driver's types of whole numbers, and of numbers of a fixed precision, which may be whole."""
+
     # Connections
 
     @abstractmethod
@@ -330,6 +335,10 @@ class Dialect(ABC):
     @abstractmethod
     def tables(self, connection: Connection, pattern: str | None, schemas: Collection[str]) -> list[TableName]:
         """Return the tables of schemas like a pattern, or of the usual schemas and those that are named."""
+
+    def database_name(self, connection: Connection) -> str | None:
+        """Return the name that may stand before that of every table; None where databases are schemas."""
+        return None
 
     def views(self, connection: Connection, name: TableName) -> list[TableName]:
         """Return the views of a name."""

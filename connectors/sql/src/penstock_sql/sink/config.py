@@ -1,14 +1,15 @@
 """The properties of the sink, by the names of Confluent's JDBC sink."""
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, ClassVar, Final, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import not_blank, words
+from penstock_sql.address import url_problems
 from penstock_sql.names import TableName, table_name
-from penstock_sql.properties import ignored, refused, time_zone
+from penstock_sql.properties import at_once, ignored, refused, time_zone
 
 __all__ = [
     "KAFKA_COLUMNS",
@@ -132,11 +133,20 @@ class SqlSinkConfig(Config):
         """Whether a field that is not of the primary key becomes a column."""
         return not self.fields_whitelist or field in self.fields_whitelist
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _at_once(cls, given: Any, handler: Callable[[Any], Any]) -> Any:
+        return at_once(cls, given, handler, cls._broken)
+
+    def _broken(self) -> Iterable[Problem]:
+        yield from self._wrong()
+        yield from url_problems(self.url)
+
     @model_validator(mode="after")
     def _rules(self) -> Self:
         problems = list(self._wrong())
         if problems:
-            raise ConfigError(problems)
+            raise ConfigError([*problems, *url_problems(self.url)])
         return self
 
     def _wrong(self) -> Iterable[Problem]:

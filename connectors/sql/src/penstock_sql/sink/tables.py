@@ -1,6 +1,8 @@
 """Tables as they are: described once, created and widened by the schemas of records."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,12 +17,16 @@ from penstock.config import nearest
 from penstock_sql.dialects.base import dialect_of
 from penstock_sql.dialects.kinds import ColumnKind
 from penstock_sql.dialects.statements import checked, quoted, run
+from penstock_sql.failures import FOREIGN, words
 from penstock_sql.names import TableName
 from penstock_sql.sink.columns import column_type
 from penstock_sql.sink.config import SqlSinkConfig
 from penstock_sql.sink.rows import Rows
 
 __all__ = ["MissingTable", "Tables"]
+
+
+_NO_SCHEMA: Final = re.compile(r"does not exist|unknown database|denied", re.IGNORECASE)
 
 
 class MissingTable(Exception):
@@ -113,7 +119,8 @@ class Tables:
             ConnectError: it does not exist.
             SQLAlchemyError: the database refuses.
         """
-        found = self._described(connection, rows.table)
+        with self._without_schema(rows.table):
+            found = self._described(connection, rows.table)
         if found is None and rows.delete and self._config.auto_create:
             raise MissingTable
         if found is None:
@@ -150,14 +157,43 @@ class Tables:
             named = self._config.name_of
             raise ConnectError(
                 f"Table {rows.table} does not exist. Create it, change {named('table.name.format')}, or set "
-                f"{named('auto.create: true')}"
+                f"{named('auto.create: true')}{self._of_points(rows.table)}"
             )
         for part in rows.table:
             checked(connection, part or "")
         columns = [_column(connection, rows, name) for name in rows.columns]
         how = dialect_of(connection).table_options(connection)
         table = Table(rows.table.name, MetaData(), *columns, schema=rows.table.schema, quote=True, **how)
-        connection.execute(CreateTable(table, if_not_exists=True))
+        with self._without_schema(rows.table):
+            connection.execute(CreateTable(table, if_not_exists=True))
+
+    @contextmanager
+    def _without_schema(self, table: TableName) -> Iterator[None]:
+        """Say what to do where the schema of a table is not there, or not seen.
+
+        Raises:
+            ConnectError: it is so.
+        """
+        try:
+            yield
+        except FOREIGN as e:
+            if table.schema is None or not _NO_SCHEMA.search(words(e)):
+                raise
+            raise ConnectError(
+                f"cannot reach table {table}: {words(e)}; create the schema, grant the user its rights there, or change "
+                f"{self._config.name_of('table.name.format')}{self._of_points(table)}"
+            ) from None
+
+    def _of_points(self, table: TableName) -> str:
+        """What to do where the schema is the beginning of the topic."""
+        form = self._config.table_name_format
+        if table.schema is None or '"' in form or "." in form:
+            return ""
+        named = self._config.name_of("table.name.format")
+        return (
+            f". The point in the topic parts the schema {table.schema} from the table {table.name}: if it belongs to the "
+            f"table's name, write {named}: '\"{form}\"', or change the topic by the transform RegexRouter"
+        )
 
     def _widen(
         self, connection: Connection, rows: Rows, missing: Sequence[str], kinds: Mapping[str, ColumnKind]

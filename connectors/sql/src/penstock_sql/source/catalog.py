@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection
 
-from penstock import ConnectError
+from penstock import ConfigError, ConnectError, Problem
 from penstock_sql.dialects.base import Columns, dialect_of
-from penstock_sql.names import OFFSETS, TableName, table_name
+from penstock_sql.names import OFFSETS, TableName, parts_of
 from penstock_sql.source.config import SqlSourceConfig
 
 __all__ = ["MissingTable", "columns_of", "tables_of", "topics_of"]
@@ -31,16 +31,16 @@ def columns_of(connection: Connection, table: TableName) -> Columns:
 
 def tables_of(connection: Connection, config: SqlSourceConfig) -> tuple[list[TableName], list[TableName]]:
     """The tables to read, in their order, and the names of those that are named and not there."""
-    there, missing = _there(connection, config), list[TableName]()
+    wanted = _named(connection, "table.whitelist", config.whitelist)
+    refused = _named(connection, "table.blacklist", config.blacklist)
+    there, missing = _there(connection, config, wanted), list[TableName]()
     if config.whitelist:
-        wanted = [table_name(name, "") for name in config.whitelist]
         missing = [name for name in wanted if not any(_means(name, table) for table in there)]
         if missing:  # a view is read if it is named
             views = [view for name in missing for view in dialect_of(connection).views(connection, name)]
             there = [*there, *views]
             missing = [name for name in missing if not any(_means(name, table) for table in views)]
         there = [table for table in there if any(_means(name, table) for name in wanted)]
-    refused = [table_name(name, "") for name in config.blacklist]
     return [table for table in there if not any(_means(name, table) for name in refused)], missing
 
 
@@ -62,8 +62,41 @@ def topics_of(tables: Iterable[TableName], config: SqlSourceConfig) -> dict[Tabl
     return {table: topic for topic, table in topics.items()}
 
 
-def _there(connection: Connection, config: SqlSourceConfig) -> Sequence[TableName]:
-    named = {schema for name in config.whitelist if (schema := table_name(name, "").schema) is not None}
+def _named(connection: Connection, of: str, names: Sequence[str]) -> list[TableName]:
+    """The tables that a property names: `table`, `schema.table`, or with the database of the connection before it.
+
+    Raises:
+        ConfigError: some names are none of these.
+    """
+    dialect = dialect_of(connection)
+    most = 2 if dialect.has_schemas else 1
+    database = dialect.database_name(connection) if names else None
+    tables, problems = list[TableName](), list[Problem]()
+    for name in names:
+        parts = parts_of(name) or []
+        rest = parts[1:] if database is not None and len(parts) > most else parts
+        if not 0 < len(rest) <= most:
+            form = ("schema.table" if database else "database.table") if most > 1 else "table"
+            problems.append(
+                Problem(of, f'cannot read {name}: it is no name of a table; write {form}, with "a.b" for a.b')
+            )
+        elif rest is not parts and parts[0] != database:
+            problems.append(
+                Problem(
+                    of,
+                    f"cannot read {name}: connection.url names the database {database}, and a connector reads one; make "
+                    f"another connector for the database {parts[0]}",
+                )
+            )
+        else:
+            tables.append(TableName(rest[-2] if len(rest) > 1 else None, rest[-1]))
+    if problems:
+        raise ConfigError(problems)
+    return tables
+
+
+def _there(connection: Connection, config: SqlSourceConfig, wanted: Sequence[TableName]) -> Sequence[TableName]:
+    named = {name.schema for name in wanted if name.schema is not None}
     found = dialect_of(connection).tables(connection, config.schema_pattern, named)
     return [table for table in found if table.name != OFFSETS]
 

@@ -1,16 +1,17 @@
 """The properties of the source, by the names of Confluent's JDBC source."""
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Final, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Final, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import field_validator, model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import at_least, long, not_blank, words
+from penstock_sql.address import url_problems
 from penstock_sql.dialects.fields import NumericMapping
-from penstock_sql.properties import ignored, refused, time_zone
+from penstock_sql.properties import at_once, ignored, refused, time_zone
 from penstock_sql.source.query_text import bare, limit_of
 
 __all__ = ["SqlSourceConfig", "source_refusals", "source_warnings"]
@@ -50,7 +51,10 @@ class SqlSourceConfig(Config):
         importance=Importance.HIGH,
     )
     whitelist: list[str] = prop(
-        "table.whitelist", [], doc="The tables to read, with or without their schema; all where none is named."
+        "table.whitelist",
+        [],
+        doc="The tables to read, with or without their schema, and the database of the URL before it; all "
+        "where none is named.",
     )
     blacklist: list[str] = prop("table.blacklist", [], doc="Tables not to read, likewise.")
     schema_pattern: str | None = prop(
@@ -147,11 +151,20 @@ class SqlSourceConfig(Config):
             raise ValueError("Write one SELECT, not several statements")
         return query.strip().rstrip(";")
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _at_once(cls, given: Any, handler: Callable[[Any], Any]) -> Any:
+        return at_once(cls, given, handler, cls._broken)
+
+    def _broken(self) -> Iterable[Problem]:
+        yield from self._wrong()
+        yield from url_problems(self.url)
+
     @model_validator(mode="after")
     def _rules(self) -> Self:
         problems = list(self._wrong())
         if problems:
-            raise ConfigError(problems)
+            raise ConfigError([*problems, *url_problems(self.url)])
         return self
 
     def _wrong(self) -> Iterable[Problem]:

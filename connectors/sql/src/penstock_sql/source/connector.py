@@ -5,7 +5,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import ClassVar, Final
 
 from penstock import (
@@ -20,6 +20,7 @@ from penstock import (
     PartitionReader,
     PluginContext,
     Problem,
+    RetriableError,
     Source,
     SourceConnector,
     SourcePartition,
@@ -42,6 +43,8 @@ __all__ = ["SqlSource"]
 log = logging.getLogger(__name__)
 _PATIENCE: Final = 60.0
 """Seconds for which rows wait before the log says why."""
+_PROBLEMS: Final = 10
+"""So many tables that cannot be read are told at once."""
 _AGAIN: Final = 600.0
 """Seconds until it says so again."""
 
@@ -63,8 +66,11 @@ class SqlSource(SourceConnector):
         yield from where.dialect.source_problems(where, config)
         refusal = list(Database(where, self._name).refusal())
         yield from refusal
-        if config.mode != "bulk" and not refusal:
-            yield from _unseen(where, self._name)
+        if not refusal:
+            found = [*(_unseen(where, self._name) if config.mode != "bulk" else ())]
+            known = {problem.message for problem in found}
+            yield from found
+            yield from (p for p in _unsuitable(config, where, self._name) if p.message not in known)
 
     def warnings(self, config: SqlSourceConfig) -> Iterable[Problem]:
         """Tells which properties have no effect."""
@@ -130,6 +136,35 @@ def _unseen(where: Address, name: str) -> Iterable[Problem]:
         return [] if meaning(e) is Meaning.PASSING else [Problem("connection.url", f"{where.place}: {words(e)}")]
     finally:
         database.close()
+
+
+def _unsuitable(config: SqlSourceConfig, where: Address, name: str) -> list[Problem]:
+    """Return what is wrong with the tables, or with the query, as far as the database can be asked now."""
+    database = Database(where, name)
+    called = "query" if config.query else "connection.user"
+    found: list[Problem] = []
+    try:
+        connection = database.connection()
+        of: list[TableName | str] = [config.query] if config.query else []
+        if not config.query:
+            with connection.begin():
+                of += tables_of(connection, config)[0]
+        transactions = where.dialect.transactions()
+        for each in of:
+            with suppress(MissingTable):
+                found += Stream(each, config, where.dialect, transactions).problems(connection)
+            if len(dict.fromkeys(found)) >= _PROBLEMS:
+                break
+    except ConfigError as e:
+        found += e.problems
+    except FOREIGN as e:
+        if meaning(e) is not Meaning.PASSING:
+            what = "run the query" if config.query else "look at the tables"
+            remedy = "correct it" if config.query else "grant the user of the connector what it says"
+            found.append(Problem(called, f"cannot {what} at {where.place}: {words(e)}; {remedy}"))
+    finally:
+        database.close()
+    return list(dict.fromkeys(found))
 
 
 def tables(config: SqlSourceConfig, name: str) -> list[TableName]:
@@ -213,9 +248,35 @@ class _SqlSource(Source):
             self._missing.discard(stream.name)
             found |= updates
             left -= count
+        if not self._streams:
+            raise RetriableError(
+                f"cannot find a table to read at {self._database.place}: there is none that table.blacklist and "
+                "schema.pattern leave, or the user of the connector sees none; create one, grant SELECT on it, or correct "
+                "these properties",
+                retry_after=min(_PATIENCE, self._config.table_poll_interval_ms / 1000),
+            )
         self._missing.tell(self._clock(), len(self._streams), self._config.table_poll_interval_ms / 1000)
         self._tell_of_waiting()
+        if not found:
+            self._tell_of_the_future()
         return found
+
+    def _tell_of_the_future(self) -> None:
+        """Say that tables have rows which all lie in the future, so that none is read.
+
+        Raises:
+            RetriableError: there are such tables.
+        """
+        ahead = [stream for stream in self._streams.values() if stream.is_ahead]
+        if not ahead:
+            return
+        zone = f"set db.timezone, which is {self._config.db_timezone}, to the zone of columns without one, or "
+        advice = "" if all(stream.is_zoned for stream in ahead) else zone
+        raise RetriableError(
+            f"cannot read {', '.join(stream.name for stream in ahead)} yet: all rows lie in the future by the clock of the "
+            f"database; {advice}correct the column or the clock",
+            retry_after=min(_PATIENCE, max(1.0, self._config.poll_interval_ms / 1000)),
+        )
 
     def _tell_of_waiting(self) -> None:
         """Say once in a while which transaction holds rows back, in one line for all tables."""

@@ -8,9 +8,11 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy
 from sqlalchemy import Connection, Select
+from sqlalchemy import types as sql
+from sqlalchemy.dialects.postgresql import DOMAIN, OID
 
-from penstock import ConnectError, Limits, Offset, Offsets, SourcePartition
-from penstock_sql.dialects.base import Dialect, Horizon, Transactions
+from penstock import ConnectError, Limits, Offset, Offsets, Problem, SourcePartition
+from penstock_sql.dialects.base import Columns, Dialect, Horizon, Transactions
 from penstock_sql.names import TableName
 from penstock_sql.source.catalog import columns_of, topics_of
 from penstock_sql.source.config import SqlSourceConfig
@@ -20,6 +22,8 @@ from penstock_sql.source.ranges import RANGE
 __all__ = ["Stream", "partition_of"]
 
 _SAMPLE: Final = 20
+_SOON: Final = timedelta(minutes=1)
+"""Rows that lie further in the future than clocks differ."""
 _QUERY: Final = SourcePartition({"query": "query"})
 
 
@@ -54,6 +58,8 @@ class Stream:
         transactions: Transactions,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.is_ahead = False
+        """Whether it has rows, and all of them lie in the future, by the latest look."""
         self.name = "the query" if isinstance(of, str) else str(of)
         self._rows = Rows(of, config, dialect)
         self._config = config
@@ -147,6 +153,29 @@ class Stream:
         self.forget()
         self._check_once(connection)
 
+    def problems(self, connection: Connection) -> Sequence[Problem]:
+        """Return what keeps it from being read as configured.
+
+        Raises:
+            MissingTable: it is not there.
+            SQLAlchemyError: anything else, of a query that it cannot be run.
+        """
+        found: list[Problem] = []
+        with connection.begin():
+            if self._config.mode != "bulk":
+                try:
+                    self._dialect.require_readable(connection, self._rows.of)
+                except ConnectError as e:
+                    found.append(Problem("mode", str(e)))
+            if self._config.query:
+                connection.execute(self._rows.all().limit(0))
+            return [*found, *self._look_at_columns(connection)]
+
+    @property
+    def is_zoned(self) -> bool:
+        """Whether its timestamps have a zone."""
+        return self._rows.zoned
+
     def data(self, start: Offset | None, end: Offset | None) -> Mapping[str, Any]:
         """What a reader needs to read from one offset to another."""
         if start == end:
@@ -163,17 +192,23 @@ class Stream:
         place = place_of(start)
         if not self._dialect.has_rows(connection, self._rows.is_any(place)):
             return None
+        self.is_ahead = False
         with connection.begin():
-            before = None
+            before = now = None
             if self._config.by_timestamp:
-                before = (
-                    self._dialect.now(connection) - timedelta(milliseconds=self._config.timestamp_delay_ms) - self._tick
-                )
+                now = self._dialect.now(connection)
+                before = now - timedelta(milliseconds=self._config.timestamp_delay_ms) - self._tick
             ranges = self._config.ranges
             some = self._some(
                 connection, place, limits, lambda count: self._rows.next(place, count, before=before), ranges
             )
             if not some.keys:
+                if now is not None and start is None:
+                    # in this order, since rows may be committed in between
+                    self.is_ahead = (
+                        connection.execute(self._rows.is_any(place)).first() is not None
+                        and connection.execute(self._rows.next(place, 1, before=now + _SOON)).first() is None
+                    )
                 return None
             places = dict.fromkeys(map(self._rows.place, some.keys))  # rows of one moment may fill several ranges
             ends = list(map(offset_of, places))
@@ -210,48 +245,89 @@ class Stream:
     def _check(self, connection: Connection) -> None:
         """Whether the columns of the mode are there, and what they are."""
         config, of = self._config, self._rows.of
-        wanted = [*(config.timestamp_columns if config.by_timestamp else ())]
-        wanted += [config.incrementing_column] if config.by_number and config.incrementing_column else []
         self._dialect.begin_reading(connection)
         if config.mode != "bulk":
             self._dialect.require_readable(connection, of)
+        if problems := self._look_at_columns(connection):
+            raise ConnectError("; ".join(problem.message for problem in problems))
+
+    def _look_at_columns(self, connection: Connection) -> Sequence[Problem]:
+        """Learn what the columns of the mode are, and return what is wrong with them."""
+        config, of = self._config, self._rows.of
         if isinstance(of, str):
-            if config.by_timestamp:
-                none = connection.execute(self._rows.described())
-                assert none.cursor is not None
-                moment = none.cursor.description[0]
-                local, zoned = self._dialect.timestamp_types
-                if moment[1] not in (local, zoned):
-                    raise ConnectError(f"{', '.join(config.timestamp_columns)} of the query is no timestamp")
-                self._rows = replace(self._rows, zoned=moment[1] == zoned)
-                self._tick = max(self._tick, _tick([moment[4]]))
-            return
+            return [] if config.mode == "bulk" else list(self._look_at_query(connection))
         columns = columns_of(connection, of)
-        missing = [name for name in wanted if name not in columns.types]
-        if missing:
-            raise ConnectError(
-                f"Table {of} has no column {', '.join(missing)}, by which mode: {config.mode} finds new rows"
+        problems = list(_wrong(of, columns, config))
+        if config.by_timestamp and not problems:
+            types = [columns.types[name] for name in config.timestamp_columns]
+            self._rows = replace(self._rows, zoned=bool(types[0].timezone))
+            self._tick = max(self._tick, _tick(getattr(each, "precision", None) for each in types))
+        return problems
+
+    def _look_at_query(self, connection: Connection) -> Iterable[Problem]:
+        config = self._config
+        none = connection.execute(self._rows.described())
+        assert none.cursor is not None
+        description = none.cursor.description
+        whole = self._dialect.whole_types
+        if config.by_number and whole and description[-1][1] not in whole:
+            yield Problem("incrementing.column.name", f"{config.incrementing_column} of the query has no whole numbers")
+        if not config.by_timestamp:
+            return
+        moment = description[0]
+        local, zoned = self._dialect.timestamp_types
+        if moment[1] in (local, zoned):
+            self._rows = replace(self._rows, zoned=moment[1] == zoned)
+            self._tick = max(self._tick, _tick([moment[4]]))
+        else:
+            yield Problem(
+                "timestamp.column.name", f"{', '.join(config.timestamp_columns)} of the query is no timestamp"
             )
-        nullable = [name for name in wanted if name not in columns.required]
-        moments = set(config.timestamp_columns) if config.by_timestamp else set()
-        counted = [
-            *(moments if moments and moments <= set(nullable) else ()),
-            *(n for n in nullable if n not in moments),
-        ]
-        if counted and config.validate_non_null:
-            raise ConnectError(
-                f"Column {', '.join(counted)} of {of} may be null, and its rows with null would be passed over: set it NOT "
-                "NULL, or validate.non.null: false"
-            )
-        if config.by_timestamp:
-            zones = {getattr(columns.types[name], "timezone", None) for name in config.timestamp_columns}
-            if len(zones) != 1 or None in zones:
-                raise ConnectError(
-                    f"{', '.join(config.timestamp_columns)} of {of} must be timestamps, all with or without a zone"
-                )
-            self._rows = replace(self._rows, zoned=bool(zones.pop()))
-            precisions = [getattr(columns.types[name], "precision", None) for name in config.timestamp_columns]
-            self._tick = max(self._tick, _tick(precisions))
+
+
+def _wrong(of: TableName, columns: Columns, config: SqlSourceConfig) -> Iterable[Problem]:
+    """What is wrong with the columns of the mode."""
+    moments = list(config.timestamp_columns) if config.by_timestamp else []
+    number = config.incrementing_column if config.by_number else None
+    wanted = [*moments, *([number] if number else [])]
+
+    def called(names: Sequence[str]) -> str:
+        return "timestamp.column.name" if names[0] in moments else "incrementing.column.name"
+
+    missing = [name for name in wanted if name not in columns.types]
+    if missing:
+        yield Problem(
+            called(missing),
+            f"Table {of} has no column {', '.join(missing)}, by which mode: {config.mode} finds new rows",
+        )
+    there = [name for name in wanted if name in columns.types]
+    nullable = [name for name in there if name not in columns.required]
+    counted = [
+        *(dict.fromkeys(moments) if moments and set(moments) <= set(nullable) else ()),
+        *(name for name in nullable if name not in moments),
+    ]
+    if counted and config.validate_non_null:
+        yield Problem(
+            called(counted),
+            f"Column {', '.join(counted)} of {of} may be null, and its rows with null would be passed over: set it NOT "
+            "NULL, or validate.non.null: false",
+        )
+    zones = {getattr(columns.types[name], "timezone", None) for name in moments if name in there}
+    if zones and (len(zones) != 1 or None in zones):
+        yield Problem(
+            "timestamp.column.name",
+            f"{', '.join(config.timestamp_columns)} of {of} must be timestamps, all with or without a zone",
+        )
+    if number in there and not _may_be_whole(columns.types[number]):
+        yield Problem("incrementing.column.name", f"{number} of {of} must hold whole numbers, and its type has none")
+
+
+def _may_be_whole(kind: Any) -> bool:
+    """Whether a column of this type may hold whole numbers that only grow."""
+    if isinstance(kind, DOMAIN):
+        return _may_be_whole(kind.data_type)
+    exact = isinstance(kind, sql.Numeric) and not isinstance(kind, sql.Float)
+    return exact or isinstance(kind, (sql.Integer, sql.NullType, OID))
 
 
 def _tick(precisions: Iterable[int | None]) -> timedelta:

@@ -102,7 +102,7 @@ def _safety(given: dict[str, str]) -> tuple[str, str | None]:
     named = given.pop("sslMode", given.pop("ssl-mode", None))
     mode = None if named is None else _MODES.get(named.lower())
     if named is not None and mode is None:
-        raise _wrong(f"sslMode cannot be {named}: it is disable, trust, verify-ca or verify-full")
+        raise _wrong("sslMode must be disable, trust, verify-ca or verify-full")
     use = [given.pop(name) for name in ("useSsl", "useSSL", "requireSSL") if name in given]
     trusts = given.pop("trustServerCertificate", "false").lower() in _TRUE
     unverified = given.pop("verifyServerCertificate", "true").lower() not in _TRUE
@@ -152,5 +152,7 @@ def _refused(given: Mapping[str, str]) -> Iterable[Problem]:
             yield Problem(_URL, f"cannot obey the parameter {name}: {REFUSED.get(name, FASTER)}. Take it out.")
             continue
         near = nearest(name, {*AS_ALWAYS, *IGNORED, *_OWN})
-        hint = f"did you mean {near}?" if near else "take it out, or write it as MariaDB's or MySQL's Connector/J does"
-        yield Problem(_URL, f"there is no parameter {name}; {hint}")
+        hint = f"did you mean {near}?" if near else "take it out"
+        yield Problem(
+            _URL, f"cannot obey the parameter {name}: neither MariaDB's nor MySQL's Connector/J has it; {hint}"
+        )

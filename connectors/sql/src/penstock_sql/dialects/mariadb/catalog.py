@@ -34,8 +34,11 @@ _TABLE_KINDS: Final = ("BASE TABLE", "SYSTEM VERSIONED")
 _TYPES: Final[Mapping[str, Any]] = {
     "timestamp": sql.DateTime(timezone=True),
     "datetime": sql.DateTime(timezone=False),
+    **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint", "year"), sql.Integer()),
+    "decimal": sql.Numeric(),
 }
-_ANY: Final = sql.NullType()
+_OTHER: Final = sql.String()
+"""Stands for all types by which no order of rows is known."""
 
 
 def mariadb_tables(connection: Connection, pattern: str | None, named: Collection[str]) -> list[TableName]:
@@ -55,7 +58,7 @@ def mariadb_columns(connection: Connection, table: TableName) -> tuple[Mapping[s
     There are none where there is no such table.
     """
     found = _rows(connection, _COLUMNS, table)
-    types = {name: _TYPES.get(kind.lower(), _ANY) for name, kind, _ in found}
+    types = {name: _TYPES.get(kind.lower(), _OTHER) for name, kind, _ in found}
     return types, frozenset(name for name, _, null in found if null == "NO")
 
 

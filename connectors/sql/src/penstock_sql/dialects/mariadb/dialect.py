@@ -45,6 +45,19 @@ class MariaDb(Dialect):
     tick: ClassVar[timedelta] = timedelta(seconds=1)  # NOW() has whole seconds, whatever the column has
     timestamp_types: ClassVar[tuple[Any, Any]] = (FIELD_TYPE.DATETIME, FIELD_TYPE.TIMESTAMP)
 
+    whole_types: ClassVar[frozenset[Any]] = frozenset(
+        (
+            FIELD_TYPE.TINY,
+            FIELD_TYPE.SHORT,
+            FIELD_TYPE.INT24,
+            FIELD_TYPE.LONG,
+            FIELD_TYPE.LONGLONG,
+            FIELD_TYPE.YEAR,
+            FIELD_TYPE.DECIMAL,
+            FIELD_TYPE.NEWDECIMAL,
+        )
+    )
+
     def read_url(self, rest: str, user: str | None, password: str | None) -> Url:
         return read_mariadb(rest, user, password)
 

@@ -21,6 +21,7 @@ from penstock_sql.dialects.postgresql.url_parameters import FACTORIES, IGNORED, 
 __all__ = ["read_postgresql"]
 
 _URL: Final = "connection.url"
+_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _WRITE: Final = "write jdbc:postgresql://HOST:PORT/DATABASE?NAME=VALUE"
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "connect_timeout": 10,
@@ -41,16 +42,22 @@ def read_postgresql(rest: str, user: str | None, password: str | None) -> Url:
     except ValueError:
         raise ConfigError(Problem(_URL, f"cannot be read; {_WRITE}")) from None
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
+    names = {_PGJDBC.get(name.lower(), name) for name in given}
     problems: list[Problem] = []
     warnings: list[str] = []
     mapped: dict[str, str] = {}
-    for name, value in given.items():
+    for written, value in given.items():
+        name = _PGJDBC.get(written.lower(), written)  # JDBC's users write sslMode, too
         if name in IGNORED:
-            warnings.append(f"the parameter {name} has no effect: {IGNORED[name]}")
-        elif (found := _mapped(name, value, problems)) is not None:
-            mapped |= {
-                each: text for each, text in found.items() if each == name or each not in given
-            }  # libpq's own name counts
+            warnings.append(f"the parameter {written} has no effect: {IGNORED[name]}")
+            continue
+        try:
+            found = _mapped(name, value)
+        except ValueError as e:
+            problems.append(Problem(_URL, f"cannot obey the parameter {written}: {e}"))
+        else:
+            # What libpq's own name says counts: sslmode=require beside ssl=true.
+            mapped |= {each: text for each, text in found.items() if each == name or each not in names}
     if problems:
         raise ConfigError(problems)
     try:
@@ -59,8 +66,8 @@ def read_postgresql(rest: str, user: str | None, password: str | None) -> Url:
         raise ConfigError(Problem(_URL, f"cannot be read: {_cleared(str(e))}; {_WRITE}")) from None
     parameters: dict[str, Any] = {name: value for name, value in read.items() if value is not None}
     parameters |= {name: value for name, value in (("user", user), ("password", password)) if value is not None}
-    if "currentSchema" in given:
-        parameters["options"] = f"{parameters.get('options', '')} -c search_path={given['currentSchema']}".strip()
+    if schema := next((value for name, value in given.items() if name.lower() == "currentschema"), None):
+        parameters["options"] = f"{parameters.get('options', '')} -c search_path={schema}".strip()
     hosts, ports = str(parameters.get("host", "localhost")).split(","), str(parameters.get("port", "")).split(",")
     ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
     place = ",".join(f"{host}:{port or 5432}" for host, port in zip(hosts, ports, strict=True))
@@ -68,26 +75,23 @@ def read_postgresql(rest: str, user: str | None, password: str | None) -> Url:
     return Url(f"{place}/{database}", {**_DEFAULTS, **parameters}, tuple(warnings))
 
 
-def _mapped(name: str, value: str, problems: list[Problem]) -> Mapping[str, str] | None:
-    """Return a parameter as libpq has it. What cannot be obeyed is added to the problems."""
+def _mapped(name: str, value: str) -> Mapping[str, str]:
+    """Return a parameter as libpq has it.
+
+    Raises:
+        ValueError: it cannot be obeyed; the message has no value.
+    """
     if name in _READ:
-        try:
-            return _READ[name](value)
-        except ValueError as e:
-            problems.append(Problem(_URL, f"the parameter {name} {e}"))
-            return None
+        return _READ[name](value)
     if name in SAME:
         return {SAME[name]: value}
-    known = _keywords()
-    if name in known and name not in REFUSED:
-        return {name: value}
     if name in REFUSED:
-        problems.append(Problem(_URL, f"cannot obey the parameter {name}: {REFUSED[name]}. Take it out."))
-        return None
-    near = nearest(name, {*known, *_READ, *SAME, *IGNORED})
-    hint = f"did you mean {near}?" if near else "take it out, or write it as pgjdbc or libpq does"
-    problems.append(Problem(_URL, f"there is no parameter {name}; {hint}"))
-    return None
+        raise ValueError(f"{REFUSED[name]}. Take it out.")
+    known = _keywords()
+    if name in known:
+        return {name: value}
+    near = nearest(name, {*known, *_PGJDBC.values()})
+    raise ValueError(f"neither pgjdbc nor libpq has it; {f'did you mean {near}?' if near else 'take it out'}")
 
 
 def _keywords() -> frozenset[str]:
@@ -97,7 +101,7 @@ def _keywords() -> frozenset[str]:
 
 def _seconds(value: str) -> Mapping[str, str]:
     if not re.fullmatch(r"[0-9]+", value):
-        raise ValueError("must be a whole number of seconds")
+        raise ValueError("it must be a whole number of seconds")
     return {} if int(value) == 0 else {"connect_timeout": value}  # 0: the default; a start must not wait for ever
 
 
@@ -107,13 +111,28 @@ def _ssl(value: str) -> Mapping[str, str]:
 
 def _server(value: str) -> Mapping[str, str]:
     if value == "preferPrimary":
-        raise ValueError("cannot be preferPrimary: libpq has nothing like it; write primary or any")
-    return {"target_session_attrs": SERVERS.get(value, value)}
+        raise ValueError("libpq has nothing like preferPrimary; write primary or any")
+    known = {name.lower(): of for name, of in SERVERS.items()}
+    if value.lower() not in known:
+        raise ValueError(f"it must be one of {', '.join(SERVERS)}")
+    return {"target_session_attrs": known[value.lower()]}
+
+
+def _mode(value: str) -> Mapping[str, str]:
+    if value.lower() not in _MODES:
+        raise ValueError(f"it must be one of {', '.join(_MODES)}")
+    return {"sslmode": value.lower()}
+
+
+def _key(value: str) -> Mapping[str, str]:
+    if value.lower().endswith((".pk8", ".der", ".p12", ".pfx")):
+        raise ValueError("libpq reads keys in PEM: openssl pkcs8 -inform DER -in KEY.pk8 -out KEY.pem")
+    return {"sslkey": value}
 
 
 def _factory(value: str) -> Mapping[str, str]:
     if value not in FACTORIES:
-        raise ValueError("cannot name a Java class: sslmode and sslrootcert say which server is trusted")
+        raise ValueError("a Java class cannot be used; sslmode and sslrootcert say which server is trusted")
     mode = FACTORIES[value]
     return {} if mode is None else {"sslmode": mode}
 
@@ -133,11 +152,15 @@ _READ: Final[Mapping[str, Callable[[str], Mapping[str, str]]]] = {
     "loginTimeout": _seconds,
     "ssl": _ssl,
     "sslfactory": _factory,
+    "sslkey": _key,
+    "sslmode": _mode,
     "targetServerType": _server,
     "tcpKeepAlive": _keep_alive,
 }
 """Parameters of pgjdbc whose values libpq writes in another way."""
 
+_PGJDBC: Final[Mapping[str, str]] = {name.lower(): name for name in (*_READ, *SAME, *IGNORED, *REFUSED)}
+"""Parameters of pgjdbc by their names in lower case."""
 _NAME: Final = re.compile(r'(URI query parameter: )"(\w+)"')
 
 

@@ -40,6 +40,8 @@ class PostgreSql(Dialect):
     is_unbounded: ClassVar[bool] = True
     timestamp_types: ClassVar[tuple[Any, Any]] = (_OID_OF_TIMESTAMP, _OID_OF_TIMESTAMPTZ)
 
+    whole_types: ClassVar[frozenset[Any]] = frozenset((20, 21, 23, 26, 1700))
+
     def read_url(self, rest: str, user: str | None, password: str | None) -> Url:
         return read_postgresql(rest, user, password)
 
@@ -123,6 +125,9 @@ class PostgreSql(Dialect):
 
     def tables(self, connection: Connection, pattern: str | None, schemas: Collection[str]) -> list[TableName]:
         return catalog.tables(connection, pattern)
+
+    def database_name(self, connection: Connection) -> str | None:
+        return str(connection.execute(sqlalchemy.select(sqlalchemy.func.current_database())).scalar_one())
 
     def views(self, connection: Connection, name: TableName) -> list[TableName]:
         return catalog.views(connection, name)

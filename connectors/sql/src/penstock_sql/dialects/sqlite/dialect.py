@@ -33,6 +33,7 @@ class Sqlite(Dialect):
     example: ClassVar[str] = "jdbc:sqlite:FILE"
     errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error,)
     is_server: ClassVar[bool] = False
+    has_schemas: ClassVar[bool] = False
 
     def read_url(self, rest: str, user: str | None, password: str | None) -> Url:
         return read_sqlite(rest)
@@ -99,6 +100,9 @@ class Sqlite(Dialect):
 
     def tables(self, connection: Connection, pattern: str | None, schemas: Collection[str]) -> list[TableName]:
         return [TableName(None, name) for name in sorted(sqlalchemy.inspect(connection).get_table_names())]
+
+    def database_name(self, connection: Connection) -> str | None:
+        return "main"
 
     def columns(self, connection: Connection, table: TableName) -> Columns | None:
         return reflection.columns(connection, table)

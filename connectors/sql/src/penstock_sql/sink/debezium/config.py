@@ -1,14 +1,15 @@
 """The properties of the sink by the names of Debezium's JDBC sink, and what SqlSink calls them."""
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, ClassVar, Final, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import model_validator
 
 from penstock import Config, ConfigError, Importance, Password, Problem, prop
 from penstock.rules import not_blank, words
+from penstock_sql.address import url_problems
 from penstock_sql.names import TableName, table_name
-from penstock_sql.properties import time_zone
+from penstock_sql.properties import at_once, time_zone
 from penstock_sql.sink.config import PACE, UNAVAILABLE, SqlSinkConfig
 
 __all__ = ["AS_ALWAYS", "IGNORED", "REFUSED", "DebeziumSinkConfig"]
@@ -134,11 +135,20 @@ class DebeziumSinkConfig(Config):
         "use.reduction.buffer",
     )
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _at_once(cls, given: Any, handler: Callable[[Any], Any]) -> Any:
+        return at_once(cls, given, handler, cls._broken)
+
+    def _broken(self) -> Iterable[Problem]:
+        yield from self._wrong()
+        yield from url_problems(self.url)
+
     @model_validator(mode="after")
     def _rules(self) -> Self:
         problems = list(self._wrong())
         if problems:
-            raise ConfigError(problems)
+            raise ConfigError([*problems, *url_problems(self.url)])
         return self
 
     def _wrong(self) -> Iterable[Problem]:
