@@ -1,22 +1,21 @@
 """The task half of the sink: a batch becomes rows in one transaction, with the offsets that it reaches."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
-from typing import Any, Final
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection
 
 from penstock import DataError, PluginContext, RecordBatch, Reporter, RetriableError, TopicPartition, Writer
 from penstock_sql.database import Database
-from penstock_sql.dialects.base import Address, Place, Row, Write
-from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, may_be_of_a_row, meaning, words_of_row
+from penstock_sql.dialects.base import Address, Place, Write
+from penstock_sql.failures import FOREIGN, Meaning, as_connect_errors, may_be_of_a_row, meaning
 from penstock_sql.sink import positions
 from penstock_sql.sink.columns import Reading, reading
 from penstock_sql.sink.config import SqlSinkConfig
 from penstock_sql.sink.exact import exact_column
+from penstock_sql.sink.isolation import Isolation
 from penstock_sql.sink.order import keys_to_compare, write_of, writes
 from penstock_sql.sink.positions import Position
 from penstock_sql.sink.rows import Refused, Rows, rows_of
@@ -45,6 +44,7 @@ class SqlWriter(Writer):
         self._placeholder = Placeholder(config.placeholder())
         self._tables = Tables(config)
         self._database = Database(address, writers_name(context), create=True)
+        self._isolation = Isolation(self._database.dialect, self._tables, config.insert_mode)
         metrics = context.metrics
         self._written = metrics.counter("rows", "Rows that were inserted, changed or deleted.")
         self._refused = metrics.counter("rows_refused", "Records that the database refused.")
@@ -114,11 +114,11 @@ class SqlWriter(Writer):
                 raise _TableChanged
             kinds = self._writes(connection, parts, refused, whole=whole)
             if whole:
-                put = sum(self._put(connection, write, refused, whole=True) for write in kinds)
+                put = sum(self._isolation.put(connection, write, refused, whole=True) for write in kinds)
                 if refused:  # nothing is reported before the rows are known to stay
                     self._database.dialect.check(connection)
             else:
-                put = self._put_by_rows(connection, kinds, refused)
+                put = self._isolation.put_by_rows(connection, kinds, refused)
             for place, error in sorted(refused, key=lambda each: each.place):
                 report(batches[place.batch].record(place.row), error)
             handed_back = _store(connection, connector, batches, stands, refused)
@@ -190,7 +190,7 @@ class SqlWriter(Writer):
         def compare(rows: list[tuple[Any, ...]]) -> list[int]:
             return dialect.same_keys(connection, keys, rows, form)
 
-        rows = keys.rows if whole else self._taken(connection, keys, keys.rows, compare, refused)
+        rows = keys.rows if whole else self._isolation.taken(connection, keys, keys.rows, compare, refused)
         numbers = compare([row for _, row in rows])
         return {place: number for (place, _), number in zip(rows, numbers, strict=True)}
 
@@ -212,172 +212,6 @@ class SqlWriter(Writer):
             return rows
         refused += (Refused(part.places[row], error) for row, error in bad.items())
         return rows.without(bad)
-
-    def _put(self, connection: Connection, write: Write, refused: list[Refused], *, whole: bool) -> int:
-        """Put rows into the table, and return how many; where one is refused and not `whole`, the others."""
-        dialect, mode, form = self._database.dialect, self._config.insert_mode, self._tables.form(write.table)
-        dialect.prepare(connection, write, mode, form)
-
-        def put(rows: list[tuple[Any, ...]]) -> None:
-            dialect.put(connection, write, rows, mode, form)
-
-        if not whole:  # all rows, since the last one of a key may be refused
-            return len(self._taken(connection, write, write.rows, put, refused))
-        rows = write.last_rows() if mode != "insert" or write.delete else write.rows
-        put([row for _, row in rows])
-        return len(rows)
-
-    def _put_by_rows(self, connection: Connection, writes: Sequence[Write], refused: list[Refused]) -> int:
-        """Put what the database takes, and return how many rows.
-
-        A row may need a later one, up to the end of the transaction. So all are put first; those that the end would refuse
-        are left out, and the others put again, since they may have needed these, or made room for them.
-        """
-        left = [write for write in writes if write.rows]
-        for write in left:  # outside of the savepoints, which would take away what is made
-            self._database.dialect.prepare(connection, write, self._config.insert_mode, self._tables.form(write.table))
-        while True:
-            at_once: list[Refused] = []
-            with connection.begin_nested() as attempt:
-                put = sum(self._put(connection, write, at_once, whole=False) for write in left)
-                gone = self._refused_at_the_end(connection, left)
-                if gone is not None:
-                    attempt.rollback()
-            if gone is None:
-                refused += at_once
-                return put
-            if not gone:
-                return self._put_in_pieces(connection, left, refused)
-            refused += gone
-            places = {place for place, _ in gone}
-            for write in left:
-                write.rows = [row for row in write.rows if row[0] not in places]
-
-    def _put_in_pieces(self, connection: Connection, writes: Sequence[Write], refused: list[Refused]) -> int:
-        """Put rows of which the end of the transaction would refuse some, where nothing tells which.
-
-        The longest piece that is taken is put, again and again: what needs each other, such as an order and its lines,
-        mostly stands together.
-        """
-        rows = sorted(((row, write) for write in writes for row in write.rows), key=lambda each: each[0][0])
-        put, at, longest = 0, 0, len(rows)
-        while at < len(rows):
-            for size in _halved(min(longest, len(rows) - at)):
-                at_once: list[Refused] = []
-                with connection.begin_nested() as attempt:
-                    piece = _in_order(rows[at : at + size])
-                    taken = sum(self._put(connection, write, at_once, whole=False) for write in piece)
-                    error = self._refused_end(connection)
-                    if error is not None:
-                        attempt.rollback()
-                if error is None:
-                    put += taken
-                    refused += at_once
-                    longest = max(_LONG, 2 * size)
-                    break
-            else:
-                assert error is not None
-                row, write = rows[at]
-                refused.append(self._refusal(connection, write, row, error))
-                longest = max(_SHORT, longest // 2)
-            at += size
-        return put
-
-    def _refused_end(self, connection: Connection) -> BaseException | None:
-        """Why the end of the transaction would refuse what has been put, if it would."""
-        try:
-            with connection.begin_nested():
-                self._database.dialect.check(connection)
-        except FOREIGN as e:
-            if not may_be_of_a_row(e):
-                raise
-            return e
-        return None
-
-    def _refused_at_the_end(self, connection: Connection, writes: Sequence[Write]) -> list[Refused] | None:
-        """The rows that the end of the transaction would refuse; None if it refuses nothing, and none if nothing tells."""
-        error = self._refused_end(connection)
-        if error is None:
-            return None
-        places: set[Place] = set()
-        with suppress(*FOREIGN), connection.begin_nested():
-            dialect = self._database.dialect
-            places = dialect.violators(connection, writes, self._config.insert_mode, self._tables.form, error)
-        found = ((write, row) for write in writes for row in write.rows if row[0] in places)
-        return [self._refusal(connection, write, row, error) for write, row in found]
-
-    def _refusal(self, connection: Connection, write: Write, row: Row, error: BaseException) -> Refused:
-        place, values = row
-        why = self._database.dialect.raised_text(connection, error) or words_of_row(error, write.columns, values)
-        return Refused(place, DataError(f"Table {write.table} refuses the row: {why}"))
-
-    def _taken(
-        self,
-        connection: Connection,
-        write: Write,
-        rows: Sequence[Row],
-        give: Callable[[list[tuple[Any, ...]]], Any],
-        refused: list[Refused],
-    ) -> list[Row]:
-        """Give rows to the database, halved until each refused one is by itself; return the others.
-
-        An error that comes without rows, too, is none of theirs, and is raised.
-        """
-        try:
-            with connection.begin_nested():
-                give([row for _, row in rows])
-        except FOREIGN as e:
-            if not may_be_of_a_row(e):
-                raise
-            if meaning(e) is not Meaning.DATA:
-                with connection.begin_nested():
-                    give([])
-            if len(rows) > 1:
-                half = len(rows) // 2
-                first = self._taken(connection, write, rows[:half], give, refused)
-                return first + self._taken(connection, write, rows[half:], give, refused)
-            if self._is_changed(connection, write, rows[0]):
-                return list(rows)
-            refused.append(self._refusal(connection, write, rows[0], e))
-            return []
-        return list(rows)
-
-    def _is_changed(self, connection: Connection, write: Write, row: Row) -> bool:
-        """Change a row that is there already, if that is what a refused upsert has to do.
-
-        The database looks at a record without some columns as at a new row first, which may violate what the changed one
-        does not.
-        """
-        table, dialect = write.table, self._database.dialect
-        lacking = set(self._tables.kinds(table)) > set(write.columns)
-        found = 0
-        if self._config.insert_mode == "upsert" and not write.delete and lacking:
-            with suppress(*FOREIGN), connection.begin_nested():
-                dialect.prepare(connection, write, "update", self._tables.form(table))
-                found = dialect.put(connection, write, [row[1]], "update", self._tables.form(table))
-        return found > 0
-
-
-_LONG: Final = 64
-"""So many rows are tried at once after some were taken."""
-_SHORT: Final = 8
-"""So many after others were refused. Each shorter piece is tried, too."""
-
-
-def _halved(size: int) -> Iterator[int]:
-    """The sizes of pieces to be tried."""
-    while size > 0:
-        yield size
-        size = size // 2 if size > _SHORT else size - 1
-
-
-def _in_order(rows: Sequence[tuple[Row, Write]]) -> list[Write]:
-    """Rows in as few statements as there can be without changing their order."""
-    found: list[Write] = []
-    for _, piece in groupby(rows, key=lambda each: id(each[1])):
-        first, *others = piece
-        found.append(replace(first[1], rows=[first[0], *(row for row, _ in others)]))
-    return found
 
 
 def _parts(batches: Sequence[RecordBatch], config: SqlSinkConfig, refused: list[Refused]) -> list[Rows]:
