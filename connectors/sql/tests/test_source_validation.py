@@ -172,3 +172,10 @@ def test_a_table_without_transactions_is_told_before_the_start(maria: Any, engin
     assert f"orders has the engine {engine}" in found
     assert "ENGINE=InnoDB" in found
     assert shop.validated(mode="bulk") == []
+
+
+def test_a_time_of_a_day_is_no_timestamp_of_the_mode(database: Any) -> None:
+    database.run("CREATE TABLE orders (id INT PRIMARY KEY, at TIME NOT NULL)")
+    given = {**database.properties, "mode": "timestamp", "timestamp.column.name": "at", "topic.prefix": "t."}
+    (found,) = make(SqlSource).validate(parsed(SqlSource, given))
+    assert str(found).startswith("timestamp.column.name: at of public.orders must be timestamps")

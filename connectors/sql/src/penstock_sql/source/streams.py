@@ -312,7 +312,8 @@ def _wrong(of: TableName, columns: Columns, config: SqlSourceConfig) -> Iterable
             f"Column {', '.join(counted)} of {of} may be null, and its rows with null would be passed over: set it NOT "
             "NULL, or validate.non.null: false",
         )
-    zones = {getattr(columns.types[name], "timezone", None) for name in moments if name in there}
+    types = [columns.types[name] for name in moments if name in there]
+    zones = {None if isinstance(each, sqlalchemy.Time) else getattr(each, "timezone", None) for each in types}
     if zones and (len(zones) != 1 or None in zones):
         yield Problem(
             "timestamp.column.name",
