@@ -1,7 +1,7 @@
 """Checks of properties that the source and the sinks share."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, Self, cast
 from zoneinfo import ZoneInfo
 
 from pydantic import ValidationError
@@ -9,7 +9,37 @@ from pydantic import ValidationError
 from penstock import Config, ConfigError, Problem
 from penstock.rules import Rule
 
-__all__ = ["at_once", "ignored", "refused", "time_zone"]
+__all__ = ["Refusing", "at_once", "ignored", "refused", "time_zone"]
+
+
+class Refusing(Config):
+    """Properties that tell which open ones are refused, also where another one cannot be read.
+
+    Attributes:
+        stand_ins: values in place of required properties.
+        choosing: properties of which `refusals` needs one.
+    """
+
+    choosing: ClassVar[tuple[str, ...]] = ()
+    stand_ins: ClassVar[Mapping[str, str]] = {"connection.url": "jdbc:sqlite:none"}
+
+    def refusals(self) -> Iterable[Problem]:
+        """Return what `validate` tells of open properties."""
+        return ()
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
+        try:
+            return super().parse(texts, prefix)
+        except ConfigError as e:
+            found = list(e.problems)
+        wrong = {problem.property.removeprefix(prefix) for problem in found}
+        names = {info.alias or name for name, info in cls.model_fields.items()}
+        # Without all other properties, no rule for several of them can be broken.
+        kept = next((name for name in cls.choosing if texts.get(name) and name not in wrong), None)
+        rest = {name: text for name, text in texts.items() if name not in names or name == kept}
+        more = super().parse({**rest, **cls.stand_ins}, prefix).refusals()
+        raise ConfigError([*found, *(each for each in more if each.property not in wrong)])
 
 
 def _known_zone(name: str) -> str:

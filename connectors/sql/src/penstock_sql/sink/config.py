@@ -5,11 +5,11 @@ from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import model_validator
 
-from penstock import Config, ConfigError, Importance, Password, Problem, prop
+from penstock import ConfigError, Importance, Password, Problem, prop
 from penstock.rules import not_blank, words
 from penstock_sql.address import url_problems
 from penstock_sql.names import TableName, table_name
-from penstock_sql.properties import at_once, ignored, refused, time_zone
+from penstock_sql.properties import Refusing, at_once, ignored, refused, time_zone
 
 __all__ = [
     "KAFKA_COLUMNS",
@@ -26,7 +26,7 @@ UNAVAILABLE: Final = "__debezium_unavailable_value"
 """What Debezium writes for a large value that it does not have, unless its source is configured otherwise."""
 
 
-class SqlSinkConfig(Config):
+class SqlSinkConfig(Refusing):
     """How records become rows.
 
     Attributes:
@@ -141,6 +141,9 @@ class SqlSinkConfig(Config):
     def _broken(self) -> Iterable[Problem]:
         yield from self._wrong()
         yield from url_problems(self.url)
+
+    def refusals(self) -> Iterable[Problem]:
+        return sink_refusals(self)
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

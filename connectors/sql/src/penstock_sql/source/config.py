@@ -2,22 +2,22 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import field_validator, model_validator
 
-from penstock import Config, ConfigError, Importance, Password, Problem, prop
+from penstock import ConfigError, Importance, Password, Problem, prop
 from penstock.rules import at_least, long, not_blank, words
 from penstock_sql.address import url_problems
 from penstock_sql.dialects.fields import NumericMapping
-from penstock_sql.properties import at_once, ignored, refused, time_zone
+from penstock_sql.properties import Refusing, at_once, ignored, refused, time_zone
 from penstock_sql.source.query_text import bare, limit_of
 
 __all__ = ["SqlSourceConfig", "source_refusals", "source_warnings"]
 
 
-class SqlSourceConfig(Config):
+class SqlSourceConfig(Refusing):
     """Which rows become records."""
 
     url: Annotated[str, not_blank] = prop(
@@ -159,6 +159,16 @@ class SqlSourceConfig(Config):
     def _broken(self) -> Iterable[Problem]:
         yield from self._wrong()
         yield from url_problems(self.url)
+
+    choosing: ClassVar[tuple[str, ...]] = ("table.whitelist", "query")
+    stand_ins: ClassVar[Mapping[str, str]] = {
+        "connection.url": "jdbc:sqlite:none",
+        "mode": "bulk",
+        "topic.prefix": "none",
+    }
+
+    def refusals(self) -> Iterable[Problem]:
+        return source_refusals(self)
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

@@ -5,11 +5,11 @@ from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import model_validator
 
-from penstock import Config, ConfigError, Importance, Password, Problem, prop
+from penstock import ConfigError, Importance, Password, Problem, prop
 from penstock.rules import not_blank, words
 from penstock_sql.address import url_problems
 from penstock_sql.names import TableName, table_name
-from penstock_sql.properties import at_once, time_zone
+from penstock_sql.properties import Refusing, at_once, refused, time_zone
 from penstock_sql.sink.config import PACE, UNAVAILABLE, SqlSinkConfig
 
 __all__ = ["AS_ALWAYS", "IGNORED", "REFUSED", "DebeziumSinkConfig"]
@@ -46,7 +46,7 @@ class _AsSql(SqlSinkConfig):
         return entry not in self.exclude and (not self.include or entry in self.include)
 
 
-class DebeziumSinkConfig(Config):
+class DebeziumSinkConfig(Refusing):
     """How records become rows, in Debezium's words."""
 
     url: Annotated[str, not_blank] = prop(
@@ -143,6 +143,9 @@ class DebeziumSinkConfig(Config):
     def _broken(self) -> Iterable[Problem]:
         yield from self._wrong()
         yield from url_problems(self.url)
+
+    def refusals(self) -> Iterable[Problem]:
+        return refused(self, REFUSED, AS_ALWAYS)
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
