@@ -24,13 +24,14 @@ from penstock_runtime.plugins.plugin_path import use_plugin_path
 from ..reading import Reader
 from ..running import PATIENCE, Processes, Running, manifest, new_name, specs, until
 
-__all__ = ["Probe", "ProbeLab", "host_jvms", "probe", "probe_lab"]
+__all__ = ["SINK", "SOURCE", "Probe", "ProbeLab", "host_jvms", "probe", "probe_lab"]
 
 _SOURCES: Final = Path(__file__).with_name("probe")
 SOURCE: Final = "dev.penstock.probe.ProbeSource"
+SINK: Final = "dev.penstock.probe.ProbeSink"
 _SERVICES: Final = {
     "org.apache.kafka.connect.source.SourceConnector": SOURCE,
-    "org.apache.kafka.connect.sink.SinkConnector": "dev.penstock.probe.ProbeSink",
+    "org.apache.kafka.connect.sink.SinkConnector": SINK,
     "org.apache.kafka.connect.transforms.Transformation": "dev.penstock.probe.ProbeTransform",
 }
 _HOST: Final = "dev.penstock.host.Main"
@@ -83,25 +84,35 @@ class ProbeLab:
     probe: Probe
     folder: Path
     name: str = field(default_factory=lambda: new_name("probe"))
+    connector: str = SOURCE
 
     @property
     def journal(self) -> list[str]:
-        """What the task has written: `start <offset>`, `poll`, `commit`, `stop`."""
-        file = self.folder / "journal"
+        """What the task has written: `start <offset>`, `poll`, `commit`, `stop`; of a sink each call."""
+        return self._lines("journal")
+
+    @property
+    def out(self) -> list[str]:
+        """The records that a sink was given, as lines."""
+        return self._lines("out")
+
+    def _lines(self, name: str) -> list[str]:
+        file = self.folder / name
         return file.read_text().splitlines() if file.exists() else []
 
     def manifest(
         self, topic: str, config: Mapping[str, Any] | None = None, *, version: str | None = None, **more: Any
     ) -> dict[str, Any]:
         """A manifest of the probe; `more` is what `running.manifest` takes."""
+        of_sink = {"topics": topic, "out": str(self.folder / "out")}
         given = {
-            "topic": topic,
+            **({"topic": topic} if self.connector == SOURCE else of_sink),
             "journal": str(self.folder / "journal"),
             "value.converter": "StringConverter",
             "key.converter": "StringConverter",
             **(config or {}),
         }
-        resource = manifest(self.name, SOURCE, given, **more)
+        resource = manifest(self.name, self.connector, given, **more)
         if version is not None:
             resource["spec"]["version"] = version
         return resource
