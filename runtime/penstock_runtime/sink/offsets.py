@@ -103,6 +103,7 @@ class SinkOffsets:
         """These come next."""
         for part in consumed:
             position = self.positions.get(part.source)
+            self._rewinds.setdefault(part.source, part.offset[0])
             if position is not None and part.offset[0] > position:
                 self._marked.add(part.source)
 

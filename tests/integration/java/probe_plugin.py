@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import psutil
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.java import find_java
@@ -24,7 +25,7 @@ from penstock_runtime.plugins.plugin_path import use_plugin_path
 from ..reading import Reader
 from ..running import PATIENCE, Processes, Running, manifest, new_name, specs, until
 
-__all__ = ["SINK", "SOURCE", "Probe", "ProbeLab", "host_jvms", "probe", "probe_lab"]
+__all__ = ["SINK", "SOURCE", "Probe", "ProbeLab", "host_jvms", "probe", "probe_lab", "sink_lab"]
 
 _SOURCES: Final = Path(__file__).with_name("probe")
 SOURCE: Final = "dev.penstock.probe.ProbeSource"
@@ -161,6 +162,15 @@ class ProbeLab:
         done = subprocess.run([*command, *asked], capture_output=True, text=True, check=True, timeout=120)
         return [line.split("\t") for line in done.stdout.splitlines()]
 
+    def committed(self, topic: str, partition: int = 0) -> int | None:
+        """What the sink's group has committed."""
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": f"connect-{self.name}"})
+        try:
+            (found,) = consumer.committed([TopicPartition(topic, partition)], 30)
+        finally:
+            consumer.close()
+        return found.offset if found.offset >= 0 else None
+
     def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run a `penstock` command with the probe on its plugin path."""
         return subprocess.run(
@@ -181,6 +191,13 @@ class ProbeLab:
 def probe_lab(kafka: str, processes: Processes, probe: Probe, tmp_path: Path) -> ProbeLab:
     """The probe on the shared Kafka."""
     return ProbeLab(kafka, processes, probe, tmp_path)
+
+
+@pytest.fixture
+def sink_lab(probe_lab: ProbeLab) -> ProbeLab:
+    """The probe's sink on the shared Kafka."""
+    probe_lab.connector = SINK
+    return probe_lab
 
 
 def host_jvms(run: Running) -> list[psutil.Process]:

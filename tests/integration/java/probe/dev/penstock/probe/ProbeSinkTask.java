@@ -174,7 +174,9 @@ public class ProbeSinkTask extends SinkTask {
 
     @Override
     public Map<TopicPartition, OffsetAndMetadata> preCommit(Map<TopicPartition, OffsetAndMetadata> offsets) {
-        actions.at("preCommit");
+        if (received >= number("at", 0)) {
+            actions.at("preCommit");
+        }
         String commits = properties.getOrDefault("commits", "default");
         Map<TopicPartition, OffsetAndMetadata> allowed = new HashMap<>(offsets);
         switch (commits) {
