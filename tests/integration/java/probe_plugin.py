@@ -32,7 +32,7 @@ SOURCE: Final = "dev.penstock.probe.ProbeSource"
 SINK: Final = "dev.penstock.probe.ProbeSink"
 _SERVICES: Final = {
     "org.apache.kafka.connect.source.SourceConnector": SOURCE,
-    "org.apache.kafka.connect.sink.SinkConnector": SINK,
+    "org.apache.kafka.connect.sink.SinkConnector": f"{SINK}\ndev.penstock.probe.WrongSink",
     "org.apache.kafka.connect.transforms.Transformation": "dev.penstock.probe.ProbeTransform",
 }
 _HOST: Final = "dev.penstock.host.Main"

@@ -48,7 +48,9 @@ def test_what_ends_a_java_sink_is_told(sink_lab: ProbeLab, topic: str, place: st
 def test_a_class_whose_task_is_no_sink_task_is_refused(sink_lab: ProbeLab, topic: str) -> None:
     create(sink_lab.servers, topic)
     produce(sink_lab.servers, topic, numbers(0, 10))
-    assert "is not a subclass of org.apache.kafka.connect.sink.SinkTask" in sink_lab.fails(topic, {"no.task": "yes"})
+    sink_lab.connector = "dev.penstock.probe.WrongSink"
+    log = sink_lab.fails(topic)
+    assert "dev.penstock.probe.ProbeTask is not a subclass of org.apache.kafka.connect.sink.SinkTask" in log
 
 
 @pytest.mark.slow

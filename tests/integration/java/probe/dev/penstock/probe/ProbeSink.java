@@ -28,7 +28,7 @@ public class ProbeSink extends SinkConnector {
 
     @Override
     public Class<? extends Task> taskClass() {
-        return "source".equals(properties == null ? null : properties.get("task")) ? ProbeTask.class : ProbeSinkTask.class;
+        return ProbeSinkTask.class;
     }
 
     @Override
