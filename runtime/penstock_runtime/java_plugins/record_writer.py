@@ -130,8 +130,6 @@ def _column(values: Sequence[Any] | Column, schema: Schema | None) -> list[Any]:
         if structs is not None:
             return structs
     if isinstance(values, Same):
-        if isinstance(values.value, _CONTAINERS):
-            raise AssertionError("listed by `_fields`, since a task may change what it is given")
         return [_CONSTANT, _cells([values.value], schema)[0]]
     return [_LIST, _cells(values.rows() if isinstance(values, Fields) else values, schema)]
 
@@ -151,7 +149,7 @@ def _fields(fields: Fields, schema: Schema) -> list[Any]:
     columns = []
     for field in schema.fields:
         column = fields.columns.get(field.name, Same(None))
-        if isinstance(column, Same) and isinstance(column.value, _CONTAINERS):
+        if isinstance(column, Same) and isinstance(column.value, _CONTAINERS):  # a task may change what it is given
             column = [column.value] * len(fields)
         columns.append(_column(column, field.schema))
     return columns
@@ -199,4 +197,3 @@ def _written_out(content: Any) -> Any:
 
 def _name(name: Any) -> Any:
     return name.encode("utf-8", "replace").decode() if isinstance(name, str) else name
-

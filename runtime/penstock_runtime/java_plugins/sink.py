@@ -27,6 +27,14 @@ _LONGEST_PAUSE: Final = 60.0
 _UNKNOWN: Final = 300.0
 """Seconds for a call where no loop of a task runs."""
 
+_DOING: Final = {
+    "open": "open the partitions of",
+    "put": "write to",
+    "preCommit": "commit the offsets of",
+    "close": "close the partitions of",
+}
+"""What the methods of a task do, for messages."""
+
 
 class JavaSink(Sink):
     """One Java sink task.
@@ -89,7 +97,7 @@ class JavaSink(Sink):
 
     def attend(self) -> None:
         """Put nothing now and then, as Kafka Connect does: many tasks write what they hold when time has passed."""
-        self._task.guarded("put", self._host.check)
+        self._task.guarded(_DOING["put"], self._host.check)
         if not self._open or time.monotonic() < self._put_at:
             return
         try:
@@ -105,6 +113,8 @@ class JavaSink(Sink):
         positions = [[*of, offset] for of, offset in offsets.items()]
         try:
             allowed = self._answer("preCommit", positions=positions)
+        except JvmEnded as e:
+            raise e.during(f"cannot {_DOING['preCommit']} {self._task.name}") from None
         except JavaError as e:
             log.error(
                 "cannot commit the offsets of %s: its preCommit() failed, and it gets the records since the last commit "
@@ -132,7 +142,7 @@ class JavaSink(Sink):
         self._put_at = time.monotonic() + (_FIRST_PAUSE if self._timeout is None else self._timeout)
 
     def _call(self, method: str, **arguments: Any) -> Any:
-        return self._task.guarded(method, lambda: self._answer(method, **arguments))
+        return self._task.guarded(_DOING[method], lambda: self._answer(method, **arguments))
 
     def _answer(self, method: str, **arguments: Any) -> Any:
         """Call a method of the task, and kill the JVM if it does not return in time.
@@ -149,8 +159,8 @@ class JavaSink(Sink):
                 raise
             self._host.kill()
             raise JvmEnded(
-                f"its {method}() has not returned within {limit:g} s, so its JVM was killed, and {_LOST}; if it needs longer, "
-                "raise consumer.override.max.poll.interval.ms, or lower consumer.override.max.poll.records"
+                f"its {method}() has not returned within {limit:g} s, so its JVM was killed, and {_LOST}; if it needs "
+                "longer, raise consumer.override.max.poll.interval.ms, or lower consumer.override.max.poll.records"
             ) from e
 
     def _told(self, epoch: int, what: str, arguments: Any) -> None:
@@ -180,7 +190,9 @@ class JavaSink(Sink):
         self._early.update({of: offset for of, offset in to.items() if of not in self._open})
         self._context.seek({of: offset for of, offset in to.items() if of in self._open})
 
-    def _report(self, number: int, topic: str | None, partition: int, offset: int, thrown: Sequence[str | None]) -> None:
+    def _report(
+        self, number: int, topic: str | None, partition: int, offset: int, thrown: Sequence[str | None]
+    ) -> None:
         epoch = self._task.epoch
         original = None if topic is None else Original(topic, partition, offset)
         try:

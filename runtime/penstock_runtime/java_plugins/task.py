@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.java_plugins.connection import Connection
@@ -62,7 +62,7 @@ class JavaTask:
 
     def raise_error(self, what: str, error: JavaError) -> NoReturn:
         """Log an exception of the plugin, and raise what follows from it."""
-        log.error("%s: %s() failed:\n%s", self.name, what, error.trace.rstrip())
+        log.error("cannot %s %s:\n%s", what, self.name, error.trace.rstrip())
         kind = RetriableError if error.kind == "retriable" else ConnectError
         raise kind(f"cannot {what} {self.name}: {error.text}") from None
 

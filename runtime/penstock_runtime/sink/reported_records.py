@@ -4,8 +4,8 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Final
 
@@ -167,9 +167,7 @@ class ReportedRecords:
         self._process.handle_failures(found, summary)
         self._did(summary)
 
-    def _found(
-        self, record: Record, error: Exception, process: SinkProcess
-    ) -> tuple[Consumed, Sequence[Failure]]:
+    def _found(self, record: Record, error: Exception, process: SinkProcess) -> tuple[Consumed, Sequence[Failure]]:
         original = record.original
         assert original is not None
         for consumed in self._writing:

@@ -74,4 +74,17 @@ def test_a_record_keeps_where_it_was_read_when_transforms_change_its_topic(sink_
     string = "string:String:"
     tags = f"text={string}a number=int8:Byte:5 none=-:null:null"
     assert stamped == ["table", "1", "0", topic, "1", "0", "LogAppendTime", f"{string}k", f"{string}v", tags, topic]
-    assert plain == ["table", "0", "0", other, "0", "0", "1234", "CreateTime", "string:null:null", f"{string}w", "", other]
+    assert plain == [
+        "table",
+        "0",
+        "0",
+        other,
+        "0",
+        "0",
+        "1234",
+        "CreateTime",
+        "string:null:null",
+        f"{string}w",
+        "",
+        other,
+    ]

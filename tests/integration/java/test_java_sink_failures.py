@@ -26,15 +26,23 @@ RESTART: Final = {"backoff": {"initial": "100ms", "max": "1s"}}
         (
             "put",
             "throw",
-            "cannot put dev.penstock.probe.ProbeSink: ConnectException: the slot is gone; caused by IllegalStateException",
+            "cannot write to dev.penstock.probe.ProbeSink: ConnectException: the slot is gone; caused by Illegal",
         ),
-        ("put", "exit 7", "cannot put dev.penstock.probe.ProbeSink: its JVM ended with exit code 7"),
+        ("put", "exit 7", "cannot write to dev.penstock.probe.ProbeSink: its JVM ended with exit code 7"),
         ("put", "memory", "ran out of memory with a heap of 256m"),
-        ("put", "overflow", "cannot put dev.penstock.probe.ProbeSink: StackOverflowError"),
+        ("put", "overflow", "cannot write to dev.penstock.probe.ProbeSink: StackOverflowError"),
         ("start", "throw", "cannot start dev.penstock.probe.ProbeSink: ConnectException: the slot is gone"),
-        ("open", "throw", "cannot open dev.penstock.probe.ProbeSink: ConnectException: the slot is gone"),
-        ("idle", "throw", "cannot put dev.penstock.probe.ProbeSink: ConnectException: the slot is gone"),
-        ("preCommit", "exit 7", "cannot preCommit dev.penstock.probe.ProbeSink: its JVM ended with exit code 7"),
+        (
+            "open",
+            "throw",
+            "cannot open the partitions of dev.penstock.probe.ProbeSink: ConnectException: the slot is gone",
+        ),
+        ("idle", "throw", "cannot write to dev.penstock.probe.ProbeSink: ConnectException: the slot is gone"),
+        (
+            "preCommit",
+            "exit 7",
+            "cannot commit the offsets of dev.penstock.probe.ProbeSink: its JVM ended with exit code 7",
+        ),
     ],
 )
 def test_what_ends_a_java_sink_is_told(sink_lab: ProbeLab, topic: str, place: str, action: str, text: str) -> None:
@@ -75,7 +83,6 @@ def test_a_put_that_does_not_return_is_told_and_ends_the_task(sink_lab: ProbeLab
         "put.action": "block",
         "put.once": tmp_path / "once",
         "consumer.override.max.poll.interval.ms": "3000",
-        "consumer.override.session.timeout.ms": "3000",
     }
     run = sink_lab.run(topic, config, worker=SOON, restart=RESTART)
     run.await_log("its put() has not returned within 3 s, so its JVM was killed")
