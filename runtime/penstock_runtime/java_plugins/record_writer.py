@@ -18,6 +18,7 @@ _CONSTANT: Final = 1
 _STRUCT: Final = 2
 _MOST_SCHEMAS: Final = 10_000
 _MOMENTS: Final = (DATE_NAME, TIME_NAME, TIMESTAMP_NAME)
+_PLAIN: Final = frozenset((int, float, str, bool, bytes, type(None)))
 _CONTAINERS: Final = (dict, list, tuple, bytes, bytearray)
 
 
@@ -157,10 +158,18 @@ def _fields(fields: Fields, schema: Schema) -> list[Any]:
 
 def _cells(values: Sequence[Any], schema: Schema | None) -> Sequence[Any]:
     if schema is None:
-        return [_untyped(value) for value in values]
+        return values if _are_plain(values) else [_untyped(value) for value in values]
     if schema.name in _MOMENTS and schema.type in (Type.INT32, Type.INT64):
         return [None if value is None else int(value) for value in values]
     return values
+
+
+def _are_plain(values: Sequence[Any]) -> bool:
+    """Whether the values, or the fields of all of them, have types that MessagePack has too. Most do."""
+    if _PLAIN.issuperset(map(type, values)):
+        return True
+    fields = Fields.of(values)
+    return fields is not None and all(_PLAIN.issuperset(fields.types(name)) for name in fields.columns)
 
 
 def _untyped(value: Any) -> Any:

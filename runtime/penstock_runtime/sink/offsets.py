@@ -152,8 +152,7 @@ class SinkOffsets:
         if self._pauses.wanted - self.held and self.pending:
             self.commit()
         self._hold_paused()
-        changed, self._held_more = self._held_more, False
-        changed = self._seek() or changed
+        changed, self._held_more = self._seek() or self._held_more, False
         resumed = self.held - self._pauses.wanted
         if resumed:
             log.info("The sink has resumed %s", names_of(sorted(resumed)))
@@ -373,6 +372,7 @@ class SinkOffsets:
             RetriableError: Kafka did not answer, or the task is to stop while the sink asks to wait.
             ConnectError: the sink or the group refuses.
         """
+        self._held_more = self._seek() or self._held_more  # first: what the sink gives up is not to be committed
         reached = {tp: o for tp, o in self.positions.items() if o is not None}
         self._failing = True  # until it has not
         self._fence.check()

@@ -114,8 +114,14 @@ class ReportedRecords:
             self._waiting(None)
 
     def take_summaries(self) -> list[Summary]:
-        """What was done since the last call."""
+        """What was done since the last call.
+
+        Raises:
+            ConnectError: as `settle`.
+        """
         with self._lock:
+            if self._failure is not None:
+                raise self._failure
             taken, self._summaries = self._summaries, []
         return taken
 

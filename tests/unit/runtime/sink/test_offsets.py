@@ -208,6 +208,20 @@ def test_a_sink_goes_on_where_it_wants_to_or_where_it_let_be_committed() -> None
     assert world.offsets.positions == {A: 9, B: 4}
 
 
+def test_what_a_sink_gives_up_as_it_commits_is_not_committed_at_the_end() -> None:
+    world = World(a=2)
+    world.offsets.assign([A])
+    world.offsets.wrote(wrote(9))
+    world.sink.answers_nothing = True
+    world.after(1)
+    world.asked.seek({A: None})
+    world.sink.answers_nothing = False
+    world.offsets.wrote(wrote(12))
+    world.offsets.commit_at_the_end(failed=False)
+    assert {A: 12} not in world.group.commits
+    assert world.offsets.hold()  # it is read again from there
+
+
 def test_a_commit_that_is_asked_for_comes_before_the_interval_is_over() -> None:
     world = World()
     world.offsets.assign([A])
