@@ -19,7 +19,7 @@ __all__ = ["RecordBatch", "in_groups"]
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
-_PLAIN: Final = ("topic", "partition", "key", "key_schema", "value_schema", "timestamp", "offset")
+_PLAIN: Final = ("topic", "partition", "key", "key_schema", "value_schema", "timestamp", "timestamp_type", "offset")
 _COLUMNS: Final = (*_PLAIN, "headers")
 _OTHERS: Final = ("length", "original_partition", "original_topic", "owned", "positions")
 _COPIED: Final = (*_PLAIN, *_OTHERS)
@@ -38,6 +38,7 @@ class RecordBatch:
         headers: `()` when no record has any, else a list of tuples of `Header`. Headers of sink records may be converted
             only when this is read; `has_header`, `with_header` and `without_headers` work without their values.
         timestamp: milliseconds, None, or a list.
+        timestamp_type: of sink records: `CreateTime`, `LogAppendTime` or `NoTimestampType`, or a list; else None.
         offset: None, or the offsets in Kafka of sink records, rising.
         positions: the place of each row in the batch that was read; dropped rows leave gaps.
         owned: the containers in `value` belong to this batch alone, so that a transform may change them in place
@@ -68,6 +69,7 @@ class RecordBatch:
         owned: bool = False,
         original_topic: str | None = None,
         original_partition: int | None = None,
+        timestamp_type: str | None | list[str | None] = None,
     ) -> None:
         self.length = length
         self.topic = topic
@@ -83,6 +85,7 @@ class RecordBatch:
         self.owned = owned
         self.original_topic = original_topic
         self.original_partition = original_partition
+        self.timestamp_type = timestamp_type
 
     def __len__(self) -> int:
         return self.length
@@ -190,6 +193,7 @@ class RecordBatch:
             value_schema=cell(self.value_schema),
             headers=cell(self.headers),
             timestamp=cell(self.timestamp),
+            timestamp_type=cell(self.timestamp_type),
             offset=offset,
             original=original,
         )
@@ -215,6 +219,7 @@ class RecordBatch:
             value_schema=common_schema([r.value_schema for r in rows]),
             headers=[r.headers for r in rows] if any(r.headers for r in rows) else (),
             timestamp=_narrow([r.timestamp for r in rows]),
+            timestamp_type=_narrow([r.timestamp_type for r in rows]),
             offset=None if any(o is None for o in offsets) else [o for o in offsets if o is not None],
             positions=positions,
             original_topic=like.original_topic if like else None,

@@ -45,6 +45,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     """The offset in Kafka of a sink record; None on the way to Kafka."""
     original: Original | None = None
     """Set on sink records only."""
+    timestamp_type: str | None = None
+    """Of sink records: `CreateTime`, `LogAppendTime` or `NoTimestampType`."""
 
     def replace(self, **changes: Any) -> "Record":
         """A copy of the record with these fields changed."""

@@ -15,6 +15,7 @@ offsets with its data, in `Sink.commit` or in `Writer.write`, and returns them f
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -35,6 +36,12 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
+def _completed(record: Record, error: Exception) -> "Future[None]":
+    future: Future[None] = Future()
+    future.set_result(None)
+    return future
+
+
 @dataclass(frozen=True, slots=True)
 class SinkTaskContext:
     """The task that a sink writes for. Use it in names of things outside that belong to this task alone.
@@ -47,6 +54,9 @@ class SinkTaskContext:
         life: names this start of the task, in letters, digits and `-`. A later start has a greater one, compared as text.
         on_pause: is called by `pause`.
         on_resume: is called by `resume`.
+        on_seek: is called by `seek`.
+        on_commit: is called by `request_commit`.
+        on_report: is called by `report`.
     """
 
     connector: str
@@ -54,6 +64,11 @@ class SinkTaskContext:
     life: str
     on_pause: Callable[[Sequence[TopicPartition]], None] = field(default=lambda of: None, compare=False, repr=False)
     on_resume: Callable[[Sequence[TopicPartition]], None] = field(default=lambda of: None, compare=False, repr=False)
+    on_seek: Callable[[Mapping[TopicPartition, int | None]], None] = field(
+        default=lambda to: None, compare=False, repr=False
+    )
+    on_commit: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
+    on_report: Callable[[Record, Exception], "Future[None]"] = field(default=_completed, compare=False, repr=False)
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Read no more of these partitions, and go on with the others, as the method of Kafka Connect does.
@@ -76,6 +91,33 @@ class SinkTaskContext:
             ConnectError: a partition is not assigned to the task.
         """
         self.on_resume(partitions)
+
+    def seek(self, to: Mapping[TopicPartition, int | None]) -> None:
+        """Read on from these offsets, from the next batch on, as `offset` of Kafka Connect's context does.
+
+        None is the offset that was committed last. Partitions that the task does not have are passed over. May be called in
+        any thread.
+        """
+        self.on_seek(to)
+
+    def request_commit(self) -> None:
+        """Call `Sink.commit` before the next batch, as `requestCommit` of Kafka Connect does. In any thread."""
+        self.on_commit()
+
+    def report(self, record: Record, error: Exception) -> "Future[None]":
+        """Hand back a record that the outside system refuses, also after the `write` that got it has returned.
+
+        As the `Reporter` of a `write`, but from `open` to `close` of the record's partition and in any thread. `original`
+        of the record says which one it is. Nothing of its partition is committed before its dead letter is in Kafka.
+
+        Returns:
+            A future that is done when the dead letter is in Kafka. It raises a `ConnectError` if that cannot be; the task
+            fails then.
+
+        Raises:
+            ConnectError: `errors.tolerance` is `none`. The task fails, even if the exception is swallowed.
+        """
+        return self.on_report(record, error)
 
 
 class Reporter(Protocol):
@@ -195,6 +237,16 @@ class Sink(ABC):
         """
         return offsets
 
+    def attend(self) -> None:
+        """Do what is due though nothing was written. The default does nothing.
+
+        Called between two batches, several times a second while there is nothing to write, also while the task is paused.
+
+        Raises:
+            RetriableError: the task goes on after a back-off.
+            Exception: the task fails.
+        """
+
     def close(self, partitions: Sequence[TopicPartition]) -> None:
         """End the work on these partitions, which may be opened again. What was written of them is committed before.
 
@@ -236,6 +288,14 @@ class SinkConnector(Connector):
 
     single_writer: ClassVar[bool] = False
     """Whether the whole batch is written by one process, so that two processes never write at once."""
+
+    buffering: ClassVar[bool] = False
+    """Whether records stay in memory between `Writer.write` and `Sink.commit`, as in many sinks of Kafka Connect.
+
+    Its writer works in the process of the driver half. `Sink.commit` is called every `offset.flush.interval.ms` (60 s), when
+    it is asked for (`SinkTaskContext.request_commit`) and before `close`. A partition that it pauses goes on where it was
+    read to.
+    """
 
     staged: ClassVar[bool] = False
     """Whether writers stage a backlog (`Writer.stage`) in all processes, for `Sink.commit` to make it final."""

@@ -1,24 +1,29 @@
 """Adapters that present Java connectors as plugins of the Python API."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, Final, Self
 
 from penstock.config import Config, Property
+from penstock.connector import Connector
 from penstock.errors import ConfigError, ConnectError, Problem, RetriableError
 from penstock.offsets import Offset, SourcePartition
+from penstock.sink import Sink, SinkConnector, Writer
 from penstock.source import PollingSource, SourceConnector
 from penstock_model.connect import plugin_chain
 from penstock_model.connect.plugin_names import BUILT_INS, ENDINGS, PluginKind, aliases
 from penstock_runtime.java_plugins.catalog import properties_of
 from penstock_runtime.java_plugins.hosts import host
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
+from penstock_runtime.java_plugins.sink import JavaSink, JavaWriter
 from penstock_runtime.java_plugins.source import JavaSource
 
-__all__ = ["PREFIX", "JavaConfig", "JavaSourceConnector", "class_of", "connector_class"]
+__all__ = ["PREFIX", "JavaConfig", "JavaConnector", "class_of", "connector_class"]
 
 PREFIX: Final = "java:"
-"""How references to Java classes begin: `java:<location>#<class>`."""
+"""How references to Java classes begin: `java:<kind>:<location>#<class>`."""
+_REFERENCE: Final = re.compile(f"{PREFIX}(source|sink):([^#]+)#([^#]+)")
 _VALIDATE: Final = 60.0  # seconds; Kafka Connect's REST API waits 90
 _PLAN: Final = 120.0
 
@@ -48,17 +53,17 @@ class JavaConfig(Config):
         return config
 
 
-class JavaSourceConnector(SourceConnector):
-    """A source connector of Kafka Connect, from the jars of its plugin."""
+class JavaConnector(Connector):
+    """A connector of Kafka Connect, from the jars of its plugin."""
 
-    read_ahead = False
     location: ClassVar[str]
     class_name: ClassVar[str]
 
     @classmethod
     def reference(cls) -> str:
         """Return the text from which another process loads this class."""
-        return f"{PREFIX}{cls.location}#{cls.class_name}"
+        kind = "sink" if issubclass(cls, SinkConnector) else "source"
+        return f"{PREFIX}{kind}:{cls.location}#{cls.class_name}"
 
     def validate(self, config: JavaConfig) -> Iterable[Problem]:
         """Return what the connector's own validation refuses, as `PUT /connector-plugins/<class>/config/validate`."""
@@ -72,19 +77,6 @@ class JavaSourceConnector(SourceConnector):
         given = {**self.properties(properties), "tasks.max": str(max_tasks)}
         tasks: list[dict[str, str | None]] = self._call("task_configs", _PLAN, properties=given, max_tasks=max_tasks)
         return [{n: text for n, text in task.items() if text is not None} for task in tasks]
-
-    def exactly_once(self, config: JavaConfig) -> bool:
-        """Whether the connector says so (`exactlyOnceSupport`, KIP-618). One that says nothing counts as one that cannot."""
-        return bool(self._call("exactly_once", _VALIDATE, properties=self.properties(config.texts)) == "SUPPORTED")
-
-    def alter_offsets(self, config: JavaConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Ask the connector (`alterOffsets`, KIP-875)."""
-        pairs = [[dict(p), None if o is None else dict(o)] for p, o in offsets.items()]
-        return bool(self._call("alter_offsets", _PLAN, properties=self.properties(config.texts), offsets=pairs))
-
-    def source(self, config: JavaConfig) -> PollingSource:
-        """Return the source of one task, in this process's JVM."""
-        return JavaSource(host(), self.location, self.class_name, self.properties(config.texts))
 
     def properties(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Return the properties with those that Kafka Connect adds: connectors fail without them."""
@@ -106,11 +98,59 @@ class JavaSourceConnector(SourceConnector):
             raise e.during(what) from None
 
 
+class JavaSourceConnector(JavaConnector, SourceConnector):
+    """A source connector of Kafka Connect."""
+
+    read_ahead = False
+
+    def exactly_once(self, config: JavaConfig) -> bool:
+        """Whether the connector says so (`exactlyOnceSupport`, KIP-618). One that says nothing counts as one that cannot."""
+        return bool(self._call("exactly_once", _VALIDATE, properties=self.properties(config.texts)) == "SUPPORTED")
+
+    def alter_offsets(self, config: JavaConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
+        """Ask the connector (`alterOffsets`, KIP-875)."""
+        pairs = [[dict(p), None if o is None else dict(o)] for p, o in offsets.items()]
+        return bool(self._call("alter_offsets", _PLAN, properties=self.properties(config.texts), offsets=pairs))
+
+    def source(self, config: JavaConfig) -> PollingSource:
+        """Return the source of one task, in this process's JVM."""
+        return JavaSource(host(), self.location, self.class_name, self.properties(config.texts))
+
+
+class JavaSinkConnector(JavaConnector, SinkConnector):
+    """A sink connector of Kafka Connect."""
+
+    single_writer: ClassVar[bool] = True
+    buffering: ClassVar[bool] = True
+    _sink: JavaSink | None = None
+
+    def alter_offsets(self, config: JavaConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
+        """Ask the connector (`alterOffsets`, KIP-875)."""
+        positions = [
+            [p["kafka_topic"], p["kafka_partition"], None if o is None else o["kafka_offset"]]
+            for p, o in offsets.items()
+        ]
+        given = self.properties(config.texts)
+        return bool(self._call("alter_positions", _PLAN, properties=given, positions=positions))
+
+    def sink(self, config: JavaConfig) -> Sink:
+        """Return the sink of one task, in this process's JVM."""
+        self._sink = JavaSink(host(), self.location, self.class_name, self.properties(config.texts))
+        return self._sink
+
+    def writer(self, config: JavaConfig) -> Writer:
+        """Return what hands records to that sink."""
+        if self._sink is None:
+            raise ConnectError(f"cannot write to {self.class_name}: it has not been started in this process")
+        return JavaWriter(self._sink)
+
+
 _ASKED: Final = {
     "validate": "validate the configuration of",
     "task_configs": "split into tasks",
     "exactly_once": "ask for the exactly-once support of",
     "alter_offsets": "alter the offsets of",
+    "alter_positions": "alter the offsets of",
 }
 
 
@@ -132,24 +172,31 @@ def _java_converter(name: str) -> str:
 
 
 @cache
-def connector_class(location: str, class_name: str) -> type[JavaSourceConnector]:
-    """Return the adapter class of a Java source connector."""
+def connector_class(kind: str, location: str, class_name: str) -> type[JavaConnector]:
+    """Return the adapter class of a Java connector.
+
+    Args:
+        kind: `source` or `sink`.
+        location: of its plugin.
+        class_name: of Java.
+    """
+    base = JavaSinkConnector if kind == "sink" else JavaSourceConnector
     members = {"location": location, "class_name": class_name, "__module__": __name__}
     config = type("Config", (JavaConfig,), {**members, "__annotations__": {}})
     doc = f"Kafka Connect's {class_name}, from {location}."
-    return type(class_name.rpartition(".")[2], (JavaSourceConnector,), {**members, "Config": config, "__doc__": doc})
+    return type(class_name.rpartition(".")[2], (base,), {**members, "Config": config, "__doc__": doc})
 
 
-def class_of(reference: str) -> type[JavaSourceConnector]:
+def class_of(reference: str) -> type[JavaConnector]:
     """Return the class of a reference.
 
     Raises:
         ConfigError: the reference is malformed.
     """
-    location, separator, class_name = reference.removeprefix(PREFIX).partition("#")
-    if not (reference.startswith(PREFIX) and separator and location and class_name):
-        raise ConfigError(f"cannot load {reference}: write java:<location>#<class>")
-    return connector_class(location, class_name)
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
+        raise ConfigError(f"cannot load {reference}: write java:<kind>:<location>#<class>")
+    return connector_class(*match.groups())
 
 
 @cache

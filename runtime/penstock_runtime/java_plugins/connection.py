@@ -36,6 +36,7 @@ class Connection:
         is_long: as `Jvm` says.
 
     Attributes:
+        told: is called with the epoch of a sink task, with what that asks for, and its arguments. In another thread.
         answer: returns what a question of the host asks for: for each source partition its committed offset, or None.
 
     Raises:
@@ -46,6 +47,7 @@ class Connection:
         self.answer: Callable[[Sequence[Mapping[str, Any] | None]], Sequence[Mapping[str, Any] | None]] = lambda p: [
             None for _ in p
         ]
+        self.told: Callable[[int, str, Any], None] = lambda epoch, what, arguments: None
         self._jvm = Jvm(is_long=is_long)
         self._calls: dict[int, Future[Any]] = {}
         self._number = 0
@@ -85,7 +87,7 @@ class Connection:
             except FutureTimeoutError:
                 self._check()
             if deadline is not None and time.monotonic() >= deadline:
-                raise JvmEnded(f"it has not answered {method} within {timeout:.0f} s")
+                raise JvmEnded(f"it has not answered {method} within {timeout:g} s")
 
     def commit(self, epoch: int, sequence: int) -> None:
         """Tell the task of that epoch that the records up to this message are in Kafka, without waiting for it."""
@@ -94,6 +96,14 @@ class Connection:
     def allow(self, epoch: int, polls: int) -> None:
         """Let the task of that epoch poll so many more times."""
         self._write(["credit", epoch, polls])
+
+    def reported(self, epoch: int, number: int, failure: str | None) -> None:
+        """Tell the sink task of that epoch that the dead letter of a record is in Kafka, or why it is not."""
+        self._write(["reported", epoch, number, failure])
+
+    def check(self) -> None:
+        """Raise `JvmEnded` if the JVM has ended, or is frozen."""
+        self._check()
 
     def next(self, timeout: float) -> Message | None:
         """Return the next message of records, followed by its length in bytes, or of a failure to poll.
@@ -175,6 +185,8 @@ class Connection:
             case ["error", number, error]:
                 future = self._calls.pop(number)
                 future.set_exception(JavaError(*error))
+            case ["told", epoch, what, arguments]:
+                self.told(epoch, what, arguments)
             case ["lookup", number, partitions]:
                 self._write(["answer", number, self._answered(partitions)])
             case ["ready", protocol] if protocol != PROTOCOL:

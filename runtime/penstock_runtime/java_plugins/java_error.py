@@ -5,7 +5,7 @@ from typing import Literal, Self, TypeAlias
 
 from penstock.errors import ConnectError
 
-__all__ = ["JavaError", "JavaErrorKind", "JvmEnded", "JvmLost"]
+__all__ = ["JavaError", "JavaErrorKind", "JvmEnded", "JvmLost", "exception_of"]
 
 JavaErrorKind: TypeAlias = Literal["retriable", "unsupported", "fatal"]
 
@@ -37,3 +37,12 @@ class JvmEnded(ConnectError):
 
 class JvmLost(JvmEnded):
     """The JVM was killed from outside, or was frozen: a loss of the infrastructure, not a failure of the plugin."""
+
+
+def exception_of(class_name: str | None, message: str | None, trace: str | None) -> Exception:
+    """Return an exception of Python that bears the name, the message and the stack trace of one of Java."""
+    package, _, name = (class_name or "java.lang.NullPointerException").rpartition(".")
+    error: Exception = type(name, (Exception,), {"__module__": package})(message or "")
+    if trace:
+        error.add_note(trace.rstrip())
+    return error

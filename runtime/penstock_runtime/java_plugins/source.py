@@ -3,16 +3,17 @@
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NoReturn
 
 from penstock.batch import RecordBatch
-from penstock.errors import ConnectError, RetriableError
 from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition
 from penstock.record import Record
 from penstock.source import Limits, PollingSource
 from penstock_runtime.java_plugins.connection import Connection
-from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
+from penstock_runtime.java_plugins.java_error import JavaError
 from penstock_runtime.java_plugins.records import RecordReader
+from penstock_runtime.java_plugins.task import JavaTask
 
 __all__ = ["JavaSource"]
 
@@ -24,8 +25,7 @@ _FIRST: Final = 0.5
 _NEXT: Final = 0.05
 """Seconds to wait for more after many, which says that a backlog is read."""
 _MANY: Final = 500
-_STOP: Final = 3.0
-"""Seconds that a task has to stop; the whole process has 5 s (`task.shutdown.graceful.timeout.ms`)."""
+_LOST: Final = "records that were not committed are read again"
 
 
 class JavaSource(PollingSource):
@@ -41,10 +41,7 @@ class JavaSource(PollingSource):
 
     def __init__(self, host: Connection, location: str, class_name: str, properties: Mapping[str, str]) -> None:
         self._host = host
-        self._plugin = {"location": location, "class": class_name}
-        self._name = class_name
-        self._properties = dict(properties)
-        self._epoch = 0
+        self._task = JavaTask(host, location, class_name, properties)
         self._is_started = self._is_polled = False
         self._committed: dict[SourcePartition, Offset] = {}
         self._reached: dict[SourcePartition, Offset | None] = {}
@@ -63,12 +60,12 @@ class JavaSource(PollingSource):
         """Yield the records that the task has polled. Those of one poll come with their offsets in its last portion."""
         if not self._is_started or self._is_behind(start):
             if self._is_started:
-                log.info("The last batch was not committed: %s starts again at the offsets in Kafka", self._name)
+                log.info("The last batch was not committed: %s starts again at the offsets in Kafka", self._task.name)
             self._committed = dict(start)
-            self._stop()
+            self._task.stop(_LOST)
             self._begin()
         if not self._is_polled:  # not at its start: a paused task is not polled
-            self._guarded("poll", lambda: self._host.allow(self._epoch, _POLLS))
+            self._task.guarded("poll", lambda: self._host.allow(self._task.epoch, _POLLS))
             self._is_polled = True
         records = size = 0
         wait = _FIRST
@@ -87,7 +84,7 @@ class JavaSource(PollingSource):
             self._sequence = message[2]
             self._reached.update(offsets or {})
             if is_complete:
-                self._guarded("poll", lambda: self._host.allow(self._epoch, 1))
+                self._task.guarded("poll", lambda: self._host.allow(self._task.epoch, 1))
             yield batch, offsets or {}
             wait = _NEXT if len(batch) >= _MANY else 0.0
 
@@ -98,25 +95,19 @@ class JavaSource(PollingSource):
     def commit(self, offsets: Offsets) -> None:
         """Tell the task that its records are in Kafka, without waiting for it."""
         self._committed = dict(offsets)
-        self._guarded("commit", lambda: self._host.commit(self._epoch, self._sequence))
+        self._task.guarded("commit", lambda: self._host.commit(self._task.epoch, self._sequence))
 
     def stop(self) -> None:
         """Stop the task, and end the JVM."""
-        try:
-            self._stop()
-        except ConnectError as e:
-            log.warning("%s", e)
-        finally:
-            self._host.close()
+        self._task.end(_LOST)
 
     def _begin(self) -> None:
-        self._epoch += 1
+        self._task.epoch += 1
         self._is_started = self._is_polled = False
         self._reached, self._is_lost, self._sequence = {}, False, 0
         self._reader = RecordReader()
         self._host.answer = self._answer
-        arguments = {**self._plugin, "properties": self._properties, "epoch": self._epoch}
-        self._guarded("start", lambda: self._host.call("start", None, **arguments))
+        self._task.start("start")
         self._is_started = True
 
     def _is_behind(self, start: Offsets) -> bool:
@@ -128,55 +119,24 @@ class JavaSource(PollingSource):
         deadline = time.monotonic() + seconds
         while True:
             wait = max(0.0, deadline - time.monotonic())
-            message = self._guarded("poll", lambda wait=wait: self._host.next(wait))
+            message = self._task.guarded("poll", partial(self._host.next, wait))
             if message is None:
                 return None
             kind, epoch, content = message[:3]
-            if epoch != self._epoch:
+            if epoch != self._task.epoch:
                 continue
             if kind == "failed":
-                self._raise("poll", JavaError(*content))
-            return message  # type: ignore[no-any-return]
+                self._failed(JavaError(*content))
+            return message
 
     def _answer(self, partitions: Sequence[Mapping[str, Any] | None]) -> Sequence[Offset | None]:
         """Return the committed offsets of these source partitions (`OffsetStorageReader`)."""
         return [None if p is None else self._committed.get(SourcePartition(p)) for p in partitions]
 
-    def _stop(self) -> None:
-        """Stop the task object, or kill the JVM.
-
-        Raises:
-            ConnectError: it did not stop.
-        """
-        if not self._host.is_open:
-            return  # whoever noticed the end has reported it
-        try:
-            inside = self._host.call("stop", _STOP + 0.5, millis=int(_STOP * 1000))
-        except (JavaError, JvmEnded) as e:
-            self._host.kill()
-            raise ConnectError(f"cannot stop {self._name}: {e}") from None
-        if inside is not None:
-            self._host.kill()
-            raise ConnectError(
-                f"cannot stop {self._name}: its {inside}() does not return within {_STOP:.0f} s and ignores interrupts; "
-                "its JVM was killed, and records that were not committed are read again"
-            )
-
-    def _guarded(self, what: str, work: Any) -> Any:
-        try:
-            return work()
-        except JavaError as e:
-            self._raise(what, e)
-        except JvmEnded as e:
-            raise e.during(f"cannot {what} {self._name}") from None
-
-    def _raise(self, what: str, error: JavaError) -> None:
-        log.error("%s: %s() failed:\n%s", self._name, what, error.trace.rstrip())
-        if error.kind == "retriable":
-            if what == "poll":  # it used up one of those that are allowed
-                self._guarded("poll", lambda: self._host.allow(self._epoch, 1))
-            raise RetriableError(f"cannot {what} {self._name}: {error.text}")
-        raise ConnectError(f"cannot {what} {self._name}: {error.text}") from None
+    def _failed(self, error: JavaError) -> NoReturn:
+        if error.kind == "retriable":  # it used up one of the polls that are allowed
+            self._task.guarded("poll", lambda: self._host.allow(self._task.epoch, 1))
+        self._task.raise_error("poll", error)
 
 
 def _offsets(message: Sequence[Any]) -> dict[SourcePartition, Offset | None] | None:

@@ -1,14 +1,16 @@
 """The form of messages between this process and the plugin host: MessagePack in frames of a length of four bytes.
 
 To the host: `["call", id, method, arguments]`, `["answer", id, result]` to its questions, `["credit", epoch, polls]`,
-`["commit", epoch, sequence]`.
+`["commit", epoch, sequence]`, `["reported", epoch, number, failure]`. A sink's call `put` carries what `record_writer.py`
+writes.
 From it: `["ready", protocol]`, `["result", id, value]`, `["error", id, error]`, `["beat"]`,
-`["lookup", id, source partitions]`, `["failed", epoch, error]`, and `["records", ...]`, which `records.py` reads.
+`["lookup", id, source partitions]`, `["failed", epoch, error]`, `["told", epoch, what, arguments]`, and
+`["records", ...]`, which `records.py` reads.
 `runtime/java_host` is the other end.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -16,7 +18,7 @@ import msgspec
 
 from penstock.values import Float32, Instant, Int8, Int16, Int32
 
-__all__ = ["LENGTH", "PROTOCOL", "decode", "frame"]
+__all__ = ["LENGTH", "PROTOCOL", "decimal_of", "decode", "encode", "frame", "text_of"]
 
 PROTOCOL: Final = 1
 LENGTH: Final = struct.Struct(">I")
@@ -43,8 +45,56 @@ def _extension(code: int, data: memoryview) -> Any:
     return _EXTENSIONS[code](data)
 
 
-_encode: Final = msgspec.msgpack.Encoder().encode
+_NUMBERS: Final[Mapping[type[Any], tuple[int, struct.Struct]]] = {
+    Int8: (1, struct.Struct(">b")),
+    Int16: (2, struct.Struct(">h")),
+    Int32: (3, struct.Struct(">i")),
+    Float32: (4, struct.Struct(">f")),
+    Instant: (6, struct.Struct(">q")),
+}
+
+
+def _tagged(value: Any) -> Any:
+    """Return what MessagePack has no type for in a form that says its type."""
+    tag = _NUMBERS.get(type(value))
+    if tag is not None:
+        code, form = tag
+        return msgspec.msgpack.Ext(code, form.pack(value))
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"a value of the Python class {type(value).__qualname__} has no type in Kafka Connect's data model")
+
+
+def decimal_of(value: Decimal) -> msgspec.msgpack.Ext:
+    """Return a decimal that says its type, for a place without a schema."""
+    return msgspec.msgpack.Ext(5, str(value).encode())
+
+
+def text_of(value: str) -> msgspec.msgpack.Ext:
+    """Return a text with half of a surrogate pair, which UTF-8 does not have."""
+    return msgspec.msgpack.Ext(7, value.encode("utf-16-be", "surrogatepass"))
+
+
+_encode: Final = msgspec.msgpack.Encoder(enc_hook=_tagged).encode
 _decoder: Final[msgspec.msgpack.Decoder[list[Any]]] = msgspec.msgpack.Decoder(list[Any], ext_hook=_extension)
+
+
+def encode(content: Any) -> bytes:
+    """Return it as MessagePack.
+
+    Raises:
+        TypeError: a class that Kafka Connect's data model does not have.
+        UnicodeEncodeError: a text with half of a surrogate pair (`text_of`).
+    """
+    return _encode(content)
 
 
 def frame(message: list[Any]) -> bytes:

@@ -103,6 +103,12 @@ class Consumed:
         kind = self.timestamp_type
         return _TIMESTAMP_TYPES[kind[row] if isinstance(kind, list) else kind]
 
+    @property
+    def timestamp_types(self) -> str | list[str | None]:
+        """Kafka's name of the type of every timestamp, or of each."""
+        kind = self.timestamp_type
+        return [_TIMESTAMP_TYPES[each] for each in kind] if isinstance(kind, list) else _TIMESTAMP_TYPES[kind]
+
     def cut(self, start: int, end: int) -> "Consumed":
         """The rows from `start` to before `end`."""
         return Consumed(

@@ -228,6 +228,7 @@ def convert_consumed(converters: Converters, consumed: Consumed, operator: Retry
         keys, key_schema = _kept(keys, positions, rows), _kept(key_schema, positions, rows)
         values, value_schema = _kept(values, positions, rows), _kept(value_schema, positions, rows)
     whole = len(rows) == len(consumed.offset)
+    types = consumed.timestamp_types
     return RecordBatch(
         length=len(rows),
         topic=topic,
@@ -238,6 +239,7 @@ def convert_consumed(converters: Converters, consumed: Consumed, operator: Retry
         value_schema=value_schema,
         headers=headers,
         timestamp=consumed.timestamp if whole else [consumed.timestamp[r] for r in rows],
+        timestamp_type=types if whole or isinstance(types, str) else [types[r] for r in rows],
         offset=consumed.offset if whole else [consumed.offset[r] for r in rows],
         positions=rows,
         owned=True,

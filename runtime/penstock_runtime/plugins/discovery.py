@@ -84,7 +84,7 @@ class Plugins:
             entries: the environment's.
             mounted: those of images, by the places that they are for (`at`).
             first: a name means one of these before it means another.
-            java: the Java plugins that are here; source connectors are found before others of their name.
+            java: the Java plugins that are here; connectors are found before others of their name.
         """
         self._mounted = mounted or {}
         self.java = tuple(java)
@@ -178,7 +178,7 @@ class Plugins:
         found = next((p for p in self.java if name in (p.class_name, p.simple_name) and not _can_run(p)), None)
         if found is None:
             return ""
-        return f" {found.location} has it, as a Java {found.kind}; of Java plugins Penstock runs source connectors."
+        return f" {found.location} has it, as a Java {found.kind}; of Java plugins Penstock runs connectors."
 
     def _entry(self, kind: type[Plugin], name: str) -> PluginEntry | None:
         """The entry that a name means; imports candidates for Java names only."""
@@ -285,7 +285,7 @@ def entries_in(folder: str, plugin: str) -> tuple[PluginEntry, ...]:
 
 
 def _can_run(plugin: JavaPlugin) -> bool:
-    return plugin.kind == "source"
+    return plugin.kind in ("source", "sink")
 
 
 def _java_entry(plugin: JavaPlugin) -> PluginEntry:
@@ -294,7 +294,7 @@ def _java_entry(plugin: JavaPlugin) -> PluginEntry:
         plugin.class_name,
         plugin.version,
         "",
-        lambda: connector_class(plugin.location, plugin.class_name),
+        lambda: connector_class(plugin.kind, plugin.location, plugin.class_name),
         java_name=plugin.class_name,
     )
 

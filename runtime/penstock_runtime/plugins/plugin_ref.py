@@ -20,7 +20,7 @@ from penstock import (
 )
 from penstock_model.connect import plugin_names
 from penstock_model.contracts.task_spec import PluginReference
-from penstock_runtime.java_plugins.classes import PREFIX, JavaSourceConnector, class_of
+from penstock_runtime.java_plugins.classes import PREFIX, JavaConnector, class_of
 
 __all__ = ["ENDINGS", "PluginRef", "broken", "check_variant", "checked", "kind_name", "load", "make"]
 
@@ -52,7 +52,7 @@ class PluginRef(Generic[P_co]):
     @property
     def reference(self) -> str:
         """The text by which another process loads the same class (`load`)."""
-        if issubclass(self.cls, JavaSourceConnector):
+        if issubclass(self.cls, JavaConnector):
             return self.cls.reference()
         return f"{self.cls.__module__}:{self.cls.__qualname__}"
 

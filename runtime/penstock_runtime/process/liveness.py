@@ -65,6 +65,8 @@ class Loop:
         self._thread: int | None = None
         self._turned = 0.0
         self._most, self._rule = _AT_THE_START, "a start"
+        self.call: float | None = None
+        """Seconds that one call of a plugin may take, once `allow` has set it."""
         self._at_work: Callable[[], bool] | None = None
         self._call: threading.Thread | None = None
 
@@ -72,9 +74,10 @@ class Loop:
         """Watch the calling thread from now on."""
         self._thread, self._turned = threading.get_ident(), self._clock()
 
-    def allow(self, seconds: float, rule: str) -> None:
-        """Set the limit of one turn in seconds, and its reason for messages."""
+    def allow(self, seconds: float, rule: str, call: float | None = None) -> None:
+        """Set the limit of one turn in seconds, its reason for messages, and the limit of one call of a plugin."""
         self._most, self._rule = seconds, rule
+        self.call = call or self.call
 
     @contextmanager
     def longer(self, seconds: float, rule: str) -> Iterator[None]:

@@ -12,9 +12,11 @@ from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext, Write
 from penstock_java.regex import compile_java
 from penstock_model.connect.connector_config import SinkConfig
 from penstock_runtime.pipeline.context import TaskContext
+from penstock_runtime.sink.asked import Asked
 from penstock_runtime.sink.frames import FramePut
 from penstock_runtime.sink.paused_partitions import PausedPartitions
 from penstock_runtime.sink.process import PutRetries, SinkProcess
+from penstock_runtime.sink.reported_records import ReportedRecords
 from penstock_runtime.spark.session import Spark
 
 __all__ = ["SinkContext"]
@@ -105,7 +107,8 @@ class SinkContext(TaskContext):
     @property
     def commit_seconds(self) -> float:
         """How long written records may wait for their offsets to be committed."""
-        return min(1.0, self.worker.offset_flush_interval_ms / 1000)
+        seconds = self.worker.offset_flush_interval_ms / 1000
+        return seconds if self.connector.buffering else min(1.0, seconds)
 
     @property
     def single_writer(self) -> bool:
@@ -117,14 +120,15 @@ class SinkContext(TaskContext):
         """Whether the sink's writers stage a backlog, in several processes at once."""
         return self.connector.staged
 
-    def sink(self, pauses: PausedPartitions) -> Sink:
-        """The driver half of the sink, whose context pauses and resumes partitions."""
+    def sink(self, pauses: PausedPartitions, asked: Asked, reported: ReportedRecords) -> Sink:
+        """The driver half of the sink, whose context asks for what these are given."""
         spec = self.spec
         sink = returned.instance(
             self.connector.sink(self.plugin_config), (Sink,), returned.name(self.connector, "sink")
         )
         life = f"{self.life}-{uuid.uuid4().hex[:12]}"
-        sink.initialize(SinkTaskContext(spec.connector, spec.task, life, pauses.pause, pauses.resume))
+        given = (pauses.pause, pauses.resume, asked.seek, asked.commit, reported.report)
+        sink.initialize(SinkTaskContext(spec.connector, spec.task, life, *given))
         return sink
 
     def _writer(self) -> Writer:

@@ -14,6 +14,7 @@ from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.retry import BATCH_BACKOFF, wait
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.sink.asked import Asked
 from penstock_runtime.sink.commit_schedule import CommitSchedule
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.foreign_commits import ForeignCommits
@@ -41,6 +42,11 @@ class SinkOffsets:
 
     Offsets go to the group after `Sink.commit` has made what lies before them final, never before, and only while `fence`
     knows of no newer incarnation: every method that commits, or may, also raises Superseded.
+
+    Args:
+        sets_back: whether a partition that the sink pauses is read again from what it let be committed last.
+        asked: what the sink has asked for.
+        settle: waits for dead letters of records that the sink has handed back; nothing is committed before.
     """
 
     def __init__(
@@ -54,10 +60,16 @@ class SinkOffsets:
         interval: float,
         longest: float,
         pauses: PausedPartitions | None = None,
+        sets_back: bool = True,
+        asked: Asked | None = None,
+        settle: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sink = sink
         self._pauses = pauses or PausedPartitions()
+        self._sets_back = sets_back
+        self._asked = asked or Asked()
+        self._settle = settle
         self.held: frozenset[TopicPartition] = frozenset()
         """Partitions that are neither read nor planned, because the sink has paused them."""
         self._held_more = False
@@ -91,6 +103,7 @@ class SinkOffsets:
         """These come next."""
         for part in consumed:
             position = self.positions.get(part.source)
+            self._rewinds.setdefault(part.source, part.offset[0])
             if position is not None and part.offset[0] > position:
                 self._marked.add(part.source)
 
@@ -129,7 +142,7 @@ class SinkOffsets:
         return {tp: self._ends.get(tp) if o is None else o for tp, o in self.positions.items() if tp not in self.held}
 
     def hold(self) -> bool:
-        """Act on what the sink has paused and resumed since the last call.
+        """Act on what the sink has paused, resumed and set since the last call.
 
         Returns:
             Whether other partitions are to be read than before.
@@ -139,12 +152,22 @@ class SinkOffsets:
         if self._pauses.wanted - self.held and self.pending:
             self.commit()
         self._hold_paused()
-        changed, self._held_more = self._held_more, False
+        changed, self._held_more = self._seek() or self._held_more, False
         resumed = self.held - self._pauses.wanted
         if resumed:
             log.info("The sink has resumed %s", names_of(sorted(resumed)))
             self.held -= resumed
         return changed or bool(resumed)
+
+    def _seek(self) -> bool:
+        """Go where the sink wants to go on."""
+        wanted = {tp: o for tp, o in self._asked.take_positions().items() if tp in self.positions}
+        for tp, offset in wanted.items():
+            if offset is not None:
+                self._rewinds[tp] = offset
+            self.positions[tp] = self._rewinds.get(tp)
+            log.info("The sink has set %s-%d to offset %s", *tp, self.positions[tp])
+        return bool(wanted)
 
     def _hold_paused(self) -> None:
         """Set what is paused back to where the sink let it be committed last, so that what it holds comes again.
@@ -157,7 +180,7 @@ class SinkOffsets:
             return
         log.info("The sink has paused %s", names_of(paused))
         for tp in paused:
-            if self.positions[tp] is not None:
+            if self._sets_back and self.positions[tp] is not None:
                 self.positions[tp] = self._rewinds.get(tp)
         self.held |= set(paused)
         self._pauses.holding(paused)
@@ -311,7 +334,7 @@ class SinkOffsets:
 
     def commit_if_due(self) -> None:
         """Commit what is due, and what idle partitions stand at anew. Raises as `commit`."""
-        if self._schedule.due(
+        if self._asked.take_commit() or self._schedule.due(
             self._clock(), self.positions, self._committed, messages=bool(self._messages), asking=bool(self.held)
         ):
             self.commit()
@@ -349,13 +372,16 @@ class SinkOffsets:
             RetriableError: Kafka did not answer, or the task is to stop while the sink asks to wait.
             ConnectError: the sink or the group refuses.
         """
+        self._held_more = self._seek() or self._held_more  # first: what the sink gives up is not to be committed
         reached = {tp: o for tp, o in self.positions.items() if o is not None}
         self._failing = True  # until it has not
         self._fence.check()
         begun = self._clock()
         before, messages = dict(self._committed), bool(self._messages)
+        self._settle()
         allowed = self._final(reached)
         self._messages = []
+        self._settle()  # what was handed back meanwhile
         beyond = [tp for tp, offset in allowed.items() if tp not in reached or offset > reached[tp]]
         self._warn(beyond, allowed)
         sound = {**self._begun, **{tp: o for tp, o in allowed.items() if tp not in beyond}}

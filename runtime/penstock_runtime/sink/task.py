@@ -25,6 +25,7 @@ from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink import task_state
+from penstock_runtime.sink.asked import Asked
 from penstock_runtime.sink.batch_reader import BatchReader
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.sink.fence import SinkFence
@@ -34,6 +35,7 @@ from penstock_runtime.sink.offset_ranges import gathered
 from penstock_runtime.sink.offsets import SinkOffsets
 from penstock_runtime.sink.paused_partitions import PausedPartitions
 from penstock_runtime.sink.process import SinkProcess
+from penstock_runtime.sink.reported_records import ReportedRecords
 from penstock_runtime.sink.spark_batches import SparkBatches
 from penstock_runtime.sink.stall_detector import StallDetector
 from penstock_runtime.sink.subscription import Subscription
@@ -72,10 +74,23 @@ class SinkTask:
         self._reports = reports
         self._stopping = stopping
         self._paused = paused
-        self._spark = spark
+        self._spark = spark = None if context.connector.buffering else spark  # what it buffers is in this process
         self._clock = clock
-        pauses = PausedPartitions()
-        self._sink: Sink = context.sink(pauses)
+        pauses, asked = PausedPartitions(), Asked()
+        self._reported = ReportedRecords(
+            lambda trouble, lost: context.writing_process(
+                stopping.is_set, sleep=lambda s: wait(s, stopping), trouble=trouble, lost=lost
+            ),
+            lambda: RecordConsumer(
+                context.settings,
+                group=context.group,
+                client_id=f"connector-reported-{context.spec.connector}-{context.spec.task}",
+                hurried=True,
+            ),
+            tolerate=context.policy.tolerate,
+            waiting=self._held_up,
+        )
+        self._sink: Sink = context.sink(pauses, asked, self._reported)
         self._consumer = RecordConsumer(
             context.settings,
             group=context.group,
@@ -99,6 +114,9 @@ class SinkTask:
             interval=context.commit_seconds,
             longest=context.worker.offset_flush_interval_ms / 1000,
             pauses=pauses,
+            sets_back=not context.connector.buffering,
+            asked=asked,
+            settle=self._reported.settle,
             clock=clock,
         )
         self._size = PutSize(
@@ -159,6 +177,7 @@ class SinkTask:
             closing.callback(self._fence.close)
             closing.callback(self._consumer.close)
             closing.callback(self._process.close)
+            closing.callback(self._reported.close)
             closing.callback(_quietly, "stop", self._sink.stop)
             closing.callback(_quietly, "close its partitions", self._offsets.close)
 
@@ -172,6 +191,7 @@ class SinkTask:
                 self._state = task_state.detached(self._state)
             if self._offsets.hold():
                 self._state = task_state.detached(self._state)
+            self._attend()
             batches = self._spark_batches
             if batches is not None and self._may_begin(batches):
                 self._on_spark(batches)
@@ -189,6 +209,11 @@ class SinkTask:
         if self._spark is not None:
             self._spark.attend()
             self._reports.spark(up=self._spark.is_up)
+
+    def _attend(self) -> None:
+        self._sink.attend()
+        for summary in self._reported.take_summaries():
+            self._reports.batch(summary, seconds=0.0, on_spark=False)
 
     def _trouble_now(self) -> str | None:
         """What hinders the task although nothing fails."""
@@ -249,7 +274,8 @@ class SinkTask:
         begun = self._clock()
         self._state = task_state.writing(self._state)
         self._offsets.read(portions)
-        summary = self._process.put(portions)
+        with self._reported.of(portions):
+            summary = self._process.put(portions)
         self._wrote(summary, self._clock() - begun, on_spark=False)
         self._reader.wrote(summary)
         return summary
@@ -382,6 +408,7 @@ class SinkTask:
         self._fence.look()
         if self._subscription.due:  # what is gone can no longer be committed
             self._refresh()
+        self._attend()
         reported = isinstance(self._state, Paused) and self._state.reported
         if self._offsets.pending and not reported:
             self._offsets.commit()

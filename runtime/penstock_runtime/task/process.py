@@ -89,7 +89,8 @@ class _End:
             return cls(ExitCode.UNAVAILABLE if unavailable else ExitCode.SUPERSEDED, message)
         code = ExitCode.CONFIG_INVALID if isinstance(error, ConfigError) else ExitCode.FAILED
         trace = printable(redact("".join(traceback.format_exception(error))))[-_TRACE_LIMIT:]
-        return cls(ExitCode.LOST if isinstance(error, (SparkLost, JvmLost)) else code, message, trace)
+        lost = isinstance(error, (SparkLost, JvmLost)) or isinstance(error.__cause__, JvmLost)  # within a write
+        return cls(ExitCode.LOST if lost else code, message, trace)
 
 
 def run(arguments: list[str] | None, stopping: GracefulShutdown) -> int:
@@ -232,7 +233,7 @@ class _Process:
             call, rule = context.put_seconds, "max.poll.interval.ms of consumers"
         else:
             call, rule = options.source_seconds, "an hour for a call of a source"
-        LOOP.allow(call + options.answer_seconds, f"{rule}, and two minutes for Kafka's answers")
+        LOOP.allow(call + options.answer_seconds, f"{rule}, and two minutes for Kafka's answers", call)
 
     def _apply_context(self, context: TaskContext) -> None:
         """Take over what the context knows: more secrets, and the grace period."""

@@ -11,17 +11,21 @@ from penstock_runtime.maven import cache_folder, exclusively, fetch_archive, fet
 __all__ = ["apache_connectors", "debezium", "folder_of"]
 
 DEBEZIUM: Final = "3.6.1.Final"
+_VERSIONS: Final = {"jdbc": "3.2.0.Final"}
+"""The others are of Debezium's newest version."""
 _DIGESTS: Final = {
     "mysql": "1dfd80c86e204406c5d886836da1f022e4955bc3900c0491b892c22c8b901af2",
+    "jdbc": "79a2f5a02cd18d3c1a19f48b26e2e1170190676a1af26670238970d1ae136d05",
     "postgres": "408b00c073b27ddaa7af34684f60fcf5bbf6605de68a8662ec9462f2a88880d2",
 }
 _APACHE: Final = ("connect-file", "connect-mirror", "connect-mirror-client")
 
 
 def debezium(database: str) -> Path:
-    """The archive of Debezium's connector for `mysql` or `postgres`, fetched once."""
+    """The archive of Debezium's connector for `mysql` or `postgres`, or of its `jdbc` sink, fetched once."""
     name = f"debezium-connector-{database}"
-    return fetch_archive(find_java(), "io.debezium", name, DEBEZIUM, _DIGESTS[database], print)
+    version = _VERSIONS.get(database, DEBEZIUM)
+    return fetch_archive(find_java(), "io.debezium", name, version, _DIGESTS[database], print)
 
 
 def folder_of(archive: Path) -> Path:

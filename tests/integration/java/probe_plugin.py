@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import psutil
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.java import find_java
@@ -24,13 +25,14 @@ from penstock_runtime.plugins.plugin_path import use_plugin_path
 from ..reading import Reader
 from ..running import PATIENCE, Processes, Running, manifest, new_name, specs, until
 
-__all__ = ["Probe", "ProbeLab", "host_jvms", "probe", "probe_lab"]
+__all__ = ["SINK", "SOURCE", "Probe", "ProbeLab", "host_jvms", "probe", "probe_lab", "sink_lab"]
 
 _SOURCES: Final = Path(__file__).with_name("probe")
 SOURCE: Final = "dev.penstock.probe.ProbeSource"
+SINK: Final = "dev.penstock.probe.ProbeSink"
 _SERVICES: Final = {
     "org.apache.kafka.connect.source.SourceConnector": SOURCE,
-    "org.apache.kafka.connect.sink.SinkConnector": "dev.penstock.probe.ProbeSink",
+    "org.apache.kafka.connect.sink.SinkConnector": f"{SINK}\ndev.penstock.probe.WrongSink",
     "org.apache.kafka.connect.transforms.Transformation": "dev.penstock.probe.ProbeTransform",
 }
 _HOST: Final = "dev.penstock.host.Main"
@@ -83,25 +85,35 @@ class ProbeLab:
     probe: Probe
     folder: Path
     name: str = field(default_factory=lambda: new_name("probe"))
+    connector: str = SOURCE
 
     @property
     def journal(self) -> list[str]:
-        """What the task has written: `start <offset>`, `poll`, `commit`, `stop`."""
-        file = self.folder / "journal"
+        """What the task has written: `start <offset>`, `poll`, `commit`, `stop`; of a sink each call."""
+        return self._lines("journal")
+
+    @property
+    def out(self) -> list[str]:
+        """The records that a sink was given, as lines."""
+        return self._lines("out")
+
+    def _lines(self, name: str) -> list[str]:
+        file = self.folder / name
         return file.read_text().splitlines() if file.exists() else []
 
     def manifest(
         self, topic: str, config: Mapping[str, Any] | None = None, *, version: str | None = None, **more: Any
     ) -> dict[str, Any]:
         """A manifest of the probe; `more` is what `running.manifest` takes."""
+        of_sink = {"topics": topic, "out": str(self.folder / "out")}
         given = {
-            "topic": topic,
+            **({"topic": topic} if self.connector == SOURCE else of_sink),
             "journal": str(self.folder / "journal"),
             "value.converter": "StringConverter",
             "key.converter": "StringConverter",
             **(config or {}),
         }
-        resource = manifest(self.name, SOURCE, given, **more)
+        resource = manifest(self.name, self.connector, given, **more)
         if version is not None:
             resource["spec"]["version"] = version
         return resource
@@ -150,6 +162,15 @@ class ProbeLab:
         done = subprocess.run([*command, *asked], capture_output=True, text=True, check=True, timeout=120)
         return [line.split("\t") for line in done.stdout.splitlines()]
 
+    def committed(self, topic: str, partition: int = 0) -> int | None:
+        """What the sink's group has committed."""
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": f"connect-{self.name}"})
+        try:
+            (found,) = consumer.committed([TopicPartition(topic, partition)], 30)
+        finally:
+            consumer.close()
+        return found.offset if found.offset >= 0 else None
+
     def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run a `penstock` command with the probe on its plugin path."""
         return subprocess.run(
@@ -170,6 +191,13 @@ class ProbeLab:
 def probe_lab(kafka: str, processes: Processes, probe: Probe, tmp_path: Path) -> ProbeLab:
     """The probe on the shared Kafka."""
     return ProbeLab(kafka, processes, probe, tmp_path)
+
+
+@pytest.fixture
+def sink_lab(probe_lab: ProbeLab) -> ProbeLab:
+    """The probe's sink on the shared Kafka."""
+    probe_lab.connector = SINK
+    return probe_lab
 
 
 def host_jvms(run: Running) -> list[psutil.Process]:

@@ -8,13 +8,14 @@ from confluent_kafka import Producer
 from penstock_runtime.embedded import EmbeddedKafka
 
 from ..lab import STRING
-from ..reading import Read, Reader, await_records, create
-from ..running import Processes, Running, manifest, new_name
+from ..reading import Read, Reader, await_records, create, produce
+from ..running import Processes, Running, manifest, new_name, until
 from .plugins import apache_connectors
 
 pytestmark = pytest.mark.slow
 
 FILE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
@@ -41,6 +42,24 @@ def test_java_file_source_delivers_lines_and_goes_on_where_it_was(
         reader.count(3)
         run.stop()
         assert [r.value for r in reader.to_end()] == [b"one", b"two", b"three"]
+
+
+def test_java_file_sink_writes_lines_and_goes_on_where_it_was(
+    kafka: str, processes: Processes, topic: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "lines"
+    connector = manifest(new_name("file"), FILE_SINK, {**STRING, "file": str(file), "topics": topic})
+    create(kafka, topic)
+    for first in (0, 1_000):
+        produce(kafka, topic, [f"line {n}".encode() for n in range(first, first + 1_000)])
+        run = processes.run([connector], kafka, "--plugin-path", str(apache_connectors()))
+        until(lambda: written(file) == [f"line {n}" for n in range(first + 1_000)], what=run.last_words)  # noqa: B023
+        assert has_java_host(run)
+        run.stop()
+
+
+def written(file: Path) -> list[str]:
+    return file.read_text().splitlines() if file.exists() else []
 
 
 def test_mirror_source_copies_a_topic_of_another_kafka_byte_by_byte(

@@ -129,14 +129,25 @@ def test_an_unknown_class_says_where_to_get_it(probe_lab: ProbeLab, file: Path) 
     assert "--plugin-path" in text
 
 
-def test_a_sink_and_a_transform_of_java_are_refused(probe_lab: ProbeLab, file: Path) -> None:
-    code, text = validated(probe_lab, file, probe_lab.probe.folder, {"topics": "t"}, class_name=f"{PACKAGE}.ProbeSink")
+def test_a_java_sink_is_valid_with_topics_alone(probe_lab: ProbeLab, file: Path) -> None:
+    where = (probe_lab, file, probe_lab.probe.folder)
+    code, text = validated(*where, {"topic": "", "topics": "t"}, class_name=f"{PACKAGE}.ProbeSink")
+    assert code == 0, text
+    assert "valid (sink, 1 task" in text
+    code, text = validated(*where, class_name=f"{PACKAGE}.ProbeSink")
     assert code == 2
-    assert "as a Java sink; of Java plugins Penstock runs source connectors" in text
+    assert "topics" in text
+    config_of_both = {"topics": "t", "topics.regex": "t.*"}
+    code, text = validated(*where, config_of_both, class_name=f"{PACKAGE}.ProbeSink")
+    assert code == 2
+    assert "topics.regex" in text
+
+
+def test_a_transform_of_java_is_refused(probe_lab: ProbeLab, file: Path) -> None:
     config = {"transforms": "x", "transforms.x.type": f"{PACKAGE}.ProbeTransform"}
     code, text = validated(probe_lab, file, probe_lab.probe.folder, config)
     assert code == 2
-    assert "as a Java transform; of Java plugins Penstock runs source connectors" in text
+    assert "as a Java transform; of Java plugins Penstock runs connectors" in text
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from penstock import TopicPartition as Partition
 from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.pipeline.reports import Reports
 from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.sink.asked import Asked
 from penstock_runtime.sink.fence import SinkFence
 from penstock_runtime.sink.offsets import SinkOffsets
 from penstock_runtime.sink.paused_partitions import PausedPartitions
@@ -109,8 +110,9 @@ class Told(Sink):
 
 
 class World:
-    def __init__(self, sink: Told | None = None, **held: int) -> None:
+    def __init__(self, sink: Told | None = None, *, sets_back: bool = True, **held: int) -> None:
         self.now = 0.0
+        self.asked = Asked()
         self.sink = sink or Told()
         self.group = Group(**held)
         self.fence = Fence()
@@ -125,6 +127,8 @@ class World:
             interval=1.0,
             longest=60.0,
             pauses=self.pauses,
+            sets_back=sets_back,
+            asked=self.asked,
             clock=lambda: self.now,
         )
 
@@ -186,6 +190,59 @@ def test_a_position_that_no_record_moved_is_not_committed() -> None:
     world.offsets.at_end({A: 0, B: 3})
     world.after(10)
     assert (world.sink.asked, world.group.commits) == ([], [])
+
+
+def test_a_sink_goes_on_where_it_wants_to_or_where_it_let_be_committed() -> None:
+    world = World(a=2, b=4)
+    world.offsets.assign([A, B])
+    world.offsets.wrote(wrote(9))
+    world.asked.seek({A: 5, Partition("gone", 0): 1})
+    assert world.offsets.hold()
+    assert world.offsets.positions == {A: 5, B: 4}
+    assert not world.offsets.hold()
+    world.offsets.wrote(wrote(9))
+    world.after(1)
+    world.offsets.wrote(wrote(12))
+    world.asked.seek({A: None})
+    assert world.offsets.hold()
+    assert world.offsets.positions == {A: 9, B: 4}
+
+
+def test_what_a_sink_gives_up_as_it_commits_is_not_committed_at_the_end() -> None:
+    world = World(a=2)
+    world.offsets.assign([A])
+    world.offsets.wrote(wrote(9))
+    world.sink.answers_nothing = True
+    world.after(1)
+    world.asked.seek({A: None})
+    world.sink.answers_nothing = False
+    world.offsets.wrote(wrote(12))
+    world.offsets.commit_at_the_end(failed=False)
+    assert {A: 12} not in world.group.commits
+    assert world.offsets.hold()  # it is read again from there
+
+
+def test_a_commit_that_is_asked_for_comes_before_the_interval_is_over() -> None:
+    world = World()
+    world.offsets.assign([A])
+    world.offsets.wrote(wrote(5))
+    world.asked.commit()
+    world.offsets.commit_if_due()
+    world.offsets.commit_if_due()
+    assert [asked for _, asked in world.sink.asked] == [{A: 5}]
+
+
+def test_a_buffering_sink_goes_on_behind_a_pause_where_it_was_read_to() -> None:
+    world = World(sets_back=False, a=2)
+    world.sink.answers_nothing = True
+    world.offsets.assign([A])
+    world.offsets.wrote(wrote(9))
+    world.pauses.pause([A])
+    world.offsets.hold()
+    assert world.offsets.places == {}
+    world.pauses.resume([A])
+    world.offsets.hold()
+    assert world.offsets.places == {A: 9}
 
 
 def test_markers_at_the_end_are_passed() -> None:

@@ -1,8 +1,12 @@
 package dev.penstock.host;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import org.apache.kafka.common.TopicPartition;
+import org.msgpack.value.ArrayValue;
 import org.msgpack.value.MapValue;
 import org.msgpack.value.Value;
 import org.msgpack.value.ValueFactory;
@@ -41,6 +45,33 @@ final class Arguments {
         get("properties").asMapValue().map().forEach((name, value) ->
                 found.put(name.asStringValue().asString(), value.isNilValue() ? null : value.asStringValue().asString()));
         return found;
+    }
+
+    byte[] bytes(String name) {
+        return get(name).asBinaryValue().asByteArray();
+    }
+
+    /** Partitions of Kafka. */
+    List<TopicPartition> partitions() {
+        List<TopicPartition> found = new ArrayList<>();
+        for (Value each : get("partitions").asArrayValue()) {
+            found.add(partition(each.asArrayValue()));
+        }
+        return found;
+    }
+
+    /** Partitions of Kafka with an offset each; null: none. */
+    Map<TopicPartition, Long> positions() {
+        Map<TopicPartition, Long> found = new LinkedHashMap<>();
+        for (Value each : get("positions").asArrayValue()) {
+            Value offset = each.asArrayValue().get(2);
+            found.put(partition(each.asArrayValue()), offset.isNilValue() ? null : offset.asIntegerValue().asLong());
+        }
+        return found;
+    }
+
+    private static TopicPartition partition(ArrayValue of) {
+        return new TopicPartition(of.get(0).asStringValue().asString(), of.get(1).asIntegerValue().asInt());
     }
 
     /** Source partitions with their new offsets; null removes one. */

@@ -4,6 +4,7 @@ import java.lang.reflect.Method;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.Config;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigValue;
@@ -11,11 +12,13 @@ import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.metrics.PluginMetrics;
 import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
 import org.apache.kafka.connect.connector.Connector;
+import org.apache.kafka.connect.connector.ConnectorContext;
 import org.apache.kafka.connect.errors.ConnectException;
+import org.apache.kafka.connect.sink.SinkConnector;
+import org.apache.kafka.connect.sink.SinkConnectorContext;
 import org.apache.kafka.connect.source.ExactlyOnceSupport;
 import org.apache.kafka.connect.source.SourceConnector;
 import org.apache.kafka.connect.source.SourceConnectorContext;
-import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.storage.OffsetStorageReader;
 import org.msgpack.core.MessagePacker;
 
@@ -96,7 +99,7 @@ final class ConnectorCalls {
     Channel.Content taskConfigs(Plugins.Reference plugin, Map<String, String> properties, int most) throws Exception {
         Connector connector = plugins.make(plugin, Connector.class);
         List<Map<String, String>> tasks = Threads.with(plugins.loader(plugin), () -> {
-            connector.initialize(new Context(channel));
+            connector.initialize(connector instanceof SinkConnector ? new SinkContext() : new SourceContext(channel));
             try {
                 connector.start(properties);
                 return connector.taskConfigs(most);
@@ -134,18 +137,30 @@ final class ConnectorCalls {
         return out -> out.packBoolean(understood);
     }
 
-    /** A new task of a connector, with the class loader that it runs with. */
-    SourceTaskRunner.Loaded task(Plugins.Reference plugin, Map<String, String> properties) throws Exception {
-        SourceConnector connector = plugins.make(plugin, SourceConnector.class);
-        ClassLoader loader = plugins.loader(plugin);
-        return Threads.with(loader, () -> {
+    /** Whether a sink connector lets the offsets of its group change; null removes one. */
+    Channel.Content alterPositions(
+            Plugins.Reference plugin, Map<String, String> properties, Map<TopicPartition, Long> positions)
+            throws Exception {
+        SinkConnector connector = plugins.make(plugin, SinkConnector.class);
+        boolean understood =
+                Threads.with(plugins.loader(plugin), () -> connector.alterOffsets(properties, positions));
+        return out -> out.packBoolean(understood);
+    }
+
+    /**
+     * A new task of a connector.
+     *
+     * @param kind what it must be
+     */
+    <T> T task(Plugins.Reference plugin, Map<String, String> properties, Class<T> kind) throws Exception {
+        Connector connector = plugins.make(plugin, Connector.class);
+        return Threads.with(plugins.loader(plugin), () -> {
             Class<?> found = connector.taskClass();
             properties.putIfAbsent("task.class", found.getName());
-            Object task = found.getDeclaredConstructor().newInstance();
-            if (task instanceof SourceTask source) {
-                return new SourceTaskRunner.Loaded(source, loader);
+            if (!kind.isAssignableFrom(found)) {
+                throw new ConnectException(found.getName() + " is not a subclass of " + kind.getName());
             }
-            throw new ConnectException(found.getName() + " is not a subclass of " + SourceTask.class.getName());
+            return kind.cast(found.getDeclaredConstructor().newInstance());
         });
     }
 
@@ -155,13 +170,8 @@ final class ConnectorCalls {
     }
 
     /** The context of a connector that lives only while it is planned. */
-    private static final class Context implements SourceConnectorContext {
-        private final OffsetStorageReader offsets;
+    private static class Context implements ConnectorContext {
         private final PluginMetrics metrics = metrics();
-
-        Context(Channel channel) {
-            this.offsets = new Offsets(channel);
-        }
 
         @Override
         public void requestTaskReconfiguration() {
@@ -176,6 +186,16 @@ final class ConnectorCalls {
         @Override
         public PluginMetrics pluginMetrics() {
             return metrics;
+        }
+    }
+
+    private static final class SinkContext extends Context implements SinkConnectorContext {}
+
+    private static final class SourceContext extends Context implements SourceConnectorContext {
+        private final OffsetStorageReader offsets;
+
+        SourceContext(Channel channel) {
+            this.offsets = new Offsets(channel);
         }
 
         @Override

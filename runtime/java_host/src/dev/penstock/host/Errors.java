@@ -22,15 +22,27 @@ final class Errors {
             String message = cause.getMessage();
             causes.add(cause.getClass().getSimpleName() + (message == null || message.isBlank() ? "" : ": " + message.strip()));
         }
-        StringWriter trace = new StringWriter();
-        error.printStackTrace(new PrintWriter(trace));
         out.packArrayHeader(3);
         out.packString(kind(error));
         out.packArrayHeader(causes.size());
         for (String cause : causes) {
             Channel.packText(out, cause);
         }
-        Channel.packText(out, trace.toString());
+        Channel.packText(out, trace(error));
+    }
+
+    /** Packs what a dead letter tells of an exception: its class, its message and the stack trace. */
+    static void packThrown(MessagePacker out, Throwable error) throws IOException {
+        out.packArrayHeader(3);
+        Channel.packTextOrNil(out, error == null ? null : error.getClass().getName());
+        Channel.packTextOrNil(out, error == null ? null : error.getMessage());
+        Channel.packTextOrNil(out, error == null ? null : trace(error));
+    }
+
+    private static String trace(Throwable error) {
+        StringWriter trace = new StringWriter();
+        error.printStackTrace(new PrintWriter(trace));
+        return trace.toString();
     }
 
     /** Both exceptions of Kafka that mean "try again" count, as in Kafka Connect's own source tasks. */

@@ -7,12 +7,16 @@ import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import org.apache.kafka.connect.sink.SinkTask;
+import org.apache.kafka.connect.source.SourceTask;
 import org.msgpack.core.MessagePack;
 import org.msgpack.core.MessageUnpacker;
 import org.msgpack.value.ArrayValue;
 import org.msgpack.value.MapValue;
+import org.msgpack.value.Value;
 
 /**
  * Runs Kafka Connect plugins for a Penstock process, which is this JVM's parent.
@@ -33,7 +37,7 @@ public final class Main {
     private final Plugins plugins = new Plugins();
     private final ConnectorCalls connectors;
     private final ExecutorService calls = Executors.newCachedThreadPool(Threads.daemons("penstock-call"));
-    private volatile SourceTaskRunner task;
+    private volatile TaskRunner task;
 
     private Main(Channel channel) {
         this.channel = channel;
@@ -104,6 +108,8 @@ public final class Main {
                     case "answer" -> channel.answered(message.get(1).asIntegerValue().asInt(), message.get(2));
                     case "commit" -> commit(message.get(1).asIntegerValue().asInt(), message.get(2).asIntegerValue().asInt());
                     case "credit" -> credit(message.get(1).asIntegerValue().asInt(), message.get(2).asIntegerValue().asInt());
+                    case "reported" -> reported(
+                            message.get(1).asIntegerValue().asInt(), message.get(2).asIntegerValue().asInt(), message.get(3));
                     default -> throw new IOException("unknown message " + message.get(0));
                 }
             }
@@ -111,9 +117,14 @@ public final class Main {
     }
 
     private void credit(int epoch, int polls) {
-        SourceTaskRunner running = task;
-        if (running != null && running.epoch == epoch) {
+        if (task instanceof SourceTaskRunner running && running.epoch() == epoch) {
             running.allow(polls);
+        }
+    }
+
+    private void reported(int epoch, int number, Value failure) {
+        if (task instanceof SinkTaskRunner running && running.epoch() == epoch) {
+            running.reported(number, failure.isNilValue() ? null : failure.asStringValue().asString());
         }
     }
 
@@ -155,33 +166,53 @@ public final class Main {
             case "task_configs" -> connectors.taskConfigs(given.plugin(), given.properties(), given.number("max_tasks"));
             case "exactly_once" -> connectors.exactlyOnceSupport(given.plugin(), given.properties());
             case "alter_offsets" -> connectors.alterOffsets(given.plugin(), given.properties(), given.offsets());
+            case "alter_positions" -> connectors.alterPositions(given.plugin(), given.properties(), given.positions());
             case "start" -> start(given);
+            case "start_sink" -> startSink(given);
+            case "open" -> sink().open(given.partitions());
+            case "close" -> sink().close(given.partitions());
+            case "put" -> sink().put(given.bytes("records"));
+            case "preCommit" -> sink().preCommit(given.positions());
             case "stop" -> stop(given.number("millis"));
             default -> throw new IllegalArgumentException("unknown method " + method);
         };
     }
 
     private Channel.Content start(Arguments given) throws Exception {
+        Map<String, String> properties = given.properties();
+        SourceTask made = connectors.task(given.plugin(), properties, SourceTask.class);
         SourceTaskRunner runner = new SourceTaskRunner(
-                given.number("epoch"),
-                connectors.task(given.plugin(), given.properties()),
-                given.properties(),
-                channel);
+                given.number("epoch"), made, plugins.loader(given.plugin()), properties, channel);
         task = runner;
         runner.start();
         return Channel.NOTHING;
     }
 
+    private Channel.Content startSink(Arguments given) throws Exception {
+        Map<String, String> properties = given.properties();
+        SinkTask made = connectors.task(given.plugin(), properties, SinkTask.class);
+        SinkTaskRunner runner = new SinkTaskRunner(
+                given.number("epoch"), made, plugins.loader(given.plugin()), properties, channel);
+        task = runner;
+        return runner.start();
+    }
+
+    private SinkTaskRunner sink() {
+        if (task instanceof SinkTaskRunner running) {
+            return running;
+        }
+        throw new IllegalStateException("no sink task has been started");
+    }
+
     /** Not a call: nobody waits for it, and a stop that follows must find it queued. */
     private void commit(int epoch, int sequence) {
-        SourceTaskRunner running = task;
-        if (running != null && running.epoch == epoch) {
+        if (task instanceof SourceTaskRunner running && running.epoch() == epoch) {
             running.commit(sequence);
         }
     }
 
     private Channel.Content stop(int millis) throws InterruptedException {
-        SourceTaskRunner running = task;
+        TaskRunner running = task;
         String inside = running == null ? null : running.stop(millis);
         return out -> Channel.packTextOrNil(out, inside);
     }

@@ -29,16 +29,13 @@ import org.slf4j.LoggerFactory;
  *
  * <p>It polls only as often as the parent allows, so that memory stays bounded and a paused task is not polled.
  */
-final class SourceTaskRunner {
-    /** A task and the class loader that it runs with. */
-    record Loaded(SourceTask task, ClassLoader loader) {}
-
+final class SourceTaskRunner implements TaskRunner {
     /** Records of one message that wait for their commit. */
     private record Sent(int sequence, List<SourceRecord> records) {}
 
     private static final Logger log = LoggerFactory.getLogger(SourceTaskRunner.class);
 
-    final int epoch;
+    private final int epoch;
     private final SourceTask task;
     private final ClassLoader loader;
     private final Map<String, String> properties;
@@ -57,10 +54,10 @@ final class SourceTaskRunner {
     /** The method of the task that its thread is in, or was in last. */
     private volatile String inside = "start";
 
-    SourceTaskRunner(int epoch, Loaded loaded, Map<String, String> properties, Channel channel) {
+    SourceTaskRunner(int epoch, SourceTask task, ClassLoader loader, Map<String, String> properties, Channel channel) {
         this.epoch = epoch;
-        this.task = loaded.task();
-        this.loader = loaded.loader();
+        this.task = task;
+        this.loader = loader;
         this.properties = properties;
         this.channel = channel;
         this.commitsRecords = overridesCommitRecord(task.getClass());
@@ -128,12 +125,18 @@ final class SourceTaskRunner {
         }
     }
 
+    @Override
+    public int epoch() {
+        return epoch;
+    }
+
     /**
      * Stops the task: lets {@code poll} return, else calls the task's {@code stop} concurrently, else interrupts it.
      *
      * @return null once it has ended, else the method of the task that does not return
      */
-    String stop(int millis) throws InterruptedException {
+    @Override
+    public String stop(int millis) throws InterruptedException {
         stopping = true;
         polls.release();
         commits.shutdown();

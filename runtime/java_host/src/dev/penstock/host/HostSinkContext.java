@@ -1,0 +1,148 @@
+package dev.penstock.host;
+
+import java.io.IOException;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.connect.errors.ConnectException;
+import org.apache.kafka.connect.errors.IllegalWorkerStateException;
+import org.apache.kafka.connect.sink.ErrantRecordReporter;
+import org.apache.kafka.connect.sink.SinkTaskContext;
+import org.msgpack.core.MessagePacker;
+
+/** What a sink task asks for: told to the parent at once, which acts on it between two batches. For any thread. */
+final class HostSinkContext implements SinkTaskContext {
+    private final int epoch;
+    private final Map<String, String> properties;
+    private final Channel channel;
+    private final ErrantRecords errantRecords;
+    private final boolean reports;
+    private final Set<TopicPartition> assignment = ConcurrentHashMap.newKeySet();
+    private final PluginMetrics metrics = ConnectorCalls.metrics();
+
+    HostSinkContext(int epoch, Map<String, String> properties, Channel channel) {
+        this.epoch = epoch;
+        this.properties = properties;
+        this.channel = channel;
+        this.errantRecords = new ErrantRecords(this, "all".equals(properties.get("errors.tolerance")));
+        // As Kafka Connect: a task gets a reporter where something becomes of what it reports.
+        this.reports = !properties.getOrDefault("errors.deadletterqueue.topic.name", "").isBlank()
+                || Boolean.parseBoolean(properties.getOrDefault("errors.log.enable", "false").strip());
+    }
+
+    void assigned(Collection<TopicPartition> partitions) {
+        assignment.addAll(partitions);
+    }
+
+    void revoked(Collection<TopicPartition> partitions) {
+        assignment.removeAll(Set.copyOf(partitions));
+    }
+
+    ErrantRecords errantRecords() {
+        return errantRecords;
+    }
+
+    /**
+     * Tells the parent something.
+     *
+     * @param what its name, which the parent knows
+     * @param arguments written as one value
+     */
+    void tell(String what, Channel.Content arguments) {
+        try {
+            channel.send(out -> {
+                out.packArrayHeader(4);
+                out.packString("told");
+                out.packInt(epoch);
+                out.packString(what);
+                arguments.write(out);
+            });
+        } catch (IOException e) {
+            throw new ConnectException("cannot reach the process that runs this task", e);
+        }
+    }
+
+    @Override
+    public Map<String, String> configs() {
+        return properties;
+    }
+
+    @Override
+    public void offset(Map<TopicPartition, Long> offsets) {
+        Map<TopicPartition, Long> given = new java.util.HashMap<>(offsets);
+        given.values().removeIf(java.util.Objects::isNull); // as Kafka Connect
+        tell("seek", out -> {
+            out.packArrayHeader(given.size());
+            for (Map.Entry<TopicPartition, Long> entry : given.entrySet()) {
+                out.packArrayHeader(3);
+                pack(out, entry.getKey());
+                out.packLong(entry.getValue());
+            }
+        });
+    }
+
+    @Override
+    public void offset(TopicPartition partition, long offset) {
+        offset(Map.of(partition, offset));
+    }
+
+    @Override
+    public void timeout(long millis) {
+        tell("timeout", out -> out.packLong(millis));
+    }
+
+    @Override
+    public Set<TopicPartition> assignment() {
+        return new HashSet<>(assignment);
+    }
+
+    @Override
+    public void pause(TopicPartition... partitions) {
+        tellPartitions("pause", partitions);
+    }
+
+    @Override
+    public void resume(TopicPartition... partitions) {
+        tellPartitions("resume", partitions);
+    }
+
+    private void tellPartitions(String what, TopicPartition... partitions) {
+        List<TopicPartition> given = List.of(partitions);
+        if (!assignment.containsAll(given)) {
+            throw new IllegalWorkerStateException(
+                    "SinkTasks may not " + what + " partitions that are not currently assigned to them.");
+        }
+        tell(what, out -> {
+            out.packArrayHeader(given.size());
+            for (TopicPartition partition : given) {
+                out.packArrayHeader(2);
+                pack(out, partition);
+            }
+        });
+    }
+
+    private static void pack(MessagePacker out, TopicPartition partition) throws IOException {
+        Channel.packText(out, partition.topic());
+        out.packInt(partition.partition());
+    }
+
+    @Override
+    public void requestCommit() {
+        tell("commit", Channel.NOTHING);
+    }
+
+    @Override
+    public ErrantRecordReporter errantRecordReporter() {
+        return reports ? errantRecords : null;
+    }
+
+    @Override
+    public PluginMetrics pluginMetrics() {
+        return metrics;
+    }
+}

@@ -1,0 +1,171 @@
+package dev.penstock.host;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.connect.sink.SinkTask;
+import org.msgpack.core.MessagePacker;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A sink task: all of its methods are called in one thread, as Kafka Connect does, each when the parent asks for it. */
+final class SinkTaskRunner implements TaskRunner {
+    private static final Logger log = LoggerFactory.getLogger(SinkTaskRunner.class);
+
+    private final int epoch;
+    private final SinkTask task;
+    private final ClassLoader loader;
+    private final Map<String, String> properties;
+    private final HostSinkContext context;
+    private final RecordDecoder decoder = new RecordDecoder();
+    private final ExecutorService calls;
+    private volatile Thread thread;
+    private boolean stopCalled;
+    /** The method of the task that its thread is in, or was in last. */
+    private volatile String inside = "start";
+
+    SinkTaskRunner(int epoch, SinkTask task, ClassLoader loader, Map<String, String> properties, Channel channel) {
+        this.epoch = epoch;
+        this.task = task;
+        this.loader = loader;
+        this.properties = properties;
+        this.context = new HostSinkContext(epoch, properties, channel);
+        this.calls = Executors.newSingleThreadExecutor(work -> {
+            Thread made = new Thread(work, "penstock-task");
+            made.setDaemon(true);
+            made.setContextClassLoader(loader);
+            thread = made;
+            return made;
+        });
+    }
+
+    @Override
+    public int epoch() {
+        return epoch;
+    }
+
+    Channel.Content start() throws Exception {
+        return call("start", () -> {
+            task.initialize(context);
+            task.start(properties);
+            return Channel.NOTHING;
+        });
+    }
+
+    Channel.Content open(Collection<TopicPartition> partitions) throws Exception {
+        return call("open", () -> {
+            context.assigned(partitions);
+            task.open(partitions);
+            return Channel.NOTHING;
+        });
+    }
+
+    Channel.Content close(Collection<TopicPartition> partitions) throws Exception {
+        return call("close", () -> {
+            try {
+                task.close(partitions);
+            } finally {
+                context.revoked(partitions);
+            }
+            return Channel.NOTHING;
+        });
+    }
+
+    Channel.Content put(byte[] records) throws Exception {
+        return call("put", () -> {
+            task.put(decoder.records(records));
+            return Channel.NOTHING;
+        });
+    }
+
+    /** The offsets that may be committed, of those that are reached. */
+    Channel.Content preCommit(Map<TopicPartition, Long> reached) throws Exception {
+        return call("preCommit", () -> {
+            Map<TopicPartition, OffsetAndMetadata> current = new HashMap<>();
+            reached.forEach((partition, offset) -> current.put(partition, new OffsetAndMetadata(offset)));
+            Map<TopicPartition, OffsetAndMetadata> allowed = task.preCommit(current);
+            Map<TopicPartition, OffsetAndMetadata> found = allowed == null ? Map.of() : new HashMap<>(allowed);
+            return out -> pack(out, found);
+        });
+    }
+
+    private static void pack(MessagePacker out, Map<TopicPartition, OffsetAndMetadata> offsets) throws IOException {
+        List<Map.Entry<TopicPartition, OffsetAndMetadata>> given = new ArrayList<>(offsets.entrySet());
+        given.removeIf(entry -> entry.getValue() == null);
+        out.packArrayHeader(given.size());
+        for (Map.Entry<TopicPartition, OffsetAndMetadata> entry : given) {
+            out.packArrayHeader(3);
+            Channel.packText(out, entry.getKey().topic());
+            out.packInt(entry.getKey().partition());
+            out.packLong(entry.getValue().offset());
+        }
+    }
+
+    /** The dead letter of a record that the task has reported is in Kafka, or cannot be written. */
+    void reported(int number, String failure) {
+        context.errantRecords().completed(number, failure);
+    }
+
+    @Override
+    public String stop(int millis) throws InterruptedException {
+        calls.execute(this::callStop);
+        calls.shutdown();
+        if (calls.awaitTermination(millis / 3, TimeUnit.MILLISECONDS)) {
+            return null;
+        }
+        Thread stopper = Threads.daemons("penstock-stop").newThread(this::callStop);
+        stopper.setContextClassLoader(loader);
+        stopper.start();
+        if (calls.awaitTermination(millis / 3, TimeUnit.MILLISECONDS)) {
+            return null;
+        }
+        Thread running = thread;
+        if (running != null) {
+            running.interrupt();
+        }
+        return calls.awaitTermination(millis / 3, TimeUnit.MILLISECONDS) ? null : inside;
+    }
+
+    private void callStop() {
+        synchronized (this) {
+            if (stopCalled) {
+                return;
+            }
+            stopCalled = true;
+        }
+        try {
+            if (Thread.currentThread() == thread) {
+                inside = "stop";
+            }
+            task.stop();
+        } catch (Throwable e) {
+            log.warn("The task's stop() has failed", e);
+        }
+    }
+
+    private Channel.Content call(String method, Callable<Channel.Content> work) throws Exception {
+        Future<Channel.Content> result = calls.submit(() -> {
+            inside = method;
+            return work.call();
+        });
+        try {
+            return result.get();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof Error error) {
+                throw error;
+            }
+            throw e.getCause() instanceof Exception cause ? cause : e;
+        }
+    }
+}

@@ -1,0 +1,14 @@
+package dev.penstock.host;
+
+/** The one task that this program runs. */
+interface TaskRunner {
+    /** Counts the task objects of this process, so that messages for an earlier one are passed over. */
+    int epoch();
+
+    /**
+     * Stops the task.
+     *
+     * @return null once it has ended, else the method of the task that does not return
+     */
+    String stop(int millis) throws InterruptedException;
+}

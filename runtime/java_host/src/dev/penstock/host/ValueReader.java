@@ -1,0 +1,151 @@
+package dev.penstock.host;
+
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Date;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.connect.data.Decimal;
+import org.apache.kafka.connect.data.Field;
+import org.apache.kafka.connect.data.Schema;
+import org.apache.kafka.connect.data.Struct;
+import org.apache.kafka.connect.data.Time;
+import org.apache.kafka.connect.data.Timestamp;
+import org.apache.kafka.connect.errors.DataException;
+import org.msgpack.core.ExtensionTypeHeader;
+import org.msgpack.core.MessageUnpacker;
+import org.msgpack.value.ValueType;
+
+/** Values from messages, with the classes that Kafka Connect's data model has. The counterpart of {@link Values}. */
+final class ValueReader {
+    private ValueReader() {}
+
+    /** Reads a value; without a schema the message says its type. */
+    static Object read(MessageUnpacker in, Schema schema) throws IOException {
+        ValueType next = in.getNextFormat().getValueType();
+        if (next == ValueType.NIL) {
+            in.unpackNil();
+            return null;
+        }
+        if (schema == null) {
+            return untyped(in, next);
+        }
+        if (next == ValueType.EXTENSION) {
+            return fitted(schema, extension(in));
+        }
+        if (schema.name() != null && (next == ValueType.INTEGER || next == ValueType.STRING)) {
+            Object logical = logical(in, schema, next);
+            if (logical != null) {
+                return logical;
+            }
+        }
+        return switch (schema.type()) {
+            case INT8 -> (byte) in.unpackLong();
+            case INT16 -> (short) in.unpackLong();
+            case INT32 -> (int) in.unpackLong();
+            case INT64 -> in.unpackLong();
+            case FLOAT32 -> next == ValueType.INTEGER ? (float) in.unpackLong() : (float) in.unpackDouble();
+            case FLOAT64 -> next == ValueType.INTEGER ? (double) in.unpackLong() : in.unpackDouble();
+            case BOOLEAN -> in.unpackBoolean();
+            case STRING -> in.unpackString();
+            case BYTES -> in.readPayload(in.unpackBinaryHeader());
+            case ARRAY -> list(in, schema.valueSchema());
+            case MAP -> map(in, schema.keySchema(), schema.valueSchema());
+            case STRUCT -> struct(in, schema);
+        };
+    }
+
+    private static Object logical(MessageUnpacker in, Schema schema, ValueType next) throws IOException {
+        return switch (schema.name()) {
+            case Decimal.LOGICAL_NAME -> next == ValueType.STRING ? new BigDecimal(in.unpackString()) : null;
+            case org.apache.kafka.connect.data.Date.LOGICAL_NAME, Time.LOGICAL_NAME, Timestamp.LOGICAL_NAME ->
+                    next == ValueType.INTEGER ? new Date(in.unpackLong()) : null;
+            default -> null;
+        };
+    }
+
+    private static Object untyped(MessageUnpacker in, ValueType next) throws IOException {
+        return switch (next) {
+            case BOOLEAN -> in.unpackBoolean();
+            case INTEGER -> in.unpackLong();
+            case FLOAT -> in.unpackDouble();
+            case STRING -> in.unpackString();
+            case BINARY -> in.readPayload(in.unpackBinaryHeader());
+            case ARRAY -> list(in, null);
+            case MAP -> map(in, null, null);
+            default -> extension(in);
+        };
+    }
+
+    private static List<Object> list(MessageUnpacker in, Schema schema) throws IOException {
+        int count = in.unpackArrayHeader();
+        List<Object> items = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            items.add(read(in, schema));
+        }
+        return items;
+    }
+
+    private static Map<Object, Object> map(MessageUnpacker in, Schema keys, Schema values) throws IOException {
+        int count = in.unpackMapHeader();
+        Map<Object, Object> entries = new LinkedHashMap<>(count * 2);
+        for (int i = 0; i < count; i++) {
+            Object key = read(in, keys);
+            entries.put(key, read(in, values));
+        }
+        return entries;
+    }
+
+    private static Struct struct(MessageUnpacker in, Schema schema) throws IOException {
+        Struct made = new Struct(schema);
+        int count = in.unpackMapHeader();
+        for (int i = 0; i < count; i++) {
+            Field field = schema.field(in.unpackString());
+            if (field == null) {
+                in.skipValue();
+                continue;
+            }
+            Object value = read(in, field.schema());
+            if (value != null) {
+                made.put(field, value);
+            }
+        }
+        return made;
+    }
+
+    private static Object extension(MessageUnpacker in) throws IOException {
+        ExtensionTypeHeader header = in.unpackExtensionTypeHeader();
+        byte[] content = in.readPayload(header.getLength());
+        ByteBuffer buffer = ByteBuffer.wrap(content);
+        return switch (header.getType()) {
+            case Values.INT8 -> buffer.get();
+            case Values.INT16 -> buffer.getShort();
+            case Values.INT32 -> buffer.getInt();
+            case Values.FLOAT32 -> buffer.getFloat();
+            case Values.DECIMAL -> new BigDecimal(new String(content, StandardCharsets.US_ASCII));
+            case Values.INSTANT -> new Date(buffer.getLong());
+            case Values.TEXT -> buffer.asCharBuffer().toString();
+            default -> throw new DataException("unknown extension type " + header.getType());
+        };
+    }
+
+    /** A number in the width that its schema asks for. */
+    private static Object fitted(Schema schema, Object value) {
+        if (!(value instanceof Number number) || value instanceof BigDecimal) {
+            return value;
+        }
+        return switch (schema.type()) {
+            case INT8 -> number.byteValue();
+            case INT16 -> number.shortValue();
+            case INT32 -> number.intValue();
+            case INT64 -> number.longValue();
+            case FLOAT32 -> number.floatValue();
+            case FLOAT64 -> number.doubleValue();
+            default -> value;
+        };
+    }
+}

@@ -1,0 +1,219 @@
+"""Sink of a Java sink task: records are put into it in the JVM, and committed as far as it lets them be."""
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Final
+
+from penstock.batch import RecordBatch
+from penstock.errors import ConnectError, RetriableError
+from penstock.record import Original, Record
+from penstock.sink import Reporter, Sink, SinkTaskContext, TopicPartition, Writer
+from penstock_runtime.java_plugins.connection import Connection
+from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded, exception_of
+from penstock_runtime.java_plugins.record_writer import RecordWriter
+from penstock_runtime.java_plugins.task import JavaTask
+from penstock_runtime.process.liveness import LOOP
+
+__all__ = ["JavaSink", "JavaWriter"]
+
+log = logging.getLogger(__name__)
+_LOST: Final = "records that were not committed come again"
+_FIRST_PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 60.0
+"""Seconds between two puts of nothing; Kafka Connect's are 60 s apart (`offset.flush.interval.ms`)."""
+_UNKNOWN: Final = 300.0
+"""Seconds for a call where no loop of a task runs."""
+
+_DOING: Final = {
+    "open": "open the partitions of",
+    "put": "write to",
+    "preCommit": "commit the offsets of",
+    "close": "close the partitions of",
+}
+"""What the methods of a task do, for messages."""
+
+
+class JavaSink(Sink):
+    """One Java sink task.
+
+    Its methods are called in one thread of the JVM, in Kafka Connect's order. What it asks of its context arrives while a
+    call goes on, or at any other time, in the thread that reads messages.
+
+    Args:
+        host: the JVM.
+        location, class_name: of the connector.
+        properties: of the task.
+    """
+
+    def __init__(self, host: Connection, location: str, class_name: str, properties: Mapping[str, str]) -> None:
+        self._host = host
+        self._task = JavaTask(host, location, class_name, properties)
+        self._context = SinkTaskContext("", 0, "")
+        self._writer = RecordWriter()
+        self._open: set[TopicPartition] = set()
+        self._early: dict[TopicPartition, int] = {}
+        """Positions that the task has set for partitions before they were open to it."""
+        self._timeout: float | None = None
+        """Seconds after which the task wants to be called again (`SinkTaskContext.timeout`)."""
+        self._pause = _FIRST_PAUSE
+        self._put_at = 0.0
+
+    def initialize(self, context: SinkTaskContext) -> None:
+        """Keep the context for what the Java task asks of its own one."""
+        self._context = context
+
+    def start(self) -> None:
+        """Start the task in the JVM."""
+        self._task.epoch += 1
+        self._writer = RecordWriter()
+        self._host.told = self._told
+        self._task.start("start_sink")
+
+    def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Open partitions, and return the positions that the task has set for them."""
+        self._call("open", partitions=[list(of) for of in partitions])
+        self._open.update(partitions)
+        self._awake()
+        return {of: self._early.pop(of) for of in partitions if of in self._early}
+
+    def put(self, batches: Sequence[RecordBatch]) -> None:
+        """Put records into the task; none: it may do what is due.
+
+        Raises:
+            RetriableError: the task wants the same records again.
+            ConnectError: it failed, or does not return.
+        """
+        records = self._writer.message(batches)
+        self._timeout = None
+        try:
+            self._call("put", records=records)
+        except RetriableError as e:
+            raise RetriableError(str(e), self._timeout) from None
+        if batches:
+            self._awake()
+
+    def attend(self) -> None:
+        """Put nothing now and then, as Kafka Connect does: many tasks write what they hold when time has passed."""
+        self._task.guarded(_DOING["put"], self._host.check)
+        if not self._open or time.monotonic() < self._put_at:
+            return
+        try:
+            self.put(())
+        except RetriableError as e:
+            log.warning("%s", e)
+        pause = self._pause if self._timeout is None else self._timeout
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        self._put_at = time.monotonic() + pause
+
+    def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """Return what `preCommit` does. Where it fails, reading goes on at what was committed last, as in Kafka Connect."""
+        positions = [[*of, offset] for of, offset in offsets.items()]
+        try:
+            allowed = self._answer("preCommit", positions=positions)
+        except JvmEnded as e:
+            raise e.during(f"cannot {_DOING['preCommit']} {self._task.name}") from None
+        except JavaError as e:
+            log.error(
+                "cannot commit the offsets of %s: its preCommit() failed, and it gets the records since the last commit "
+                "again:\n%s",
+                self._task.name,
+                e.trace.rstrip(),
+            )
+            self._context.seek(dict.fromkeys(self._open))
+            return {}
+        return {TopicPartition(topic, partition): offset for topic, partition, offset in allowed}
+
+    def close(self, partitions: Sequence[TopicPartition]) -> None:
+        """Close partitions."""
+        self._open.difference_update(partitions)
+        if self._host.is_open:
+            self._call("close", partitions=[list(of) for of in partitions])
+
+    def stop(self) -> None:
+        """Stop the task, and end the JVM."""
+        self._task.end(_LOST)
+
+    def _awake(self) -> None:
+        """Put nothing soon, and less often if nothing comes of it."""
+        self._pause = _FIRST_PAUSE
+        self._put_at = time.monotonic() + (_FIRST_PAUSE if self._timeout is None else self._timeout)
+
+    def _call(self, method: str, **arguments: Any) -> Any:
+        return self._task.guarded(_DOING[method], lambda: self._answer(method, **arguments))
+
+    def _answer(self, method: str, **arguments: Any) -> Any:
+        """Call a method of the task, and kill the JVM if it does not return in time.
+
+        Raises:
+            JavaError: it threw an exception.
+            JvmEnded: it does not return, or the JVM has ended.
+        """
+        limit = LOOP.call or _UNKNOWN
+        try:
+            return self._host.call(method, limit, **arguments)
+        except JvmEnded as e:
+            if not self._host.is_open:
+                raise
+            self._host.kill()
+            raise JvmEnded(
+                f"its {method}() has not returned within {limit:g} s, so its JVM was killed, and {_LOST}; if it needs "
+                "longer, raise consumer.override.max.poll.interval.ms, or lower consumer.override.max.poll.records"
+            ) from e
+
+    def _told(self, epoch: int, what: str, arguments: Any) -> None:
+        """Hand on what the task asks of its context. In the thread that reads messages."""
+        if epoch != self._task.epoch:
+            return
+        try:
+            match what:
+                case "seek":
+                    self._seek({TopicPartition(topic, partition): offset for topic, partition, offset in arguments})
+                case "timeout":
+                    self._timeout = arguments / 1000 if arguments > 0 else None
+                case "pause":
+                    self._context.pause(*(TopicPartition(*of) for of in arguments))
+                case "resume":
+                    self._context.resume(*(TopicPartition(*of) for of in arguments))
+                case "commit":
+                    self._context.request_commit()
+                case "report":
+                    self._report(*arguments)
+                case _:
+                    log.warning("%s asks for %s, which is not known here", self._task.name, what)
+        except ConnectError as e:
+            log.warning("%s: %s", self._task.name, e)
+
+    def _seek(self, to: Mapping[TopicPartition, int]) -> None:
+        self._early.update({of: offset for of, offset in to.items() if of not in self._open})
+        self._context.seek({of: offset for of, offset in to.items() if of in self._open})
+
+    def _report(
+        self, number: int, topic: str | None, partition: int, offset: int, thrown: Sequence[str | None]
+    ) -> None:
+        epoch = self._task.epoch
+        original = None if topic is None else Original(topic, partition, offset)
+        try:
+            letter = self._context.report(Record(topic=topic, value=None, original=original), exception_of(*thrown))
+        except ConnectError as e:
+            self._host.reported(epoch, number, str(e))
+            return
+        letter.add_done_callback(lambda done: self._reported(epoch, number, done))
+
+    def _reported(self, epoch: int, number: int, letter: "Future[None]") -> None:
+        error = letter.exception()
+        with suppress(JvmEnded):  # nobody waits for it any more
+            self._host.reported(epoch, number, None if error is None else str(error))
+
+
+class JavaWriter(Writer):
+    """The task half of a Java sink: it hands batches to the driver half, which is in the same process."""
+
+    def __init__(self, sink: JavaSink) -> None:
+        self._sink = sink
+
+    def write(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
+        """Put the records of all partitions at once, as Kafka Connect does."""
+        self._sink.put(batches)

@@ -1,0 +1,143 @@
+"""What a Java sink does wrong, or is done to it: the task ends with a cause, and no record is lost."""
+
+import signal
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from penstock_model.contracts.exit_codes import ExitCode
+
+from ..reading import create, produce
+from ..running import until
+from .probe_plugin import SINK, Probe, ProbeLab, await_jvm, probe, probe_lab, sink_lab
+from .test_java_sinks import SOON, numbers, texts
+
+__all__ = ["Probe", "probe", "probe_lab", "sink_lab"]
+
+RESTART: Final = {"backoff": {"initial": "100ms", "max": "1s"}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "action", "text"),
+    [
+        (
+            "put",
+            "throw",
+            "cannot write to dev.penstock.probe.ProbeSink: ConnectException: the slot is gone; caused by Illegal",
+        ),
+        ("put", "exit 7", "cannot write to dev.penstock.probe.ProbeSink: its JVM ended with exit code 7"),
+        ("put", "memory", "ran out of memory with a heap of 256m"),
+        ("put", "overflow", "cannot write to dev.penstock.probe.ProbeSink: StackOverflowError"),
+        ("start", "throw", "cannot start dev.penstock.probe.ProbeSink: ConnectException: the slot is gone"),
+        (
+            "open",
+            "throw",
+            "cannot open the partitions of dev.penstock.probe.ProbeSink: ConnectException: the slot is gone",
+        ),
+        ("idle", "throw", "cannot write to dev.penstock.probe.ProbeSink: ConnectException: the slot is gone"),
+        (
+            "preCommit",
+            "exit 7",
+            "cannot commit the offsets of dev.penstock.probe.ProbeSink: its JVM ended with exit code 7",
+        ),
+    ],
+)
+def test_what_ends_a_java_sink_is_told(sink_lab: ProbeLab, topic: str, place: str, action: str, text: str) -> None:
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(0, 100))
+    log = sink_lab.fails(topic, {f"{place}.action": action}, worker=SOON)
+    assert text in next(line for line in reversed(log.splitlines()) if "has ended" in line)
+
+
+@pytest.mark.slow
+def test_a_class_whose_task_is_no_sink_task_is_refused(sink_lab: ProbeLab, topic: str) -> None:
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(0, 10))
+    sink_lab.connector = "dev.penstock.probe.WrongSink"
+    log = sink_lab.fails(topic)
+    assert "dev.penstock.probe.ProbeTask is not a subclass of org.apache.kafka.connect.sink.SinkTask" in log
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["exit 7", "throw"])
+def test_a_sink_whose_put_failed_once_starts_again_and_loses_nothing(
+    sink_lab: ProbeLab, topic: str, action: str, tmp_path: Path
+) -> None:
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(0, 3_000))
+    config = {"put.action": action, "put.once": tmp_path / "once", "at": 1_000}
+    run = sink_lab.run(topic, config, worker=SOON, restart=RESTART)
+    until(lambda: sink_lab.committed(topic) == 3_000, what=run.last_words)
+    run.stop()
+    assert set(sink_lab.out) == set(texts(numbers(0, 3_000)))
+
+
+@pytest.mark.slow
+def test_a_put_that_does_not_return_is_told_and_ends_the_task(sink_lab: ProbeLab, topic: str, tmp_path: Path) -> None:
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(0, 100))
+    config = {
+        "put.action": "block",
+        "put.once": tmp_path / "once",
+        "consumer.override.max.poll.interval.ms": "3000",
+    }
+    run = sink_lab.run(topic, config, worker=SOON, restart=RESTART)
+    run.await_log("its put() has not returned within 3 s, so its JVM was killed")
+    until(lambda: sink_lab.committed(topic) == 100, what=run.last_words)
+    run.stop()
+    assert set(sink_lab.out) == set(texts(numbers(0, 100)))
+    assert not run.tree()
+
+
+@pytest.mark.slow
+def test_a_put_that_does_not_return_does_not_hold_up_the_end(sink_lab: ProbeLab, topic: str) -> None:
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(0, 100))
+    run = sink_lab.run(topic, {"put.action": "block"}, worker=SOON)
+    until(lambda: any(line.startswith("put ") for line in sink_lab.journal), what=run.last_words)
+    begun = time.monotonic()
+    run.stop()
+    assert time.monotonic() - begun < 12
+    assert not run.tree()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "code", "text"),
+    [
+        (signal.SIGKILL, ExitCode.LOST, "its JVM was killed by signal 9"),
+        (signal.SIGABRT, ExitCode.FAILED, "its JVM crashed (SIGABRT)"),
+    ],
+)
+def test_a_killed_jvm_is_noticed_while_nothing_comes(
+    sink_lab: ProbeLab, topic: str, number: int, code: ExitCode, text: str
+) -> None:
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(0, 10))
+    task = sink_lab.processes.task(sink_lab.spec(topic))
+    until(lambda: len(sink_lab.out) == 10, what=task.last_words)
+    await_jvm(task).send_signal(number)
+    assert task.await_exit() == code, task.last_words()
+    assert text in str(task.failure)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_jvm_that_is_killed_or_frozen_within_put_loses_no_record(
+    sink_lab: ProbeLab, topic: str, kill: int, tmp_path: Path
+) -> None:
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(0, 3_000))
+    # The first put blocks, so that it is what the signal meets.
+    config = {"put.action": "block", "put.once": tmp_path / "once", "at": 1_000}
+    run = sink_lab.run(topic, config, worker=SOON, restart=RESTART)
+    until(lambda: (tmp_path / "once").exists(), what=run.last_words)
+    await_jvm(run).send_signal(kill)
+    run.await_log("its JVM was killed by signal 9" if kill == signal.SIGKILL else "was stopped or frozen")
+    until(lambda: sink_lab.committed(topic) == 3_000, what=run.last_words)
+    run.stop()
+    assert set(sink_lab.out) == set(texts(numbers(0, 3_000)))
+    assert SINK in run.log_text()

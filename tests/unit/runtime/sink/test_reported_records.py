@@ -1,0 +1,126 @@
+"""Records that a sink hands back at any time are dead letters before anything is committed."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import pytest
+
+from penstock import ConnectError, DataError, Record, TopicPartition
+from penstock.record import Original
+from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
+from penstock_runtime.pipeline.record_errors import Failure
+from penstock_runtime.pipeline.summary import Summary
+from penstock_runtime.sink.process import SinkProcess
+from penstock_runtime.sink.reported_records import ReportedRecords
+
+A = TopicPartition("a", 0)
+
+
+class Letters:
+    """Buries what fails once it may."""
+
+    def __init__(self, *, tolerate: bool = True) -> None:
+        self.buried: list[bytes | None] = []
+        self.may = threading.Event()
+        self.may.set()
+        self._tolerate = tolerate
+
+    def handle_failures(self, failures: Sequence[tuple[Consumed, Sequence[Failure]]], summary: Summary) -> None:
+        assert self.may.wait(30)
+        for consumed, of in failures:
+            self.buried += [consumed.value[each.position] for each in of]
+            summary.failures += len(of)
+        if not self._tolerate:
+            raise ConnectError("Tolerance exceeded in error handler: record at a-0 offset 3 failed")
+
+    def retrying(self, work: Callable[[], Any], summary: Summary) -> Any:
+        return work()
+
+    def close(self) -> None:
+        pass
+
+
+class Kafka:
+    """Holds the offsets 0 to 9, but for those that are deleted."""
+
+    def __init__(self, deleted: int = 0) -> None:
+        self._deleted = deleted
+        self._at = 0
+
+    def assign(self, positions: dict[TopicPartition, int]) -> None:
+        self._at = max(positions[A], self._deleted)
+
+    def consume(self, most: int, timeout: float) -> tuple[list[Consumed], dict[TopicPartition, int]]:
+        return [portion(self._at)], {}
+
+    def close(self) -> None:
+        pass
+
+
+def portion(*offsets: int) -> Consumed:
+    return Consumed(A, [*offsets], [f"v{o}".encode() for o in offsets], None, None, [None for _ in offsets])
+
+
+def made(letters: Letters, *, tolerate: bool = True, kafka: Kafka | None = None) -> ReportedRecords:
+    return ReportedRecords(
+        lambda trouble, lost: cast("SinkProcess", letters),
+        lambda: cast("RecordConsumer", kafka or Kafka()),
+        tolerate=tolerate,
+    )
+
+
+def record(offset: int) -> Record:
+    return Record(topic="table", value=None, original=Original("a", 0, offset))
+
+
+def test_a_record_of_the_batch_and_one_of_an_earlier_batch_are_buried_with_their_bytes() -> None:
+    letters = Letters()
+    reported = made(letters)
+    with reported.of([portion(5, 7)]):
+        reported.report(record(7), DataError("no")).result(30)
+        reported.report(record(3), DataError("no")).result(30)
+    reported.settle()
+    assert letters.buried == [b"v7", b"v3"]
+    assert sum(s.failures for s in reported.take_summaries()) == 2
+    reported.close()
+
+
+def test_settling_waits_for_letters_that_are_under_way() -> None:
+    letters = Letters()
+    letters.may.clear()
+    reported = made(letters)
+    letter = reported.report(record(3), DataError("no"))
+    threading.Timer(0.3, letters.may.set).start()
+    assert not letter.done()
+    reported.settle()
+    assert letter.done()
+    reported.close()
+
+
+def test_a_record_that_a_second_try_reports_again_has_one_letter() -> None:
+    letters = Letters()
+    reported = made(letters)
+    one, other = (reported.report(record(3), DataError("no")) for _ in range(2))
+    assert one is other
+    one.result(30)
+    assert letters.buried == [b"v3"]
+    reported.close()
+
+
+def test_where_nothing_is_tolerated_the_report_and_the_batch_fail() -> None:
+    reported = made(Letters(tolerate=False), tolerate=False)
+    with pytest.raises(ConnectError, match="record at a-0 offset 3 failed"), reported.of([portion(3)]):
+        reported.report(record(3), DataError("no"))
+    with pytest.raises(ConnectError, match="record at a-0 offset 3 failed"):
+        reported.settle()
+    reported.close()
+
+
+def test_a_record_that_kafka_has_no_more_fails_the_task() -> None:
+    reported = made(Letters(), kafka=Kafka(deleted=5))
+    letter = reported.report(record(3), DataError("no"))
+    with pytest.raises(ConnectError, match="a-0 offset 3: it is in Kafka no more"):
+        reported.settle()
+    assert isinstance(letter.exception(), ConnectError)
+    reported.close()
