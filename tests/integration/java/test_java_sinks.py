@@ -1,5 +1,6 @@
 """Java sinks: what their tasks are given, in which order, and what is committed."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,7 @@ from penstock_model.contracts.task_spec import TaskState
 
 from ..reading import create, produce
 from ..running import until
-from .probe_plugin import Probe, ProbeLab, probe, probe_lab, sink_lab
+from .probe_plugin import SINK, Probe, ProbeLab, probe, probe_lab, sink_lab
 
 __all__ = ["Probe", "probe", "probe_lab", "sink_lab"]
 
@@ -223,3 +224,32 @@ def test_a_paused_java_sink_gets_no_records(sink_lab: ProbeLab, topic: str) -> N
     task.stop()
     assert sink_lab.out == []
     assert sink_lab.journal[-2:] == ["close [0]", "stop"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("refuses", [False, True])
+def test_positions_of_a_java_sink_are_altered_and_reset_as_the_connector_allows(
+    sink_lab: ProbeLab, topic: str, tmp_path: Path, refuses: bool
+) -> None:
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(0, 100))
+    run = sink_lab.run(topic)
+    until(lambda: len(sink_lab.out) == 100, what=run.last_words)
+    run.stop()
+    file, positions = tmp_path / "sink.yaml", tmp_path / "positions.json"
+    resource = sink_lab.manifest(topic, {"alterOffsets.action": "throw"} if refuses else {})
+    resource["spec"]["state"] = "Stopped"
+    file.write_text(json.dumps(resource))
+    common = (str(file), "--plugin-path", str(sink_lab.probe.folder), "--bootstrap-servers", sink_lab.servers)
+    wanted = {"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": {"kafka_offset": 42}}
+    positions.write_text(json.dumps({"offsets": [wanted]}))
+    done = sink_lab.command("offsets", "alter", *common, "--offsets", str(positions), "--yes")
+    if refuses:
+        assert f"cannot alter the offsets of {SINK}: ConnectException: the slot is gone" in done.stdout + done.stderr
+        assert sink_lab.committed(topic) == 100
+        return
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sink_lab.committed(topic) == 42
+    done = sink_lab.command("offsets", "reset", *common, "--yes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sink_lab.committed(topic) is None

@@ -2,9 +2,11 @@ package dev.penstock.host;
 
 import java.io.IOException;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.common.TopicPartition;
@@ -74,8 +76,8 @@ final class HostSinkContext implements SinkTaskContext {
 
     @Override
     public void offset(Map<TopicPartition, Long> offsets) {
-        Map<TopicPartition, Long> given = new java.util.HashMap<>(offsets);
-        given.values().removeIf(java.util.Objects::isNull); // as Kafka Connect
+        Map<TopicPartition, Long> given = new HashMap<>(offsets);
+        given.values().removeIf(Objects::isNull); // as Kafka Connect
         tell("seek", out -> {
             out.packArrayHeader(given.size());
             for (Map.Entry<TopicPartition, Long> entry : given.entrySet()) {

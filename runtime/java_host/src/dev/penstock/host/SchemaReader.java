@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.apache.kafka.connect.data.ConnectSchema;
 import org.apache.kafka.connect.data.Field;
@@ -36,7 +37,7 @@ final class SchemaReader {
             return null;
         }
         in.unpackArrayHeader();
-        Schema.Type type = Schema.Type.valueOf(in.unpackString().toUpperCase(java.util.Locale.ROOT));
+        Schema.Type type = Schema.Type.valueOf(in.unpackString().toUpperCase(Locale.ROOT));
         boolean optional = in.unpackBoolean();
         String name = in.tryUnpackNil() ? null : in.unpackString();
         Integer version = in.tryUnpackNil() ? null : (Integer) in.unpackInt();
