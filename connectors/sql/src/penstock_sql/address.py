@@ -38,7 +38,7 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
 
 
 def url_problems(url: str) -> Iterable[Problem]:
-    """Return what is wrong with `connection.url`."""
+    """Return the problems of `connection.url`."""
     try:
         address(url, None, None)
     except ConfigError as e:

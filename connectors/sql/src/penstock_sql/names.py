@@ -43,7 +43,7 @@ def table_name(form: str, topic: str, property_name: str = "table.name.format") 
 
 
 def parts_of(text: str, *, plain: bool = False) -> list[str] | None:
-    """Return what points part in a name, but for those within quotation marks; None if it cannot be read.
+    """Split a name at its dots, except those within quotation marks; None if it cannot be read.
 
     Args:
         text: the name.

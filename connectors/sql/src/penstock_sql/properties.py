@@ -85,7 +85,7 @@ def refused(config: Config, reasons: Mapping[str, str], as_always: Mapping[str, 
 def at_once(
     cls: type[Config], given: Any, validate: Callable[[Any], Any], rules: Callable[[Any], Iterable[Problem]]
 ) -> Any:
-    """Validate properties, and where one is wrong by itself, tell which rules for several are broken as well.
+    """Validate properties, and where one is wrong, report broken rules over several properties as well.
 
     Args:
         cls: the properties.

@@ -167,7 +167,7 @@ class Dialect(ABC):
     """The driver's types of timestamps, without and with a zone."""
 
     has_schemas: ClassVar[bool] = True
-    """Whether a name may stand before that of a table, beside the name of the database."""
+    """Whether the name of a table may be qualified by a schema, besides the name of the database."""
     whole_types: ClassVar[frozenset[Any]] = frozenset()
     """The driver's types of whole numbers, and of numbers of a fixed precision, which may be whole."""
 
@@ -266,8 +266,8 @@ class Dialect(ABC):
 
     def words_of_row(self, error: Any, columns: Sequence[str], row: Sequence[Any]) -> tuple[str, str | None]:
         """Return the database's own words on a row that it refuses, without its values, and the column if it is known."""
-        told = self.words(error) if self.meaning(error) is Meaning.DATA else QUOTED.sub("...", self.words(error))
-        return "the database refuses a value" if has_value(told, row) else told, None
+        text = self.words(error) if self.meaning(error) is Meaning.DATA else QUOTED.sub("...", self.words(error))
+        return "the database refuses a value" if has_value(text, row) else text, None
 
     def raised_text(self, connection: Connection, error: BaseException) -> str | None:
         """Return which function has raised an error, and its text, if both are known not to hold a value of a row."""
@@ -337,7 +337,7 @@ class Dialect(ABC):
         """Return the tables of schemas like a pattern, or of the usual schemas and those that are named."""
 
     def database_name(self, connection: Connection) -> str | None:
-        """Return the name that may stand before that of every table; None where databases are schemas."""
+        """Return the name of the database that may qualify every table; None where databases are schemas."""
         return None
 
     def views(self, connection: Connection, name: TableName) -> list[TableName]:

@@ -52,7 +52,7 @@ class Isolation:
         are left out, and the others put again, since they may have needed these, or made room for them.
         """
         left = [write for write in writes if write.rows]
-        for write in left:  # outside of the savepoints, which would take away what is made
+        for write in left:  # outside of the savepoints, whose rollback would drop it
             self._dialect.prepare(connection, write, self._mode, self._tables.form(write.table))
         while True:
             at_once: list[Refused] = []
@@ -74,8 +74,8 @@ class Isolation:
     def _put_in_pieces(self, connection: Connection, writes: Sequence[Write], refused: list[Refused]) -> int:
         """Put rows of which the end of the transaction would refuse some, where nothing tells which.
 
-        The longest piece that is taken is put, again and again: what needs each other, such as an order and its lines,
-        mostly stands together.
+        The longest piece that is taken is put, again and again: rows that need each other, such as an order and its lines,
+        are mostly adjacent.
         """
         rows = sorted(((row, write) for write in writes for row in write.rows), key=lambda each: each[0][0])
         put, at, longest = 0, 0, len(rows)
@@ -102,7 +102,7 @@ class Isolation:
         return put
 
     def _refused_end(self, connection: Connection) -> BaseException | None:
-        """Why the end of the transaction would refuse what has been put, if it would."""
+        """Return the error with which the end of the transaction would refuse the rows, or None."""
         try:
             with connection.begin_nested():
                 self._dialect.check(connection)
@@ -113,7 +113,10 @@ class Isolation:
         return None
 
     def _refused_at_the_end(self, connection: Connection, writes: Sequence[Write]) -> list[Refused] | None:
-        """The rows that the end of the transaction would refuse; None if it refuses nothing, and none if nothing tells."""
+        """Return the rows that the end of the transaction would refuse.
+
+        None: it refuses nothing. An empty list: it refuses some, and nothing tells which.
+        """
         error = self._refused_end(connection)
         if error is None:
             return None
@@ -182,14 +185,14 @@ _SHORT: Final = 8
 
 
 def _halved(size: int) -> Iterator[int]:
-    """The sizes of pieces to be tried."""
+    """Yield the sizes of pieces to try."""
     while size > 0:
         yield size
         size = size // 2 if size > _SHORT else size - 1
 
 
 def _in_order(rows: Sequence[tuple[Row, Write]]) -> list[Write]:
-    """Rows in as few statements as there can be without changing their order."""
+    """Return rows in as few statements as possible without changing their order."""
     found: list[Write] = []
     for _, piece in groupby(rows, key=lambda each: id(each[1])):
         first, *others = piece

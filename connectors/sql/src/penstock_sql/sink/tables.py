@@ -53,7 +53,7 @@ class _Columns:
 
 
 class Tables:
-    """What is known of the tables that records go to. It is forgotten when a statement shows that it is wrong."""
+    """Known descriptions of the tables that records go to, forgotten when a statement fails because of them."""
 
     def __init__(self, config: SqlSinkConfig) -> None:
         self._config = config

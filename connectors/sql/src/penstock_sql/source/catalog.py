@@ -63,7 +63,7 @@ def topics_of(tables: Iterable[TableName], config: SqlSourceConfig) -> dict[Tabl
 
 
 def _named(connection: Connection, of: str, names: Sequence[str]) -> list[TableName]:
-    """The tables that a property names: `table`, `schema.table`, or with the database of the connection before it.
+    """Return the tables that a property names: `table`, `schema.table`, or with the database of the connection before it.
 
     Raises:
         ConfigError: some names are none of these.

@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 _PATIENCE: Final = 60.0
 """Seconds for which rows wait before the log says why."""
 _PROBLEMS: Final = 10
-"""So many tables that cannot be read are told at once."""
+"""The most problems with tables that are reported at once."""
 _AGAIN: Final = 600.0
 """Seconds until it says so again."""
 
@@ -139,19 +139,18 @@ def _unseen(where: Address, name: str) -> Iterable[Problem]:
 
 
 def _unsuitable(config: SqlSourceConfig, where: Address, name: str) -> list[Problem]:
-    """Return what is wrong with the tables, or with the query, as far as the database can be asked now."""
+    """Return problems with the tables or the query, if the database can be reached."""
     database = Database(where, name)
     called = "query" if config.query else "connection.user"
     found: list[Problem] = []
     try:
-        connection = database.connection()
         of: list[TableName | str] = [config.query] if config.query else []
         if not config.query:
-            with connection.begin():
+            with database.definition() as connection:
                 of += tables_of(connection, config)[0]
         transactions = where.dialect.transactions()
         for each in of:
-            with suppress(MissingTable):
+            with suppress(MissingTable), database.definition() as connection:  # a locked table is waited for 5 s
                 found += Stream(each, config, where.dialect, transactions).problems(connection)
             if len(dict.fromkeys(found)) >= _PROBLEMS:
                 break

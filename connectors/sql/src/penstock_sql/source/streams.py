@@ -156,20 +156,22 @@ class Stream:
     def problems(self, connection: Connection) -> Sequence[Problem]:
         """Return what keeps it from being read as configured.
 
+        Args:
+            connection: in a transaction.
+
         Raises:
             MissingTable: it is not there.
             SQLAlchemyError: anything else, of a query that it cannot be run.
         """
         found: list[Problem] = []
-        with connection.begin():
-            if self._config.mode != "bulk":
-                try:
-                    self._dialect.require_readable(connection, self._rows.of)
-                except ConnectError as e:
-                    found.append(Problem("mode", str(e)))
-            if self._config.query:
-                connection.execute(self._rows.all().limit(0))
-            return [*found, *self._look_at_columns(connection)]
+        if self._config.mode != "bulk":
+            try:
+                self._dialect.require_readable(connection, self._rows.of)
+            except ConnectError as e:
+                found.append(Problem("mode", str(e)))
+        if self._config.query:
+            connection.execute(self._rows.all().limit(0))
+        return [*found, *self._look_at_columns(connection)]
 
     @property
     def is_zoned(self) -> bool:
@@ -252,7 +254,7 @@ class Stream:
             raise ConnectError("; ".join(problem.message for problem in problems))
 
     def _look_at_columns(self, connection: Connection) -> Sequence[Problem]:
-        """Learn what the columns of the mode are, and return what is wrong with them."""
+        """Read the types of the mode's columns, and return problems with them."""
         config, of = self._config, self._rows.of
         if isinstance(of, str):
             return [] if config.mode == "bulk" else list(self._look_at_query(connection))
@@ -286,7 +288,7 @@ class Stream:
 
 
 def _wrong(of: TableName, columns: Columns, config: SqlSourceConfig) -> Iterable[Problem]:
-    """What is wrong with the columns of the mode."""
+    """Yield problems with the columns of the mode."""
     moments = list(config.timestamp_columns) if config.by_timestamp else []
     number = config.incrementing_column if config.by_number else None
     wanted = [*moments, *([number] if number else [])]
@@ -324,7 +326,7 @@ def _wrong(of: TableName, columns: Columns, config: SqlSourceConfig) -> Iterable
 
 
 def _may_be_whole(kind: Any) -> bool:
-    """Whether a column of this type may hold whole numbers that only grow."""
+    """Return whether a column of this type may hold whole numbers that only grow."""
     if isinstance(kind, DOMAIN):
         return _may_be_whole(kind.data_type)
     exact = isinstance(kind, sql.Numeric) and not isinstance(kind, sql.Float)

@@ -75,7 +75,7 @@ def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
 
 
 def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> int:
-    """Insert, upsert, update or delete rows. Returns how many rows an update has found.
+    """Insert, upsert, update or delete rows, and return how many rows an update found.
 
     Raises:
         pymysql.Error: the server refuses them.

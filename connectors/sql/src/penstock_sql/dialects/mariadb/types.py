@@ -34,7 +34,7 @@ _TYPES: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
 _KEYS: Final[Mapping[type[Any], Any]] = {sql.Text: mysql.VARCHAR(255), sql.LargeBinary: mysql.VARBINARY(255)}
 """Texts and bytes need a length in a primary key."""
 _WHOLE: Final = (mysql.TINYINT, mysql.SMALLINT, mysql.MEDIUMINT, mysql.INTEGER, mysql.BIGINT, mysql.YEAR)
-"""Columns that would round what is not a whole number, in silence."""
+"""Columns that would silently round numbers with a fraction."""
 
 
 def column_type(generic: Any, *, key: bool) -> Any:

@@ -155,7 +155,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "serverTimezone": _ZONES,
     "sessionVariables": "the session must be strict and in UTC, so that nothing is cut or moved",
     "socketFactory": _CLASS,
-    "socksProxyHost": "connect to the host itself, or to a proxy beside the task",
+    "socksProxyHost": "connect to the host itself, or to a proxy next to the task",
     "timezone": _ZONES,
     "tinyInt1isBit": "TINYINT(1) is always a boolean",
     "trustCertificateKeyStorePassword": _STORES,

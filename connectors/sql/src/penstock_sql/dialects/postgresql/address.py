@@ -56,7 +56,7 @@ def read_postgresql(rest: str, user: str | None, password: str | None) -> Url:
         except ValueError as e:
             problems.append(Problem(_URL, f"cannot obey the parameter {written}: {e}"))
         else:
-            # What libpq's own name says counts: sslmode=require beside ssl=true.
+            # libpq's own name takes precedence: sslmode=require over ssl=true.
             mapped |= {each: text for each, text in found.items() if each == name or each not in names}
     if problems:
         raise ConfigError(problems)

@@ -104,7 +104,7 @@ def words_of_row(error: psycopg.Error) -> str:
         return f"{text.partition(': ')[0]} (in function {function} of the database)"
     if state.startswith("22"):
         return _with_hint(text, diag.message_hint)
-    if state == _NO_RIGHT:  # the name of what is forbidden stands without marks
+    if state == _NO_RIGHT:  # the message has the forbidden name without quotation marks
         return "it names something that the user of the connection has no right to"
     return text.partition(": ")[0]
 
@@ -134,9 +134,9 @@ def _function(error: psycopg.Error) -> str | None:
 
 
 def raised_text(connection: Connection, raised: BaseException) -> str | None:
-    """Which function has raised an error, and its text, with what stands in it in place of its parameters left out.
+    """Return which function raised an error, and its text without the values of its parameters.
 
-    Only what is found in the function's source is told: any other part may be a value of the row.
+    Only text found in the function's source is returned: any other part may be a value of the row.
     """
     error = getattr(raised, "orig", None) or raised
     if not isinstance(error, psycopg.Error) or not is_raised(error) or (function := _function(error)) is None:
@@ -144,17 +144,17 @@ def raised_text(connection: Connection, raised: BaseException) -> str | None:
     row = driver(connection).execute(_SOURCE, (function,)).fetchone()
     primary = error.diag.message_primary or ""
     text = next(
-        (told for told, known in _texts(row[0] if row else "") if re.fullmatch(known, primary, re.DOTALL)), None
+        (text for text, known in _texts(row[0] if row else "") if re.fullmatch(known, primary, re.DOTALL)), None
     )
     return f"function {function} of the database refuses it" + (f": {text}" if text else "")
 
 
 def _texts(source: str) -> Iterator[tuple[str, str]]:
-    """The texts that a function raises, each with the pattern of what is raised."""
+    """Yield the texts that a function raises, each with a pattern of the raised message."""
     for literal in _MESSAGE.findall(source):
         text = literal.replace("''", "'")
         yield text, re.escape(text)
     for literal in _RAISED.findall(source):
         parts = re.split(r"(%%|%)", literal.replace("''", "'"))
-        told = "".join({"%%": "%", "%": "..."}.get(part, part) for part in parts)
-        yield told, "".join({"%%": "%", "%": ".*"}.get(part) or re.escape(part) for part in parts)
+        shown = "".join({"%%": "%", "%": "..."}.get(part, part) for part in parts)
+        yield shown, "".join({"%%": "%", "%": ".*"}.get(part) or re.escape(part) for part in parts)

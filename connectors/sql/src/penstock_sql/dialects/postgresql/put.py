@@ -55,7 +55,7 @@ def prepare(connection: Connection, write: Write, mode: str, form: str) -> None:
 
 
 def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode: str, form: str) -> int:
-    """Insert, upsert, update or delete rows. Returns how many rows an update has found.
+    """Insert, upsert, update or delete rows, and return how many rows an update found.
 
     Raises:
         psycopg.Error: the server refuses them.
@@ -87,7 +87,7 @@ def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], 
 
 
 def staged_rows(connection: Connection, write: Write, form: str, chosen: str, where: str) -> list[tuple[Any, ...]]:
-    """What is chosen of the rows `s` for which something is true; `s.number` is the place in `write`.
+    """Select from the rows of `write`, as `s`; `s.number` is the place of a row in `write`.
 
     Raises:
         psycopg.Error: the server refuses them.

@@ -27,7 +27,7 @@ _BUSY_SECONDS: Final = 60
 
 
 class Sqlite(Dialect):
-    """Dialect for SQLite, which has one writer at a time: what is committed later sorts behind what is there."""
+    """Dialect for SQLite, which has one writer at a time, so that rows are committed in the order of their keys."""
 
     schemes: ClassVar[tuple[str, ...]] = ("sqlite",)
     example: ClassVar[str] = "jdbc:sqlite:FILE"
