@@ -18,6 +18,7 @@ from penstock_sql.names import TableName, table_name
 from penstock_sql.sink import SqlSink
 from penstock_sql.sink.debezium.connector import DebeziumSqlSink
 from penstock_sql.source import SqlSource
+from penstock_sql.source.query_text import limit_of
 
 URL = {"connection.url": "jdbc:postgresql://db.example/shop"}
 ROW = Record(topic="orders", value={"id": 1}, value_schema=struct({"id": INT32}))
@@ -242,10 +243,17 @@ def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:
         ("oracle://u:hidden@db/x", "cannot connect to oracle: it is no supported database"),
         ("host=db password=hidden", "cannot be read: it names no database"),
         ("sa:hidden@db/x", "cannot be read: it names no database"),
-        ("jdbc:postgresql://db/x;user=sa;password=hidden", "parameters do not follow semicolons"),
-        ("jdbc:postgresql://db;user=sa;password=hidden/x", "parameters do not follow semicolons"),
-        ("jdbc:mariadb://db/x;password=hidden", "parameters do not follow semicolons"),
-        ("jdbc:sqlite:x.db;password=hidden", "parameters do not follow semicolons"),
+        ("jdbc:postgresql://db/x;user=sa;password=hidden", "parameters follow a question mark, not semicolons"),
+        ("jdbc:postgresql://db;user=sa;password=hidden/x", "parameters follow a question mark, not semicolons"),
+        ("jdbc:mariadb://db/x;password=hidden", "parameters follow a question mark, not semicolons"),
+        ("jdbc:sqlite:x.db;password=hidden", "parameters follow a question mark, not semicolons"),
+        ("jdbc:postgresql://h/db&password=hidden", "parameters follow a question mark"),
+        ("jdbc:postgresql://h/db?user=a;password=hidden", "parameters follow a question mark"),
+        ("jdbc:mysql://address=(host=h)(port=1)(password=hidden)/x", "cannot be read: write jdbc:mariadb:"),
+        ("jdbc:mysql://(host=h,password=hidden)/x", "cannot be read: write jdbc:mariadb:"),
+        ("jdbc:sqlite:/a.db?password=hidden", "cannot have parameters"),
+        ("jdbc:sqlite:file:/a.db?mode=rw", "cannot have parameters"),
+        ("jdbc:sqlite::resource:hidden", "must name a file by its path"),
         ("jdbc:postgresql://[hidden/x", "cannot be read; write jdbc:postgresql:"),
         ("jdbc:postgresql:hidden", "cannot be read: missing ... after ..."),
         ("mysql://u:hidden@db/x?frobnicate=1", "cannot obey the parameter frobnicate"),
@@ -489,3 +497,34 @@ def test_planning_makes_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     run_writer(SqlSink, {**url, "auto.create": "true"}, [[ROW]])
     assert [file.name for file in tmp_path.iterdir()] == ["a b%?.db"]
+
+
+@pytest.mark.parametrize("schema", ["sales,%20public", "%22a%20b%22,public"])
+def test_a_schema_with_blanks_may_be_the_current_one(server: Any, schema: str) -> None:
+    properties = {"connection.user": "postgres", "connection.password": "secret"}
+    assert problems({"connection.url": f"{server.url()}?currentSchema={schema}", **properties}) == []
+
+
+@pytest.mark.parametrize("query", ["keepalives=hidden", "options=-c%20hidden=1", "options=-c%20statement_timeout=soon"])
+def test_a_parameter_that_never_works_is_refused_when_planning(server: Any, query: str) -> None:
+    properties = {"connection.user": "postgres", "connection.password": "secret"}
+    assert len(problems({"connection.url": f"{server.url()}?{query}", **properties})) == 1
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["LIMIT '10'", "LIMIT least(10,11)", "OFFSET '5'", "LIMIT CAST('5' AS int)", "LIMIT -(-5)", "LIMIT .5e1", "LIMIT @n",
+     "LIMIT CASE WHEN true THEN 5 END", "limit abs(3)", "OFFSET $$5$$"],
+)  # fmt: skip
+def test_a_bounded_query_is_refused_however_the_bound_is_written(end: str) -> None:
+    assert limit_of(f"SELECT id FROM orders ORDER BY id {end}") is not None
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT id, 'LIMIT 5' AS limit_text FROM orders", "SELECT x.limit FROM orders x", 'SELECT "limit" FROM orders',
+     "SELECT id FROM orders LIMIT ALL", "SELECT id FROM (SELECT id FROM orders LIMIT 5) q", "SELECT id -- LIMIT 5\nFROM a",
+     "SELECT a AS offset FROM orders", "SELECT id FROM orders WHERE x.offset > 5"],
+)  # fmt: skip
+def test_a_query_without_a_bound_is_not_refused(query: str) -> None:
+    assert limit_of(query) is None

@@ -353,3 +353,11 @@ def test_change_events_of_debezium_are_rows(maria: Any) -> None:
     }  # fmt: skip
     assert run_writer(DebeziumSqlSink, properties, [events]) == []
     assert maria.rows("SELECT id, name FROM shop_orders") == [(1, "c")]
+
+
+def test_a_value_that_looks_like_the_end_of_a_message_is_not_repeated(maria: Any) -> None:
+    maria.run("CREATE TABLE orders (id INT PRIMARY KEY, v VARCHAR(99), g INT AS (v + 0) STORED)")
+    given = {**maria.properties, "insert.mode": "insert"}
+    records = [Record(topic="orders", value={"id": 1, "v": "x for column secret"})]
+    (refused,) = run_writer(SqlSink, given, [records])
+    assert "secret" not in str(refused[1])

@@ -18,6 +18,7 @@ from penstock.schema import (
     DATE,
     FLOAT32,
     FLOAT64,
+    INT32,
     INT64,
     STRING,
     TIME,
@@ -516,3 +517,44 @@ def test_a_time_of_a_day_in_a_column_with_a_date_is_handed_back(any_database: An
     refused = write(any_database, *debezium_times("MicroTime", Type.INT64, 1))
     assert len(refused) == 5
     assert all("a time of a day has no date" in error for error in refused)
+
+
+CLOCKS = [
+    "2026-01-01T25:00:00Z",
+    "2026-01-01T99:99:99Z",
+    "2026-01-01 12:60:00",
+    "2026-01-01T12:00:61",
+    "2026-01-01T30:00",
+]
+
+
+@pytest.mark.parametrize("type_", ["TIMESTAMP", "DATE"])
+@pytest.mark.parametrize("text", [*CLOCKS, "2026-01-01T12:00:00-99:00", "2026-01-01T24:00:01Z"])
+def test_a_clock_that_does_not_exist_is_handed_back(any_database: Any, type_: str, text: str) -> None:
+    any_database.run(f"CREATE TABLE orders (id BIGINT, at {type_} NULL)")
+    refused = write(any_database, bare(id=1, at="2026-01-01"), bare(id=2, at=text), bare(id=3, at="2026-01-03"))
+    assert len(refused) == 1
+    assert text not in refused[0]
+    assert any_database.rows("SELECT id FROM orders ORDER BY id") == [(1,), (3,)]
+
+
+def test_a_year_or_number_of_thousands_of_digits_stops_no_other_record(any_database: Any) -> None:
+    any_database.run("CREATE TABLE orders (id BIGINT, at TIMESTAMP NULL, n NUMERIC)")
+    year = f"{'9' * 5000}-01-01T00:00:00Z"
+    schema = Schema(
+        Type.STRUCT,
+        name="io.debezium.data.VariableScaleDecimal",
+        fields=struct({"scale": INT32, "value": BYTES}).fields,
+    )
+    raw = (10**5000).to_bytes(3000, signed=True)
+    long = typed({"id": INT64, "n": schema}, id=4, n={"scale": 0, "value": raw})
+    write(any_database, bare(id=1), bare(id=2, at=year), bare(id=3), long)
+    assert [row for row in any_database.rows("SELECT id FROM orders ORDER BY id") if row[0] % 2] == [(1,), (3,)]
+
+
+def test_a_text_of_deep_json_stops_no_other_record(database: Any) -> None:
+    database.run("CREATE EXTENSION IF NOT EXISTS hstore")
+    database.run("CREATE TABLE orders (id BIGINT, h hstore)")
+    deep = '{"a":' + "[" * 200_000 + "]" * 200_000 + "}"
+    assert len(write(database, bare(id=1), bare(id=2, h=deep), bare(id=3))) == 1
+    assert database.rows("SELECT id FROM orders ORDER BY id") == [(1,), (3,)]

@@ -11,8 +11,9 @@ from penstock_sql.dialects.registry import DIALECTS
 __all__ = ["address", "url_problems", "url_warnings"]
 
 _URL: Final = "connection.url"
+_MISPLACED: Final = re.compile(r"[;&]\s*\w+\s*=")
+"""A parameter before the question mark, or behind a semicolon, as SQL Server and others have them."""
 _SEMICOLON: Final = re.compile(r";\s*\w+\s*=")
-"""A parameter as SQL Server and others have them."""
 _SCHEME: Final = re.compile(r"(?:jdbc:[A-Za-z][\w+.-]*(?=:)|[A-Za-z][\w+.-]*(?=://))", re.ASCII)
 
 
@@ -28,10 +29,13 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
         examples = [each.example for each in DIALECTS]
         write = f"write {', '.join(examples[:-1])} or {examples[-1]}"
         raise ConfigError(Problem(_URL, f"{_unknown(url)}; {write}"))
-    if _SEMICOLON.search(rest.partition("?")[0].rpartition("@")[2]):
-        # Messages would show it as a part of the place.
+    before, _, parameters = rest.partition("?")
+    if _MISPLACED.search(before.rpartition("@")[2]) or _SEMICOLON.search(parameters):
+        # Messages would show it as a part of the place, or of the user's name.
         raise ConfigError(
-            Problem(_URL, "cannot be read: parameters do not follow semicolons; write ?NAME=VALUE&NAME=VALUE")
+            Problem(
+                _URL, "cannot be read: parameters follow a question mark, not semicolons; write ?NAME=VALUE&NAME=VALUE"
+            )
         )
     read = dialect.read_url(rest, user, None if password is None else password.reveal())
     return Address(dialect, read.place, read.parameters, read.warnings)

@@ -5,8 +5,11 @@ Python's `datetime` ends at the years 1 and 9999, also on the way from one zone 
 """
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
+
+from penstock import DataError
 
 __all__ = ["OUTSIDE", "Written", "as_text", "is_within", "written"]
 
@@ -31,7 +34,7 @@ _INFINITE: Final = {
 }
 """PostgreSQL's driver for Java has infinity as milliseconds, which Debezium takes for microseconds as well."""
 _FORM: Final = re.compile(
-    r"(?P<year>[+-]?\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)"
+    r"(?P<year>[+-]?\d{4,9})-(?P<month>\d\d)-(?P<day>\d\d)"
     r"(?:[Tt ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?)?"
     r"(?P<zone>[Zz]|(?P<sign>[+-])(?P<hours>\d\d)(?::?(?P<minutes>\d\d)(?::?(?P<seconds>\d\d))?)?)?)?",
     re.ASCII,
@@ -62,13 +65,19 @@ class Written(NamedTuple):
 
 
 def written(text: str) -> Written | None:
-    """The moment that a text writes; None where it is of another form, which the database may know."""
+    """Return the moment that a text writes; None where it is of another form, which the database may know.
+
+    Raises:
+        DataError: its clock shows what no clock does. Some databases take 25:00 for the next day.
+    """
     found = _FORM.fullmatch(text.strip())
     if found is None:
         return None
     numbers = {
         n: int(found[n] or 0) for n in ("month", "day", "hour", "minute", "second", "hours", "minutes", "seconds")
     }
+    if not _is_clock(numbers, found["fraction"]):
+        raise DataError("its time of the day, or its offset, does not exist")
     year = int(found["year"])
     like = _LIKE + year % _CYCLE
     try:
@@ -83,6 +92,14 @@ def written(text: str) -> Written | None:
         return Written(local, None)
     offset = timedelta(**{unit: numbers[unit] for unit in ("hours", "minutes", "seconds")}) // _MICRO
     return Written(local, -offset if found["sign"] == "-" else offset)
+
+
+def _is_clock(numbers: Mapping[str, int], fraction: str | None) -> bool:
+    """Return whether the numbers of a clock exist: up to 24:00:00, with leap seconds, 15:59:59 from UTC at most."""
+    hour, minute, second = (numbers[unit] for unit in ("hour", "minute", "second"))
+    is_end = hour == 24 and not minute and not second and not int(fraction or 0)
+    is_offset = numbers["hours"] < 16 and numbers["minutes"] < 60 and numbers["seconds"] < 60
+    return is_offset and (is_end or (hour < 24 and minute < 60 and second <= 60))
 
 
 def is_within(text: str) -> bool:

@@ -379,7 +379,7 @@ def _time(value: int) -> Any:
     if value == _DAY_MS:
         return "24:00:00"  # which Python's time has not
     if not 0 <= value < _DAY_MS:
-        raise DataError(f"{int(value)} ms are no time of a day")
+        raise DataError("the number is no time of a day, in milliseconds")
     return _at(int(value)).time()
 
 

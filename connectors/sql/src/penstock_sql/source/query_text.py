@@ -9,12 +9,16 @@ _NOT_CODE: Final = re.compile(
     r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|(?P<mark>\$\w*\$).*?(?P=mark)|--[^\n]*|/\*.*?\*/", re.DOTALL
 )
 _INNERMOST: Final = re.compile(r"\([^()]*\)")
-_BOUND: Final = re.compile(r"\b(?:(LIMIT|OFFSET)\s+[\d+(\[]|(FETCH)\s+(?:FIRST|NEXT)\b)", re.IGNORECASE)
+_NUMBER: Final = r"\s*(?:[\d+\-(\[.'@:$]|CASE\b|\w+\s*\[)"
+"""How a number begins: a digit, a text, a variable, a function, an expression."""
+_BOUND: Final = re.compile(
+    rf"(?<![.\w])(?:(LIMIT|OFFSET)\b(?!\s*(?:ALL|NULL|ROWS)\b){_NUMBER}|(FETCH)\s+(?:FIRST|NEXT)\b)", re.IGNORECASE
+)
 
 
 def bare(query: str) -> str:
-    """The query without texts, quoted names and comments."""
-    return _NOT_CODE.sub(" ", query)
+    """Return the query with empty texts, and without quoted names and comments."""
+    return _NOT_CODE.sub(lambda found: " '' " if found[0][0] in "'$" else " ", query)
 
 
 def limit_of(query: str) -> str | None:

@@ -59,7 +59,7 @@ def read_mariadb(rest: str, user: str | None, password: str | None) -> Url:
     except ConfigError as e:
         problems += e.problems
     timeout = given.pop("connectTimeout", "10000")
-    if not re.fullmatch(r"[0-9]+", timeout) or int(timeout) == 0:
+    if not re.fullmatch(r"[0-9]{1,9}", timeout) or int(timeout) == 0:
         problems.append(Problem(_URL, "connectTimeout must be milliseconds"))
         timeout = "10000"
     named = {name: given.pop(name, None) for name in ("user", "password")}
@@ -90,6 +90,8 @@ def _hosts(text: str) -> list[tuple[str, int]]:
     """Each host with its port; they are tried in this order."""
     found = []
     for each in filter(None, text.split(",")):
+        if any(mark in each for mark in "()=&"):  # Connector/J's other form of hosts, which may hold a password
+            raise ValueError(each)
         parts = urlsplit(f"//{each}")
         if not parts.hostname:
             raise ValueError(each)

@@ -62,10 +62,13 @@ def _duplicate(text: str) -> str:
     return f"Duplicate entry for key '{key[1]}'" if key else text if "'" not in text else "Duplicate entry"
 
 
+_COLUMN: Final = re.compile(r" for column ((?:`[^']+`|'[^']+') at row \d+)$")
+
+
 def _incorrect(text: str) -> str:
     head = text.partition("'")[0].rstrip(": ")
-    _, found, column = text.rpartition(" for column ")
-    return f"{head} for column {column}" if found else head
+    found = _COLUMN.search(text)
+    return f"{head} for column {found[1]}" if found else head
 
 
 def _at_first(text: str) -> str:

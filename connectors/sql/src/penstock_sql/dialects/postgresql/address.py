@@ -67,7 +67,8 @@ def read_postgresql(rest: str, user: str | None, password: str | None) -> Url:
     parameters: dict[str, Any] = {name: value for name, value in read.items() if value is not None}
     parameters |= {name: value for name, value in (("user", user), ("password", password)) if value is not None}
     if schema := next((value for name, value in given.items() if name.lower() == "currentschema"), None):
-        parameters["options"] = f"{parameters.get('options', '')} -c search_path={schema}".strip()
+        escaped = schema.replace("\\", "\\\\").replace(" ", "\\ ")
+        parameters["options"] = f"{parameters.get('options', '')} -c search_path={escaped}".strip()
     hosts, ports = str(parameters.get("host", "localhost")).split(","), str(parameters.get("port", "")).split(",")
     ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
     place = ",".join(f"{host}:{port or 5432}" for host, port in zip(hosts, ports, strict=True))
@@ -100,7 +101,7 @@ def _keywords() -> frozenset[str]:
 
 
 def _seconds(value: str) -> Mapping[str, str]:
-    if not re.fullmatch(r"[0-9]+", value):
+    if not re.fullmatch(r"[0-9]{1,9}", value):
         raise ValueError("it must be a whole number of seconds")
     return {} if int(value) == 0 else {"connect_timeout": value}  # 0: the default; a start must not wait for ever
 

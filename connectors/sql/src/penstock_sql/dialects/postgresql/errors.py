@@ -27,6 +27,10 @@ _NO_ACCESS: Final = (
     "does not exist",
     "permission denied",
     "is not permitted",
+    "invalid port number",
+    "invalid integer value",
+    "invalid value for parameter",
+    "unrecognized configuration parameter",
 )
 _CHECKS_OF_ROWS: Final = "ExecWithCheckOptions"
 """PostgreSQL has one SQLSTATE for a right on the table that is missing and for a row that a policy refuses."""

@@ -40,7 +40,7 @@ def hstore_text(value: Any, in_json: Callable[[Any], str]) -> Any:
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = json.loads(value, parse_float=str, parse_int=str)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
     if not isinstance(value, Mapping):
         return value

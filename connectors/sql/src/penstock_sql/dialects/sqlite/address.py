@@ -1,5 +1,6 @@
 """URLs of SQLite. Pure."""
 
+import re
 from typing import Final
 from urllib.parse import unquote
 
@@ -20,4 +21,8 @@ def read_sqlite(rest: str) -> Url:
     file = unquote(rest.removeprefix("///")) if rest.startswith("///") else rest
     if not file or file.startswith(":memory:") or "mode=memory" in file:
         raise ConfigError(Problem("connection.url", _MEMORY))
+    if re.search(r"\?\w+=", rest):  # else a file would be created whose name has the parameters
+        raise ConfigError(Problem("connection.url", "cannot have parameters: write jdbc:sqlite:FILE"))
+    if file.startswith(("file:", ":")):
+        raise ConfigError(Problem("connection.url", "must name a file by its path: write jdbc:sqlite:FILE"))
     return Url(file, {"dbname": file})

@@ -89,7 +89,8 @@ def _outside(text: str, *, unbounded: bool) -> str:
 
 def _decimal(value: Any) -> Any:
     unscaled = int.from_bytes(value["value"], signed=True)
-    return Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -value["scale"]))
+    sign, digits, _ = Decimal(unscaled).as_tuple()  # `str` of a whole number has 4,300 digits at most
+    return Decimal((sign, digits, -value["scale"]))
 
 
 _MICROSECONDS: Final[Mapping[str, Callable[[int], int]]] = {
