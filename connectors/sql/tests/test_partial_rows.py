@@ -195,3 +195,47 @@ def test_a_constraint_over_a_column_with_a_default_sees_the_value_that_stays(tar
     batch = [record(1, v=60), record(2, v=60), record(3, v=60), record(4, v=60), record(5, v=6), record(3, v=None)]
     assert len(target.write(*batch)) == 3
     assert target.rows("k, v, s") == [(1, 60, 1), (2, 5, 0), (3, 60, 1), (5, 6, 0)]
+
+
+DEFAULTS = {
+    "INT DEFAULT nextval(s)": "1",
+    "INT INVISIBLE DEFAULT 7": "7",
+    "VARCHAR(9) DEFAULT (CONCAT('a', 'b'))": "ab",
+    "BIT(4) DEFAULT b'101'": "101",
+    "INT NOT NULL INVISIBLE DEFAULT 3": "3",
+    "VARCHAR(9) NOT NULL DEFAULT (CONCAT('a', 'b'))": "ab",
+    "TEXT NOT NULL DEFAULT 'a''b'": "a'b",
+}
+
+
+@pytest.mark.parametrize(("column", "value"), DEFAULTS.items())
+def test_a_new_row_of_mariadb_has_the_default_whatever_else_is_in_the_batch(
+    maria: Any, column: str, value: str
+) -> None:
+    maria.run("CREATE SEQUENCE s", f"CREATE TABLE t (k INT PRIMARY KEY, v INT CHECK (v < 100), c {column})")
+    target = Target(maria, "mariadb")
+    batch = [Record(topic="t", key=k, value={"v": v}) for k, v in ((1, 1), (2, 300), (3, 3))]
+    assert len(target.write(*batch)) == 1
+    shown = "BIN(c)" if "BIT" in column else "c"
+    found = maria.rows(f"SELECT k, {shown} FROM t ORDER BY k")
+    assert [k for k, _ in found] == [1, 3]
+    assert None not in [c for _, c in found]
+    if "nextval" not in column:
+        assert [str(c) for _, c in found] == [value, value]
+
+
+def test_a_trigger_of_mariadb_may_fill_a_column_that_a_new_row_lacks(maria: Any) -> None:
+    maria.run("CREATE TABLE t (k INT PRIMARY KEY, v INT, w INT NOT NULL)")
+    maria.run("CREATE TRIGGER f BEFORE INSERT ON t FOR EACH ROW SET NEW.w = COALESCE(NEW.w, 42)")
+    target = Target(maria, "mariadb")
+    assert target.write(*(Record(topic="t", key=k, value={"v": v}) for k, v in ((7, 1), (7, 2), (8, 3)))) == []
+    assert maria.rows("SELECT k, v, w FROM t ORDER BY k") == [(7, 2, 42), (8, 3, 42)]
+
+
+def test_a_new_row_of_mariadb_without_a_timestamp_that_must_be_there_is_handed_back(maria: Any) -> None:
+    maria.run("CREATE TABLE t (k INT PRIMARY KEY, v INT, c TIMESTAMP NOT NULL)")
+    maria.run("INSERT INTO t VALUES (1, 0, '2026-01-01')")
+    target = Target(maria, "mariadb")
+    refused = target.write(*(Record(topic="t", key=k, value={"v": 5}) for k in (1, 2)))
+    assert len(refused) == 1
+    assert maria.rows("SELECT k, v, CAST(c AS CHAR) FROM t") == [(1, 5, "2026-01-01 00:00:00")]

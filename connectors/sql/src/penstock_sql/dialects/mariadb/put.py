@@ -28,6 +28,7 @@ _NUMBER: Final = "penstock row number"
 _PLACE: Final = "penstock place"
 _GIVEN: Final = "`penstock given`"
 _STORED: Final = "`penstock stored`"
+_NTH: Final = "`penstock nth`"
 """Aliases that no table has as its name, which would be ambiguous."""
 _DEFINITION_SECONDS: Final = 5
 _SECONDS: Final = 60
@@ -92,7 +93,7 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
         _insert(connection, f"INSERT INTO {stage} ({', '.join(names)}) VALUES ", rows)
         if mode == "upsert" and not write.delete:
             with _refusing_others():
-                _upsert_keeping(connection, write, table, stage)
+                _upsert_keeping(connection, write, rows, stage)
         else:
             return _put_on(connection, write, table, stage)
     elif not rows:  # for the sake of what the server says of the statement itself
@@ -125,18 +126,45 @@ def _refusing_others() -> Iterator[None]:
         raise
 
 
-def _upsert_keeping(connection: Connection, write: Write, table: str, stage: str) -> None:
-    """Upsert the rows of the temporary table with the stored values of columns that they lack: one may be NOT NULL."""
+def _upsert_keeping(connection: Connection, write: Write, rows: list[tuple[Any, ...]], stage: str) -> None:
+    """Upsert the rows of the temporary table, with the stored values of columns that they lack: one may be NOT NULL.
+
+    A new row is inserted without these columns, so that it gets their defaults, or what a trigger makes of them.
+    """
+    table, number = quoted(connection, write.table), quoted(connection, _NUMBER)
     names = [quoted(connection, name) for name in write.columns]
     kept = [quoted(connection, name) for name in write.kept]
     keys, others = names[: len(write.keys)], names[len(write.keys) :]
+    tail = _on_duplicate(table, keys, others)
+    new = _new_rows(connection, table, stage, keys)
+    if new:
+        _insert(
+            connection, f"INSERT INTO {table} ({', '.join(names)}) VALUES ", [rows[at] for at in new.values()], tail
+        )
+        run(connection, f"DELETE FROM {stage} WHERE {number} IN ({', '.join(map(str, new))})")
     match = " AND ".join(f"{_STORED}.{key} = {_GIVEN}.{key}" for key in keys)
     chosen = ", ".join([*(f"{_GIVEN}.{name}" for name in names), *(f"{_STORED}.{name}" for name in kept)])
     run(
         connection,
         f"INSERT INTO {table} ({', '.join(names + kept)}) SELECT {chosen} FROM {stage} {_GIVEN} "
-        f"LEFT JOIN {table} {_STORED} ON {match} ORDER BY {quoted(connection, _NUMBER)}{_on_duplicate(table, keys, others)}",
+        f"LEFT JOIN {table} {_STORED} ON {match} ORDER BY {number}{tail}",
     )
+
+
+def _new_rows(connection: Connection, table: str, stage: str, keys: list[str]) -> dict[int, int]:
+    """Return the first row of each key that the table does not have: its number in the temporary table, and its place."""
+    number, place = quoted(connection, _NUMBER), quoted(connection, _PLACE)
+    numbered = (
+        f"SELECT {number}, {', '.join(keys)}, ROW_NUMBER() OVER (ORDER BY {number}) - 1 AS {place}, "
+        f"ROW_NUMBER() OVER (PARTITION BY {', '.join(keys)} ORDER BY {number}) AS {_NTH} FROM {stage}"
+    )
+    match = " AND ".join(f"{_STORED}.{key} = {_GIVEN}.{key}" for key in keys)
+    with driver(connection).cursor() as cursor:
+        cursor.execute(
+            f"SELECT {_GIVEN}.{number}, {_GIVEN}.{place} FROM ({numbered}) {_GIVEN} LEFT JOIN {table} {_STORED} ON {match} "
+            f"WHERE {_GIVEN}.{_NTH} = 1 AND {_STORED}.{keys[0]} IS NULL ORDER BY 1"
+        )
+        return {int(number): int(place) for number, place in cursor.fetchall()}
 
 
 def same_keys(connection: Connection, keys: Write, rows: list[tuple[Any, ...]], form: str) -> list[int]:
