@@ -7,6 +7,7 @@ from connectors.sql.tests.targets import KEYED, File, Target
 
 from penstock import Record
 from penstock.schema import INT32, STRING, struct
+from penstock.testing import run_writer
 from penstock.testing._sink_life import SinkLife
 from penstock_sql.sink import SqlSink
 
@@ -239,3 +240,19 @@ def test_a_new_row_of_mariadb_without_a_timestamp_that_must_be_there_is_handed_b
     refused = target.write(*(Record(topic="t", key=k, value={"v": 5}) for k in (1, 2)))
     assert len(refused) == 1
     assert maria.rows("SELECT k, v, CAST(c AS CHAR) FROM t") == [(1, 5, "2026-01-01 00:00:00")]
+
+
+def test_a_user_with_rights_on_some_columns_writes_what_it_may_around_a_bad_record(database: Any) -> None:
+    database.run("DROP ROLE IF EXISTS narrow")
+    database.run("CREATE ROLE narrow LOGIN PASSWORD 'secret'")
+    database.run("CREATE TABLE t (k INT PRIMARY KEY, v INT, own INT)")
+    database.run("GRANT SELECT, INSERT (k, v), UPDATE (v), DELETE ON t TO narrow")
+    database.run("GRANT CREATE ON SCHEMA public TO narrow")
+    try:
+        given = {**database.properties, **KEYED, "connection.user": "narrow"}
+        batch = [Record(topic="t", key=k, value={"v": v}) for k, v in ((3, 1), (4, "x"), (5, 2))]
+        assert len(run_writer(SqlSink, given, [batch])) == 1
+        assert database.rows("SELECT k, v FROM t ORDER BY k") == [(3, 1), (5, 2)]
+    finally:
+        database.run("DROP OWNED BY narrow")
+        database.run("DROP ROLE narrow")

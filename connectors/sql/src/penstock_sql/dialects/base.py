@@ -293,6 +293,10 @@ class Dialect(ABC):
             ConnectError: it cannot.
         """
 
+    def may_keep(self, connection: Connection, table: TableName, columns: Sequence[str]) -> Sequence[str]:
+        """Return those of the columns whose stored values this user may read and write."""
+        return columns
+
     def column_name(self, described: str) -> str:
         """Return the name of a column from the one that SQLAlchemy reports."""
         return described

@@ -143,7 +143,8 @@ class Tables:
             return None
         dialect = dialect_of(connection)
         named = {dialect.column_name(column["name"]): column for column in columns}
-        bare = tuple(name for name, column in named.items() if _is_bare(column))
+        lacking = [name for name, column in named.items() if _is_bare(column)]
+        bare = tuple(dialect.may_keep(connection, table, lacking))
         return _Columns(
             {name: dialect.kind_of(column["type"]) for name, column in named.items()},
             frozenset(name for name, column in named.items() if "computed" in column),

@@ -114,6 +114,9 @@ class PostgreSql(Dialect):
     def table_form(self, connection: Connection, table: TableName) -> str:
         return form.table_form(connection, table)
 
+    def may_keep(self, connection: Connection, table: TableName, columns: Sequence[str]) -> Sequence[str]:
+        return form.may_keep(connection, table, columns)
+
     def column_type(self, generic: Any, *, key: bool = False) -> Any:
         return types.column_type(generic)
 

@@ -1,5 +1,6 @@
 """What a table of PostgreSQL is: its columns, and whether policies bind this user's rows."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy import Connection
@@ -7,7 +8,7 @@ from sqlalchemy import Connection
 from penstock_sql.dialects.statements import driver, quoted, run
 from penstock_sql.names import TableName
 
-__all__ = ["has_policies", "table_form"]
+__all__ = ["has_policies", "may_keep", "table_form"]
 
 _POLICIES: Final = " with policies"
 _FORM: Final = (
@@ -15,6 +16,19 @@ _FORM: Final = (
     f"CASE WHEN row_security_active(%(table)s::regclass) THEN '{_POLICIES}' END) FROM pg_attribute "
     "WHERE attrelid = %(table)s::regclass AND attnum > 0 AND NOT attisdropped"
 )
+_RIGHTS: Final = (
+    "SELECT name FROM unnest(%(columns)s::text[]) WITH ORDINALITY AS c(name, place) "
+    "WHERE has_column_privilege(%(table)s::regclass, name, 'SELECT') "
+    "AND has_column_privilege(%(table)s::regclass, name, 'INSERT') ORDER BY place"
+)
+
+
+def may_keep(connection: Connection, table: TableName, columns: Sequence[str]) -> Sequence[str]:
+    """Return those of the columns whose stored values this user may read and write."""
+    if not columns:
+        return columns
+    given = {"columns": list(columns), "table": quoted(connection, table)}
+    return [name for (name,) in driver(connection).execute(_RIGHTS, given).fetchall()]
 
 
 def table_form(connection: Connection, table: TableName) -> str:
