@@ -558,3 +558,29 @@ def test_a_text_of_deep_json_stops_no_other_record(database: Any) -> None:
     deep = '{"a":' + "[" * 200_000 + "]" * 200_000 + "}"
     assert len(write(database, bare(id=1), bare(id=2, h=deep), bare(id=3))) == 1
     assert database.rows("SELECT id FROM orders ORDER BY id") == [(1,), (3,)]
+
+
+@pytest.mark.parametrize("name", [None, "io.debezium.time.ZonedTimestamp"])
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2026-03-28T03:00:00Z", 27),
+        ("2026-03-28T03:00:00+09:00", 27),
+        ("2026-03-28T23:30:00-05:00", 29),
+        ("2026-03-28T24:00:00Z", 28),
+        ("2026-03-28T12:00:00Z", 28),
+        ("2026-03-28T03:00:00", 28),
+        ("2026-03-28", 28),
+    ],
+)
+def test_a_moment_as_a_text_has_the_same_day_in_every_column(
+    any_database: Any, name: str | None, text: str, day: int
+) -> None:
+    any_database.run("CREATE TABLE orders (d DATE, l TIMESTAMP NULL)")
+    schema = Schema(Type.STRING, name=name)
+    record = typed({"d": schema, "l": schema}, d=text, l=text)
+    assert write(any_database, record, db_timezone="America/New_York") == []
+    ((stored, moment),) = any_database.rows("SELECT d, l FROM orders")
+    assert str(stored) == f"2026-03-{day}"
+    if not hasattr(any_database, "reading"):  # TIMESTAMP of MariaDB is in UTC
+        assert str(moment)[:10] == f"2026-03-{day}"

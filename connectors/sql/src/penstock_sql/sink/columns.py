@@ -158,12 +158,13 @@ class _Times:
         return self._far(found.utc(self.zone), suffix="+00")
 
     def date_text(self, text: str) -> str:
-        """Likewise for a column of days."""
+        """Likewise for a column of days: the day on which the clocks of the zone show the moment."""
         found = written(text)
         if found is None:
             return self._as_it_is(text)
-        day, _, rest = self._far(found.local).partition(" ")
-        return f"{day} BC" if rest.endswith("BC") else day
+        if found.offset is None:
+            return _day_of(self._far(found.local))
+        return _day_of(self._far(found.utc(self.zone), self.zone))
 
     def _as_it_is(self, text: str) -> str:
         """The database may know what it is."""
@@ -229,7 +230,7 @@ def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounde
         case Kind.WHOLE:
             return None if plain and schema is not None and schema.type in _WHOLE_TYPES else _whole
         case Kind.DATE:
-            return _texts(times.date_text, _numbers(_days(times)))
+            return _dates(times)
         case Kind.TIME:
             return _numbers(_time)
         case Kind.BYTES:
@@ -318,6 +319,21 @@ def _texts(of: Callable[[str], str], others: Reading) -> Reading:
         except ValueError:
             return of(value)
         return value
+
+    return read
+
+
+def _dates(times: _Times) -> Reading:
+    numbers = _numbers(_days(times))
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return numbers(value)
+        try:
+            moment = datetime.fromisoformat(value)
+            return (moment if moment.tzinfo is None else moment.astimezone(times.zone)).date()
+        except (ValueError, OverflowError):
+            return times.date_text(value)
 
     return read
 
