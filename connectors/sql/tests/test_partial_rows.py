@@ -256,3 +256,12 @@ def test_a_user_with_rights_on_some_columns_writes_what_it_may_around_a_bad_reco
     finally:
         database.run("DROP OWNED BY narrow")
         database.run("DROP ROLE narrow")
+
+
+def test_a_message_of_mariadb_names_no_table_of_the_sinks_own(maria: Any) -> None:
+    maria.run(
+        "CREATE TABLE t (k INT PRIMARY KEY, v INT CHECK (v < 100), w INT NOT NULL)", "INSERT INTO t VALUES (1, 1, 1)"
+    )
+    (refused,) = Target(maria, "mariadb").write(Record(topic="t", key=1, value={"v": 300}))
+    assert "CONSTRAINT `v` failed" in refused
+    assert "penstock_" not in refused

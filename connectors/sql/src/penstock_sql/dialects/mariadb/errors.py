@@ -98,15 +98,20 @@ _TOLD: Final[Mapping[int, Callable[[str], str]]] = {
 """Those whose words have values, and what is left of them."""
 
 
+_OF_STAGE: Final = re.compile(r" for `[^`]+`\.`penstock_[0-9a-f]{32}`|(?<=`)penstock_[0-9a-f]{32}\.")
+"""The name of the sink's temporary table, in messages about its constraints, which are those of the real one."""
+
+
 def words(error: pymysql.Error) -> str:
-    """The server's own words, without values of records."""
+    """Return the server's own words, without values of records."""
     number, text = _told(error)
     if isinstance(error, _LOST):
         return "the connection was lost"
     if _is_signal(error):
         number = 1644
     change = _TOLD.get(number)
-    return " ".join((text if change is None else change(text)).split()) or type(error).__name__
+    text = _OF_STAGE.sub("", text if change is None else change(text))
+    return " ".join(text.split()) or type(error).__name__
 
 
 def _told(error: pymysql.Error) -> tuple[int, str]:
