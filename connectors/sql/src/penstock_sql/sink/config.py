@@ -1,15 +1,13 @@
 """The properties of the sink, by the names of Confluent's JDBC sink."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Final, Self
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar, Final
 
-from pydantic import model_validator
-
-from penstock import ConfigError, Importance, Password, Problem, prop
+from penstock import Importance, Password, Problem, prop
 from penstock.rules import not_blank, words
-from penstock_sql.address import url_problems
+from penstock_sql.database_config import DatabaseConfig
 from penstock_sql.names import TableName, table_name
-from penstock_sql.properties import Refusing, at_once, ignored, refused, time_zone
+from penstock_sql.properties import ignored, refused, time_zone
 
 __all__ = [
     "KAFKA_COLUMNS",
@@ -26,7 +24,7 @@ UNAVAILABLE: Final = "__debezium_unavailable_value"
 """What Debezium writes for a large value that it does not have, unless its source is configured otherwise."""
 
 
-class SqlSinkConfig(Refusing):
+class SqlSinkConfig(DatabaseConfig):
     """How records become rows.
 
     Attributes:
@@ -39,13 +37,6 @@ class SqlSinkConfig(Refusing):
     skips_deletes: ClassVar[bool] = False
     called: ClassVar[Mapping[str, str]] = {}
 
-    url: Annotated[str, not_blank] = prop(
-        "connection.url",
-        doc="The database: `jdbc:postgresql://HOST:PORT/DATABASE?sslmode=require`, with or without `jdbc:`, several hosts "
-        "separated by commas, any parameter of libpq; `jdbc:mariadb://HOST:PORT/DATABASE?sslMode=verify-full`; or "
-        "`jdbc:sqlite:FILE`.",
-        importance=Importance.HIGH,
-    )
     user: str | None = prop("connection.user", None, doc="The user of the database.", importance=Importance.HIGH)
     password: Password | None = prop(
         "connection.password", None, doc="The user's password.", importance=Importance.HIGH
@@ -133,26 +124,10 @@ class SqlSinkConfig(Refusing):
         """Whether a field that is not of the primary key becomes a column."""
         return not self.fields_whitelist or field in self.fields_whitelist
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _at_once(cls, given: Any, handler: Callable[[Any], Any]) -> Any:
-        return at_once(cls, given, handler, cls._broken)
-
-    def _broken(self) -> Iterable[Problem]:
-        yield from self._wrong()
-        yield from url_problems(self.url)
-
     def refusals(self) -> Iterable[Problem]:
         return sink_refusals(self)
 
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        problems = list(self._wrong())
-        if problems:
-            raise ConfigError([*problems, *url_problems(self.url)])
-        return self
-
-    def _wrong(self) -> Iterable[Problem]:
+    def broken_rules(self) -> Iterable[Problem]:
         if self.insert_mode != "insert" and self.pk_mode == "none":
             yield Problem(
                 "pk.mode",

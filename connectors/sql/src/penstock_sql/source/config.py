@@ -1,31 +1,25 @@
 """The properties of the source, by the names of Confluent's JDBC source."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Final, Self
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar, Final
 from zoneinfo import ZoneInfo
 
-from pydantic import field_validator, model_validator
+from pydantic import field_validator
 
-from penstock import ConfigError, Importance, Password, Problem, prop
+from penstock import Importance, Password, Problem, prop
 from penstock.rules import at_least, long, not_blank, words
-from penstock_sql.address import url_problems
+from penstock_sql.database_config import DatabaseConfig
 from penstock_sql.dialects.fields import NumericMapping
-from penstock_sql.properties import Refusing, at_once, ignored, refused, time_zone
+from penstock_sql.properties import ignored, refused, time_zone
 from penstock_sql.source.query_text import bare, limit_of
 
 __all__ = ["SqlSourceConfig", "source_refusals", "source_warnings"]
 
 
-class SqlSourceConfig(Refusing):
+class SqlSourceConfig(DatabaseConfig):
     """Which rows become records."""
 
-    url: Annotated[str, not_blank] = prop(
-        "connection.url",
-        doc="The database, as for the sink: `jdbc:postgresql://HOST:PORT/DATABASE`, `jdbc:mariadb://HOST:PORT/DATABASE` or "
-        "`jdbc:sqlite:FILE`.",
-        importance=Importance.HIGH,
-    )
     user: str | None = prop("connection.user", None, doc="The user of the database.", importance=Importance.HIGH)
     password: Password | None = prop(
         "connection.password", None, doc="The user's password.", importance=Importance.HIGH
@@ -151,15 +145,6 @@ class SqlSourceConfig(Refusing):
             raise ValueError("Write one SELECT, not several statements")
         return query.strip().rstrip(";")
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _at_once(cls, given: Any, handler: Callable[[Any], Any]) -> Any:
-        return at_once(cls, given, handler, cls._broken)
-
-    def _broken(self) -> Iterable[Problem]:
-        yield from self._wrong()
-        yield from url_problems(self.url)
-
     choosing: ClassVar[tuple[str, ...]] = ("table.whitelist", "query")
     stand_ins: ClassVar[Mapping[str, str]] = {
         "connection.url": "jdbc:sqlite:none",
@@ -170,14 +155,7 @@ class SqlSourceConfig(Refusing):
     def refusals(self) -> Iterable[Problem]:
         return source_refusals(self)
 
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        problems = list(self._wrong())
-        if problems:
-            raise ConfigError([*problems, *url_problems(self.url)])
-        return self
-
-    def _wrong(self) -> Iterable[Problem]:
+    def broken_rules(self) -> Iterable[Problem]:
         if "incrementing" in self.mode and not self.incrementing_column:
             yield Problem("incrementing.column.name", f"mode: {self.mode} needs the name of a column that only grows")
         if "timestamp" in self.mode and not self.timestamp_columns:

@@ -1,15 +1,13 @@
 """The properties of the sink by the names of Debezium's JDBC sink, and what SqlSink calls them."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Final, Self
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar, Final
 
-from pydantic import model_validator
-
-from penstock import ConfigError, Importance, Password, Problem, prop
+from penstock import Importance, Password, Problem, prop
 from penstock.rules import not_blank, words
-from penstock_sql.address import url_problems
+from penstock_sql.database_config import DatabaseConfig
 from penstock_sql.names import TableName, table_name
-from penstock_sql.properties import Refusing, at_once, refused, time_zone
+from penstock_sql.properties import refused, time_zone
 from penstock_sql.sink.config import PACE, UNAVAILABLE, SqlSinkConfig
 
 __all__ = ["AS_ALWAYS", "IGNORED", "REFUSED", "DebeziumSinkConfig"]
@@ -46,15 +44,9 @@ class _AsSql(SqlSinkConfig):
         return entry not in self.exclude and (not self.include or entry in self.include)
 
 
-class DebeziumSinkConfig(Refusing):
+class DebeziumSinkConfig(DatabaseConfig):
     """How records become rows, in Debezium's words."""
 
-    url: Annotated[str, not_blank] = prop(
-        "connection.url",
-        doc="The database: `jdbc:postgresql://HOST:PORT/DATABASE`, `jdbc:mariadb://HOST:PORT/DATABASE` or "
-        "`jdbc:sqlite:FILE`, as for SqlSink.",
-        importance=Importance.HIGH,
-    )
     user: str | None = prop("connection.username", None, doc="The user of the database.", importance=Importance.HIGH)
     password: Password | None = prop(
         "connection.password", None, doc="The user's password.", importance=Importance.HIGH
@@ -135,26 +127,10 @@ class DebeziumSinkConfig(Refusing):
         "use.reduction.buffer",
     )
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _at_once(cls, given: Any, handler: Callable[[Any], Any]) -> Any:
-        return at_once(cls, given, handler, cls._broken)
-
-    def _broken(self) -> Iterable[Problem]:
-        yield from self._wrong()
-        yield from url_problems(self.url)
-
     def refusals(self) -> Iterable[Problem]:
         return refused(self, REFUSED, AS_ALWAYS)
 
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        problems = list(self._wrong())
-        if problems:
-            raise ConfigError([*problems, *url_problems(self.url)])
-        return self
-
-    def _wrong(self) -> Iterable[Problem]:
+    def broken_rules(self) -> Iterable[Problem]:
         if self.insert_mode != "insert" and self.pk_mode == "none":
             yield Problem(
                 "primary.key.mode",

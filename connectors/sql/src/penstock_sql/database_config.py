@@ -1,0 +1,99 @@
+"""Properties of a database, and how all that is wrong with a configuration is found at once."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Self, cast
+
+from pydantic import ValidationError, model_validator
+
+from penstock import Config, ConfigError, Importance, Problem, prop
+from penstock.rules import not_blank
+from penstock_sql.address import url_problems
+
+__all__ = ["DatabaseConfig"]
+
+
+class DatabaseConfig(Config):
+    """Properties of a connector that reads or writes a database.
+
+    A value that is wrong hides no other problem: neither a rule for several properties, nor a URL that cannot be read, nor a
+    refused property.
+
+    Attributes:
+        stand_ins: values in place of required properties.
+        choosing: properties of which `refusals` needs one.
+    """
+
+    choosing: ClassVar[tuple[str, ...]] = ()
+    stand_ins: ClassVar[Mapping[str, str]] = {"connection.url": "jdbc:sqlite:none"}
+
+    url: Annotated[str, not_blank] = prop(
+        "connection.url",
+        doc="The database: `jdbc:postgresql://HOST:PORT/DATABASE?sslmode=require`, with or without `jdbc:`, several hosts "
+        "separated by commas, any parameter of libpq; `jdbc:mariadb://HOST:PORT/DATABASE?sslMode=verify-full`; or "
+        "`jdbc:sqlite:FILE`.",
+        importance=Importance.HIGH,
+    )
+
+    def refusals(self) -> Iterable[Problem]:
+        """Return the refused ones of the open properties."""
+        return ()
+
+    def broken_rules(self) -> Iterable[Problem]:
+        """Return the rules for several properties that are broken."""
+        return ()
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
+        try:
+            return super().parse(texts, prefix)
+        except ConfigError as e:
+            found = list(e.problems)
+        wrong = {problem.property.removeprefix(prefix) for problem in found}
+        names = {info.alias or name for name, info in cls.model_fields.items()}
+        # Without all other properties, no rule for several of them can be broken.
+        kept = next((name for name in cls.choosing if texts.get(name) and name not in wrong), None)
+        rest = {name: text for name, text in texts.items() if name not in names or name == kept}
+        more = super().parse({**rest, **cls.stand_ins}, prefix).refusals()
+        raise ConfigError([*found, *(each for each in more if each.property not in wrong)])
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _all_at_once(cls, given: Any, handler: Callable[[Any], Any]) -> Any:
+        return _at_once(cls, given, handler, lambda config: [*config.broken_rules(), *url_problems(config.url)])
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        problems = list(self.broken_rules())
+        if problems:
+            raise ConfigError([*problems, *url_problems(self.url)])
+        return self
+
+
+def _at_once(
+    cls: type[Config], given: Any, validate: Callable[[Any], Any], rules: Callable[[Any], Iterable[Problem]]
+) -> Any:
+    """Validate properties, and where one is wrong, report broken rules over several properties as well.
+
+    Args:
+        cls: the properties.
+        given: by name.
+        validate: each of them by itself, then the rules.
+        rules: for a configuration in which each wrong property has its default. Those that speak of one do not count.
+
+    Raises:
+        ValidationError: some are wrong.
+    """
+    try:
+        return validate(given)
+    except ValidationError as e:
+        errors = e.errors(include_url=False)
+        wrong = {str(error["loc"][0]) for error in errors if error["loc"]}
+        if any(info.is_required() and (info.alias or name) in wrong for name, info in cls.model_fields.items()):
+            raise  # rules need it
+        rest = cls.model_construct(**{name: value for name, value in given.items() if name not in wrong})
+        more = [p for p in rules(rest) if not any(name in str(p) for name in wrong)]
+        if not more:
+            raise
+        lines: list[Any] = [{k: v for k, v in error.items() if k != "msg"} for error in errors]
+        lines.append({"type": "value_error", "loc": (), "input": None, "ctx": {"error": ConfigError(more)}})
+        raise ValidationError.from_exception_data(e.title, cast("Any", lines)) from None
