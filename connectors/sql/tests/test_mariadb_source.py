@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from connectors.sql.tests.complete import SqlSourceSuite, read_all
 
 from penstock import ConnectError, InputPartition, Instant, Record, RecordBatch, RetriableError, Schema, SourcePartition
 from penstock.schema import (
@@ -28,7 +29,6 @@ from penstock.schema import (
     decimal,
 )  # fmt: skip
 from penstock.source import Limits
-from penstock.testing import SourceSuite, run_source
 from penstock.testing._making import make, parsed
 from penstock.testing._source_run import SourceRun
 from penstock_sql.source import SqlSource
@@ -42,12 +42,10 @@ BY_TIME = {
 
 
 def read(database: Any, offsets: Any = None, **properties: str) -> list[Record]:
-    return run_source(SqlSource, {**database.reading, **BY_ID, **properties}, offsets=offsets)
+    return read_all({**database.reading, **BY_ID, **properties}, offsets)
 
 
-class TestIncrementing(SourceSuite):
-    plugin = SqlSource
-
+class TestIncrementing(SqlSourceSuite):
     @pytest.fixture
     def properties(self, maria: Any) -> Mapping[str, str]:
         maria.run("CREATE TABLE IF NOT EXISTS orders (id SERIAL PRIMARY KEY, name TEXT)")
@@ -57,9 +55,7 @@ class TestIncrementing(SourceSuite):
         return {**maria.reading, **BY_ID}
 
 
-class TestTimestamp(SourceSuite):
-    plugin = SqlSource
-
+class TestTimestamp(SqlSourceSuite):
     @pytest.fixture
     def properties(self, maria: Any) -> Mapping[str, str]:
         maria.run("CREATE TABLE IF NOT EXISTS orders (id SERIAL PRIMARY KEY, at DATETIME(6) NOT NULL)")
@@ -219,7 +215,7 @@ def reads_nothing(run: SourceRun) -> bool:
     return not any(run.step(Limits(100, 10_000_000)) for _ in range(4))
 
 
-def read_all(run: SourceRun, count: int) -> list[int]:
+def ids_of(run: SourceRun, count: int) -> list[int]:
     """The ids of all rows, once there are so many."""
     until = time.monotonic() + 20
     while len(ids(run)) < count and time.monotonic() < until:
@@ -252,7 +248,7 @@ def test_rows_of_a_transaction_that_commits_late_are_not_skipped(maria: Any, mod
         assert reads_nothing(run)
         maria.run("INSERT INTO orders (at) VALUES ('2026-01-01 00:00:03')")  # 3
         late.execute("COMMIT")
-        assert read_all(run, 3) == [1, 2, 3]
+        assert ids_of(run, 3) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("mode", FORMS)
@@ -273,7 +269,7 @@ def test_a_statement_that_has_its_time_and_has_not_touched_a_table_yet_is_waited
         waiting.join()
         assert reads_nothing(run)
         late.execute("COMMIT")
-        assert len(set(read_all(run, 2))) == 2
+        assert len(set(ids_of(run, 2))) == 2
 
 
 def _until(database: Any, statement: str) -> None:
@@ -298,15 +294,15 @@ def test_rows_of_a_commit_in_two_phases_are_not_skipped(maria: Any, leaves: bool
             assert reads_nothing(run)
             if not leaves:
                 late.execute("XA COMMIT 'late'")
-                assert read_all(run, 2) == [1, 2]
+                assert ids_of(run, 2) == [1, 2]
                 return
         _until(maria, "SELECT 1 FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0")
         assert reads_nothing(run)
         with source_of(maria) as another:  # which has never seen its connection
             assert reads_nothing(another)
             other.execute("XA COMMIT 'late'")
-            assert read_all(another, 2) == [1, 2]
-        assert read_all(run, 2) == [1, 2]
+            assert ids_of(another, 2) == [1, 2]
+        assert ids_of(run, 2) == [1, 2]
 
 
 def test_numbers_of_statements_that_insert_many_rows_at_once_may_be_mixed(maria: Any) -> None:
@@ -373,7 +369,7 @@ def test_of_transactions_that_commit_in_any_order_each_row_is_read_once(maria: A
             for writer in writers:
                 writer.join()
         ((count,),) = maria.rows("SELECT COUNT(*) FROM orders")
-        found = read_all(run, count)
+        found = ids_of(run, count)
         assert sorted(found) == [row[0] for row in maria.rows("SELECT id FROM orders ORDER BY id")]
         assert during > 50, "rows were read while others were written"
 
@@ -388,7 +384,7 @@ def test_what_only_reads_holds_no_rows_back(maria: Any) -> None:
         long = threading.Thread(target=other.execute, args=("SELECT GET_LOCK('the lock', 60) FROM orders",))
         long.start()
         _until(maria, "SELECT 1 FROM information_schema.processlist WHERE state = 'User lock'")
-        assert read_all(run, 1) == [1]
+        assert ids_of(run, 1) == [1]
         holder.execute("SELECT RELEASE_LOCK('the lock')")
         long.join()
 
@@ -417,7 +413,7 @@ def test_an_old_copy_of_the_list_of_transactions_is_not_believed(maria: Any) -> 
         monitor.join()
         assert reads_nothing(run)
         late.execute("COMMIT")
-        assert read_all(run, 2) == [1, 2]
+        assert ids_of(run, 2) == [1, 2]
 
 
 @pytest.mark.parametrize("prepared", [False, True])
@@ -473,10 +469,10 @@ def test_a_user_who_may_not_see_transactions_is_told_what_to_grant(maria: Any) -
     assert found.startswith("connection.user: ")
     assert "GRANT PROCESS ON *.* TO 'penstock'@'%'" in found
     with pytest.raises(ConnectError, match=r"GRANT PROCESS ON \*\.\* TO 'penstock'@'%'"):
-        run_source(SqlSource, given)
+        read_all(given)
     bulk = {**given, "mode": "bulk", "poll.interval.ms": "3600000"}
     assert problems(bulk) == []
-    assert [r.value for r in run_source(SqlSource, bulk)] == [{"id": 1}]
+    assert [r.value for r in read_all(bulk)] == [{"id": 1}]
 
 
 def test_a_wrong_password_is_told_at_once_and_a_server_that_is_away_is_not(maria: Any) -> None:
@@ -486,7 +482,7 @@ def test_a_wrong_password_is_told_at_once_and_a_server_that_is_away_is_not(maria
     away = {**BY_ID, "connection.url": "jdbc:mariadb://127.0.0.1:1/shop", "connection.user": "u"}
     assert problems(away) == []
     with pytest.raises(RetriableError):
-        run_source(SqlSource, away)
+        read_all(away)
 
 
 def test_a_server_that_does_not_know_all_transactions_is_refused(maria: Any) -> None:
@@ -516,7 +512,7 @@ def test_names_are_quoted_whatever_is_in_them(maria: Any, mode: str) -> None:
         f"INSERT INTO {quoted(table)} ({quoted(at)}, {quoted(single)}) SELECT '2026-01-01', 0.5 FROM seq_1_to_50",
     )
     given = {"mode": mode, "incrementing.column.name": number, "timestamp.column.name": at, "topic.prefix": "shop."}
-    found = run_source(SqlSource, {**maria.reading, **given, "poll.interval.ms": "3600000"})
+    found = read_all({**maria.reading, **given, "poll.interval.ms": "3600000"})
     assert [r.value for r in found] == [{number: n, at: 1_767_225_600_000, single: 0.5} for n in range(1, 51)]
     assert found[0].topic == "shop.a_b_s___DROP_TABLE_x"
 
@@ -554,9 +550,9 @@ def test_several_statements_are_refused(maria: Any) -> None:
 def test_a_column_that_is_added_is_in_the_records_from_then_on(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id SERIAL)", "INSERT INTO orders VALUES (DEFAULT)")
     with source_of(maria) as run:
-        assert read_all(run, 1) == [1]
+        assert ids_of(run, 1) == [1]
         maria.run("ALTER TABLE orders ADD COLUMN name TEXT DEFAULT 'x'", "INSERT INTO orders (id) VALUES (DEFAULT)")
-        read_all(run, 2)
+        ids_of(run, 2)
     assert [r.value for stream in run.streams.values() for r in stream] == [{"id": 1}, {"id": 2, "name": "x"}]
 
 
@@ -567,7 +563,7 @@ def test_an_offset_of_confluents_connector_is_gone_on_from(maria: Any) -> None:
     )
     partition = SourcePartition({"protocol": "1", "table": f"{maria.name}.orders"})
     at = {"incrementing": 5, "timestamp": 1_767_225_600_000, "timestamp_nanos": 5_000}
-    found = run_source(SqlSource, {**maria.reading, **BY_TIME}, offsets={partition: at})
+    found = read_all({**maria.reading, **BY_TIME}, offsets={partition: at})
     assert [r.value["id"] for r in found] == [6, 7, 8, 9]
 
 
@@ -619,16 +615,16 @@ def test_a_table_that_the_mode_cannot_read_is_told(
 ) -> None:
     maria.run(f"CREATE TABLE orders ({table})", f"INSERT INTO orders VALUES ({row})")
     with pytest.raises(ConnectError, match=words):
-        run_source(SqlSource, {**maria.reading, **properties})
+        read_all({**maria.reading, **properties})
 
 
 def test_rows_are_read_up_to_the_last_number_of_64_bits_and_one_beyond_is_told(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id BIGINT UNSIGNED PRIMARY KEY)")
     maria.run("INSERT INTO orders VALUES (1), (9223372036854775806)")
     with source_of(maria) as run:
-        read_all(run, 2)
+        ids_of(run, 2)
         maria.run("INSERT INTO orders VALUES (9223372036854775807)")
-        assert read_all(run, 3) == [1, 2**63 - 2, 2**63 - 1]
+        assert ids_of(run, 3) == [1, 2**63 - 2, 2**63 - 1]
         maria.run("INSERT INTO orders VALUES (18446744073709551615)")
         with pytest.raises(ConnectError, match="holds a number outside of 64 bits"):
             run.step()
@@ -643,8 +639,8 @@ def test_rows_whose_timestamp_is_zeros_come_first(maria: Any) -> None:
     )
     query = "SELECT id, at, 1 AS one FROM orders"
     with pytest.raises(ConnectError, match="Column at of orders: a date has a month or day of zero"):
-        run_source(SqlSource, {**maria.reading, **BY_TIME})
-    found = [r.value["id"] for r in run_source(SqlSource, {**maria.reading, **BY_TIME, "query": query})]
+        read_all({**maria.reading, **BY_TIME})
+    found = [r.value["id"] for r in read_all({**maria.reading, **BY_TIME, "query": query})]
     assert found == [*range(101, 151), 2, 3, 4]
 
 
@@ -655,7 +651,7 @@ def test_a_moment_that_may_come_again_is_left(maria: Any) -> None:
         maria.run("INSERT INTO orders (at) VALUES (NOW(6))")
         assert not run.step()
         maria.run("INSERT INTO orders (at) VALUES (NOW())")
-        assert sorted(read_all(run, 2)) == [1, 2]
+        assert sorted(ids_of(run, 2)) == [1, 2]
 
 
 def test_rows_are_sent_as_they_are_read_and_the_rest_is_not_when_nobody_wants_it(maria: Any) -> None:
@@ -760,7 +756,7 @@ def _touched(cursor: Any) -> int:
 def test_a_task_holds_two_connections(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id SERIAL)", "INSERT INTO orders VALUES (DEFAULT)")
     with source_of(maria) as run:
-        read_all(run, 1)
+        ids_of(run, 1)
         of = f"SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'reader' AND db = '{maria.name}'"
         assert maria.rows(of) == [(2,)]
 
@@ -768,13 +764,13 @@ def test_a_task_holds_two_connections(maria: Any) -> None:
 def test_a_connection_that_is_killed_is_made_again_and_nothing_is_lost(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id SERIAL)", "INSERT INTO orders VALUES (DEFAULT)")
     with source_of(maria) as run:
-        read_all(run, 1)
+        ids_of(run, 1)
         for number in range(2, 5):
             maria.run("INSERT INTO orders VALUES (DEFAULT)")
             for (connection,) in maria.rows("SELECT id FROM information_schema.processlist WHERE user = 'reader'"):
                 maria.run(f"KILL {connection}")
             with pytest.raises(RetriableError):
-                read_all(run, number)
+                ids_of(run, number)
             while len(ids(run)) < number:
                 try:
                     run.step()

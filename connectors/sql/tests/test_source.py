@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from connectors.sql.tests.complete import SqlSourceSuite, read_all
 
 from penstock import ConnectError, Instant, Record, Schema, SourcePartition
 from penstock.schema import (
@@ -30,7 +31,7 @@ from penstock.schema import (
     decimal,
     struct,
 )  # fmt: skip
-from penstock.testing import SourceSuite, run_source, run_writer
+from penstock.testing import SourceSuite, run_writer
 from penstock_sql.sink import SqlSink
 from penstock_sql.source import SqlSource
 
@@ -43,12 +44,10 @@ BY_TIME = {
 
 
 def read(database: Any, offsets: Any = None, **properties: str) -> list[Record]:
-    return run_source(SqlSource, {**database.properties, **BY_ID, **properties}, offsets=offsets)
+    return read_all({**database.properties, **BY_ID, **properties}, offsets)
 
 
-class TestIncrementing(SourceSuite):
-    plugin = SqlSource
-
+class TestIncrementing(SqlSourceSuite):
     @pytest.fixture
     def properties(self, database: Any) -> Mapping[str, str]:
         database.run("CREATE TABLE IF NOT EXISTS orders (id SERIAL PRIMARY KEY, name TEXT)")
@@ -58,9 +57,7 @@ class TestIncrementing(SourceSuite):
         return {**database.properties, **BY_ID}
 
 
-class TestTimestamp(SourceSuite):
-    plugin = SqlSource
-
+class TestTimestamp(SqlSourceSuite):
     @pytest.fixture
     def properties(self, database: Any) -> Mapping[str, str]:
         database.run("CREATE TABLE IF NOT EXISTS orders (id SERIAL PRIMARY KEY, at TIMESTAMP NOT NULL)")
@@ -234,7 +231,7 @@ def test_an_offset_of_confluents_connector_is_gone_on_from(database: Any) -> Non
     )
     partition = SourcePartition({"protocol": "1", "table": f"{database.name}.public.orders"})
     at = {"incrementing": 5, "timestamp": 1_767_225_600_000, "timestamp_nanos": 5_000}
-    found = run_source(SqlSource, {**database.properties, **BY_TIME}, offsets={partition: at})
+    found = read_all({**database.properties, **BY_TIME}, offsets={partition: at})
     assert [r.value["id"] for r in found] == [6, 7, 8, 9]
 
 
@@ -278,7 +275,7 @@ def test_a_table_that_the_mode_cannot_read_is_told(database: Any, table: str, pr
         + (", 'y'" if "," in table else "")
     )
     with pytest.raises(ConnectError, match=words):
-        run_source(SqlSource, {**database.properties, **properties})
+        read_all({**database.properties, **properties})
 
 
 @pytest.mark.parametrize(
@@ -332,7 +329,7 @@ def test_what_is_read_in_bulk_is_read_whole(database: Any) -> None:
     database.run("CREATE TABLE orders (name TEXT)")
     database.run("INSERT INTO orders VALUES ('a'), ('b')")
     given = {"mode": "bulk", "topic.prefix": "t.", "poll.interval.ms": "3600000", **database.properties}
-    assert [r.value["name"] for r in run_source(SqlSource, given)] == ["a", "b"]
+    assert [r.value["name"] for r in read_all(given)] == ["a", "b"]
 
 
 def test_moments_are_exact(database: Any) -> None:
@@ -522,7 +519,7 @@ def test_rows_of_a_moment_that_is_not_over_yet_are_left(database: Any) -> None:
     database.run(
         "INSERT INTO orders VALUES (1, now() - interval '1 minute'), (2, date_trunc('second', clock_timestamp()))"
     )
-    found = run_source(SqlSource, {**database.properties, **BY_TIME})
+    found = read_all({**database.properties, **BY_TIME})
     assert [record.value["id"] for record in found] in ([1], [1, 2])
     late = database.rows("SELECT at > clock_timestamp() - interval '1 second' FROM orders WHERE id = 2")
     assert len(found) == 1 or late == [(False,)]
@@ -542,7 +539,7 @@ def test_an_offset_with_a_mistyped_name_is_refused(database: Any) -> None:
 def test_times_without_a_zone_are_those_of_the_configuration(database: Any) -> None:
     database.run("CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMP NOT NULL)")
     database.run("INSERT INTO orders SELECT 1, clock_timestamp() AT TIME ZONE 'Asia/Tokyo' - interval '1 minute'")
-    (record,) = run_source(SqlSource, {**database.properties, **BY_TIME, "db.timezone": "Asia/Tokyo"})
+    (record,) = read_all({**database.properties, **BY_TIME, "db.timezone": "Asia/Tokyo"})
     ((now,),) = database.rows("SELECT extract(epoch FROM clock_timestamp())::bigint")
     assert abs(record.value["at"] / 1000 - now + 60) < 30
 
@@ -651,8 +648,7 @@ def test_an_offset_whose_moment_no_place_has_is_refused(database: Any) -> None:
     database.run("CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMPTZ NOT NULL)")
     partition = SourcePartition({"protocol": "1", "table": "public.orders"})
     with pytest.raises(ConnectError, match=r"outside the years 1 to 9999.*alter the offset"):
-        run_source(
-            SqlSource,
+        read_all(
             {**database.properties, **BY_TIME},
             offsets={partition: {"timestamp": _INFINITE[0], "incrementing": 1}},
         )
@@ -661,7 +657,7 @@ def test_an_offset_whose_moment_no_place_has_is_refused(database: Any) -> None:
 def test_a_query_whose_timestamp_is_none_is_told(database: Any) -> None:
     given = {**database.properties, **BY_TIME, "query": "SELECT 1 AS id, 2 AS at"}
     with pytest.raises(ConnectError, match="at of the query is no timestamp"):
-        run_source(SqlSource, given)
+        read_all(given)
 
 
 def test_the_end_of_the_day_is_a_time_and_is_written_as_one(database: Any) -> None:
@@ -691,5 +687,5 @@ def test_a_value_of_sqlite_that_its_column_does_not_declare_is_told_by_table_and
         database.execute(f"CREATE TABLE orders (id INTEGER PRIMARY KEY, x {declared})")
         database.execute("INSERT INTO orders (x) VALUES (?)", (value,))
     with pytest.raises(ConnectError, match=f"Column x of orders: {words}") as raised:
-        run_source(SqlSource, {"connection.url": f"jdbc:sqlite:{tmp_path}/shop.db", **BY_ID})
+        read_all({"connection.url": f"jdbc:sqlite:{tmp_path}/shop.db", **BY_ID})
     assert "hidden" not in str(raised.value)

@@ -27,6 +27,7 @@ class SourceReadsSuite(ConnectorSuite):
     limits: ClassVar[Limits] = Limits(5, 500)
     endless: ClassVar[bool] = False
     batches: ClassVar[int] = 30
+    runner: ClassVar[type[SourceRun]] = SourceRun
 
     @property
     def plenty(self) -> Limits:
@@ -37,7 +38,7 @@ class SourceReadsSuite(ConnectorSuite):
     @contextmanager
     def life(self, request: Any, offsets: Offsets | None = None) -> Iterator[SourceRun]:
         """One start of a task, from these offsets on."""
-        with SourceRun(self.plugin, self.example(request), offsets or {}) as run:
+        with self.runner(self.plugin, self.example(request), offsets or {}) as run:
             yield run
 
     def _same(

@@ -9,7 +9,7 @@ from penstock.record import Record
 from penstock.testing._comparison import exactly, misfit
 from penstock.testing._making import make, parsed
 from penstock.testing._source_reads import SourceReadsSuite, kept
-from penstock.testing._source_run import SourceRun, Streams
+from penstock.testing._source_run import Streams
 
 __all__ = ["SourceSuite"]
 
@@ -21,6 +21,7 @@ class SourceSuite(SourceReadsSuite):
         limits: of a batch, so small that there are several batches.
         endless: whether the example never ends; only its first `batches` batches are compared then.
         batches: the most batches that are read.
+        runner: the class that drives one start of a task.
     """
 
     def test_the_example_gives_records_that_fit_their_schemas(self, request: Any) -> None:
@@ -61,7 +62,7 @@ class SourceSuite(SourceReadsSuite):
         connector, properties = make(self.plugin), self.example(request)
         config = parsed(self.plugin, properties)
         alone, context = connector.task_configs(config, properties, 1)[0], PluginContext(task=0, tasks=1)
-        with SourceRun(self.plugin, alone, context=context) as run:
+        with self.runner(self.plugin, alone, context=context) as run:
             run.all(self.limits, self.batches)
         for most in (2, 7):
             tasks = connector.task_configs(config, properties, most)
@@ -69,7 +70,7 @@ class SourceSuite(SourceReadsSuite):
                 found: Streams = {}
                 for number, task in enumerate(tasks):
                     context = PluginContext(task=number, tasks=len(tasks))
-                    with SourceRun(self.plugin, task, kept(offsets), context=context) as one:
+                    with self.runner(self.plugin, task, kept(offsets), context=context) as one:
                         one.all(self.plenty, self.batches)
                     twice = found.keys() & one.streams.keys()
                     assert not twice, f"two of {len(tasks)} tasks read {twice}: their offsets would replace each other"
@@ -111,7 +112,7 @@ class SourceSuite(SourceReadsSuite):
 
     def test_it_stops_without_a_start_and_without_a_read(self, request: Any) -> None:
         """A task whose `start` failed stops both halves as well."""
-        SourceRun(self.plugin, self.example(request)).close()
+        self.runner(self.plugin, self.example(request)).close()
         with self.life(request):
             pass
 
