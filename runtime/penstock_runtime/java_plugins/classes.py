@@ -1,11 +1,10 @@
-"""Adapters that present Java connectors as plugins of the Python API."""
+"""Adapters that present Java plugins as plugins of the Python API."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
-from penstock.config import Config, Property
 from penstock.connector import Connector
 from penstock.errors import ConfigError, ConnectError, Problem, RetriableError
 from penstock.offsets import Offset, SourcePartition
@@ -13,57 +12,21 @@ from penstock.sink import Sink, SinkConnector, Writer
 from penstock.source import PollingSource, SourceConnector
 from penstock_model.connect import plugin_chain
 from penstock_model.connect.plugin_names import BUILT_INS, ENDINGS, PluginKind, aliases
-from penstock_runtime.java_plugins.catalog import properties_of
 from penstock_runtime.java_plugins.hosts import host
+from penstock_runtime.java_plugins.java_class import PREFIX, JavaClass, JavaConfig
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
 from penstock_runtime.java_plugins.sink import JavaSink, JavaWriter
 from penstock_runtime.java_plugins.source import JavaSource
+from penstock_runtime.java_plugins.steps import JavaPredicate, JavaStepConfig, JavaTransform
 
-__all__ = ["PREFIX", "JavaConfig", "JavaConnector", "class_of", "connector_class"]
+__all__ = ["KINDS", "PREFIX", "JavaConnector", "adapter", "class_of"]
 
-PREFIX: Final = "java:"
-"""How references to Java classes begin: `java:<kind>:<location>#<class>`."""
-_REFERENCE: Final = re.compile(f"{PREFIX}(source|sink):([^#]+)#([^#]+)")
 _VALIDATE: Final = 60.0  # seconds; Kafka Connect's REST API waits 90
 _PLAN: Final = 120.0
 
 
-class JavaConfig(Config):
-    """The properties of a Java connector. All belong to it, as in Kafka Connect, and Java reads and validates them."""
-
-    open_prefixes = ("",)
-    location: ClassVar[str]
-    class_name: ClassVar[str]
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """All properties."""
-        return self.open_properties("")
-
-    @classmethod
-    def properties(cls) -> tuple[Property, ...]:
-        """The connector's own configuration definition."""
-        return _properties(cls.location, cls.class_name)
-
-    @classmethod
-    def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """Keep the texts: `Connector.validate` reads them."""
-        config = cls()
-        config._keep_open(texts)
-        return config
-
-
-class JavaConnector(Connector):
+class JavaConnector(JavaClass, Connector):
     """A connector of Kafka Connect, from the jars of its plugin."""
-
-    location: ClassVar[str]
-    class_name: ClassVar[str]
-
-    @classmethod
-    def reference(cls) -> str:
-        """Return the text from which another process loads this class."""
-        kind = "sink" if issubclass(cls, SinkConnector) else "source"
-        return f"{PREFIX}{kind}:{cls.location}#{cls.class_name}"
 
     def validate(self, config: JavaConfig) -> Iterable[Problem]:
         """Return what the connector's own validation refuses, as `PUT /connector-plugins/<class>/config/validate`."""
@@ -101,6 +64,7 @@ class JavaConnector(Connector):
 class JavaSourceConnector(JavaConnector, SourceConnector):
     """A source connector of Kafka Connect."""
 
+    kind: ClassVar[str] = "source"
     read_ahead = False
 
     def exactly_once(self, config: JavaConfig) -> bool:
@@ -120,6 +84,7 @@ class JavaSourceConnector(JavaConnector, SourceConnector):
 class JavaSinkConnector(JavaConnector, SinkConnector):
     """A sink connector of Kafka Connect."""
 
+    kind: ClassVar[str] = "sink"
     single_writer: ClassVar[bool] = True
     buffering: ClassVar[bool] = True
     _sink: JavaSink | None = None
@@ -171,23 +136,40 @@ def _java_converter(name: str) -> str:
     )
 
 
+_ADAPTERS: Final[Mapping[str, tuple[type[Any], type[JavaConfig]]]] = {
+    adapter.kind: (adapter, config)
+    for adapter, config in (
+        (JavaSourceConnector, JavaConfig),
+        (JavaSinkConnector, JavaConfig),
+        (JavaTransform, JavaStepConfig),
+        (JavaPredicate, JavaStepConfig),
+    )
+}
+KINDS: Final = frozenset(_ADAPTERS)
+"""The kinds of Java plugins that run."""
+_REFERENCE: Final = re.compile(f"{PREFIX}({'|'.join(_ADAPTERS)}):([^#]+)#([^#]+)")
+
+
 @cache
-def connector_class(kind: str, location: str, class_name: str) -> type[JavaConnector]:
-    """Return the adapter class of a Java connector.
+def adapter(kind: str, location: str, class_name: str) -> type[Any]:
+    """Return the adapter class of a Java plugin.
 
     Args:
-        kind: `source` or `sink`.
+        kind: one of `KINDS`.
         location: of its plugin.
         class_name: of Java.
     """
-    base = JavaSinkConnector if kind == "sink" else JavaSourceConnector
+    base, base_config = _ADAPTERS[kind]
     members = {"location": location, "class_name": class_name, "__module__": __name__}
-    config = type("Config", (JavaConfig,), {**members, "__annotations__": {}})
+    config = type("Config", (base_config,), {**members, "__annotations__": {}})
     doc = f"Kafka Connect's {class_name}, from {location}."
-    return type(class_name.rpartition(".")[2], (base,), {**members, "Config": config, "__doc__": doc})
+    names = (class_name,)
+    return type(
+        class_name.rpartition(".")[2], (base,), {**members, "Config": config, "java_names": names, "__doc__": doc}
+    )
 
 
-def class_of(reference: str) -> type[JavaConnector]:
+def class_of(reference: str) -> type[Any]:
     """Return the class of a reference.
 
     Raises:
@@ -196,9 +178,4 @@ def class_of(reference: str) -> type[JavaConnector]:
     match = _REFERENCE.fullmatch(reference)
     if match is None:
         raise ConfigError(f"cannot load {reference}: write java:<kind>:<location>#<class>")
-    return connector_class(*match.groups())
-
-
-@cache
-def _properties(location: str, class_name: str) -> tuple[Property, ...]:
-    return properties_of(location, class_name)
+    return adapter(*match.groups())

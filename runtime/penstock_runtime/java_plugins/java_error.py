@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 from typing import Literal, Self, TypeAlias
 
-from penstock.errors import ConnectError
+from penstock.errors import ConnectError, RetriableError
 
-__all__ = ["JavaError", "JavaErrorKind", "JvmEnded", "JvmLost", "exception_of"]
+__all__ = ["JavaError", "JavaErrorKind", "JvmEnded", "JvmLost", "PluginFailed", "exception_of"]
 
-JavaErrorKind: TypeAlias = Literal["retriable", "unsupported", "fatal"]
+JavaErrorKind: TypeAlias = Literal["retriable", "unsupported", "data", "fatal"]
 
 
 class JavaError(Exception):
     """An exception that a plugin threw.
 
     Attributes:
-        kind: `retriable`: Kafka's `RetriableException`; `unsupported`: `UnsupportedOperationException`.
+        kind: `retriable`: Kafka's `RetriableException`; `unsupported`: `UnsupportedOperationException`; `data`: a value that
+            was sent does not fit its schema.
         text: the exception and its causes.
         trace: Java's stack trace, for the log.
     """
@@ -27,7 +28,11 @@ class JavaError(Exception):
         super().__init__(self.text)
 
 
-class JvmEnded(ConnectError):
+class PluginFailed(ConnectError):
+    """A failure of a whole plugin, not of one record: `errors.tolerance` does not cover it, as Java's `Error`s."""
+
+
+class JvmEnded(PluginFailed):
     """The JVM of a plugin has ended, or was ended because it did not answer. The message says how."""
 
     def during(self, what: str) -> Self:
@@ -39,10 +44,13 @@ class JvmLost(JvmEnded):
     """The JVM was killed from outside, or was frozen: a loss of the infrastructure, not a failure of the plugin."""
 
 
-def exception_of(class_name: str | None, message: str | None, trace: str | None) -> Exception:
+def exception_of(
+    class_name: str | None, message: str | None, trace: str | None, *, kind: JavaErrorKind = "fatal"
+) -> Exception:
     """Return an exception of Python that bears the name, the message and the stack trace of one of Java."""
     package, _, name = (class_name or "java.lang.NullPointerException").rpartition(".")
-    error: Exception = type(name, (Exception,), {"__module__": package})(message or "")
+    base = RetriableError if kind == "retriable" else Exception
+    error: Exception = type(name, (base,), {"__module__": package})(message or "")
     if trace:
         error.add_note(trace.rstrip())
     return error

@@ -23,7 +23,7 @@ _CONTAINERS: Final = (dict, list, tuple, bytes, bytearray)
 
 
 class RecordWriter:
-    """Writes the messages of one task, in order: a schema is sent with the first message that uses it."""
+    """Writes the messages of one task or step, in order: a schema is sent with the first message that uses it."""
 
     def __init__(self) -> None:
         self._numbers: dict[Schema, int] = {}
@@ -33,7 +33,7 @@ class RecordWriter:
         self._is_reset = False
 
     def message(self, batches: Sequence[RecordBatch]) -> bytes:
-        """Return the records of batches, each of one Kafka partition, with the schemas that are new.
+        """Return the records of batches, each of one Kafka partition or of a source, with the schemas that are new.
 
         Raises:
             DataError: a value that Kafka Connect's data model does not have.
@@ -47,7 +47,7 @@ class RecordWriter:
         try:
             message = _encoded(whole)
         except (TypeError, OverflowError, ValueError) as e:
-            topics = sorted({str(batch.original_topic) for batch in batches})
+            topics = sorted({str(topic) for batch in batches for topic in _topics(batch)})
             raise DataError(f"cannot give records of {', '.join(topics)} to Java: {e}") from e
         self._unsent, self._is_reset = [], False
         return message
@@ -101,6 +101,11 @@ class RecordWriter:
         if len(self._known) < _MOST_SCHEMAS:
             self._known[id(schema)] = (schema, number)
         return number
+
+
+def _topics(batch: RecordBatch) -> Sequence[str | None]:
+    """Return where records were read, or of a source where they go."""
+    return batch.column("topic") if batch.original_topic is None else [batch.original_topic]
 
 
 def _schema(schema: Schema | None) -> list[Any] | None:

@@ -24,7 +24,7 @@ _LOGICAL: Final[dict[tuple[str | None, Type], Callable[[Any], Any]]] = {
 
 
 class RecordReader:
-    """Reads the messages of one task, in order: a schema is sent with the first message that uses it."""
+    """Reads the messages of one task or step, in order: a schema is sent with the first message that uses it."""
 
     def __init__(self) -> None:
         self._schemas: list[Schema] = []
@@ -32,25 +32,31 @@ class RecordReader:
 
     def batch(self, message: Sequence[Any]) -> RecordBatch:
         """Return the records of a message: `["records", epoch, sequence, count, topic, ..., offsets, schemas, length]`."""
-        _, _, _, count, topic, partition, timestamp, key, value, headers, _, (is_reset, schemas), _ = message
+        _, _, _, count, topic, partition, timestamp, key, value, headers, _, schemas, _ = message
+        return RecordBatch(
+            length=count, **self.columns(count, [topic, partition, timestamp, key, value, headers, schemas])
+        )
+
+    def columns(self, count: int, encoded: Sequence[Any]) -> dict[str, Any]:
+        """Return the columns of a batch: `[topic, partition, timestamp, key, value, headers, schemas]`."""
+        topic, partition, timestamp, key, value, headers, (is_reset, schemas) = encoded
         if is_reset:
             self._schemas.clear()
             self._known.clear()
         self._schemas += map(self._schema, schemas)
         keys, key_schema = self._side(key, count)
         values, value_schema = self._side(value, count)
-        return RecordBatch(
-            length=count,
-            topic=_plain(topic),
-            partition=_plain(partition),
-            timestamp=_plain(timestamp),
-            key=list(keys) if keys is not None else None,
-            key_schema=key_schema,
-            value=values,
-            value_schema=value_schema,
-            headers=self._headers(headers, count),
-            owned=True,
-        )
+        return {
+            "topic": _plain(topic),
+            "partition": _plain(partition),
+            "timestamp": _plain(timestamp),
+            "key": list(keys) if keys is not None else None,
+            "key_schema": key_schema,
+            "value": values,
+            "value_schema": value_schema,
+            "headers": self._headers(headers, count),
+            "owned": True,
+        }
 
     def _side(self, groups: Sequence[Any], count: int) -> tuple[list[Any] | Fields | None, Any]:
         """Read keys or values: groups of one schema each, with their rows."""

@@ -8,7 +8,7 @@ from typing import Any
 from penstock import ConfigError, Plugin, Problem, Transform
 from penstock.config import Property, nearest
 from penstock_runtime.java_plugins.catalog import properties_of
-from penstock_runtime.java_plugins.classes import JavaConnector
+from penstock_runtime.java_plugins.java_class import JavaClass
 from penstock_runtime.local.plugin_rows import Row, offers_of, rows, within
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
@@ -28,7 +28,7 @@ def listing(
     """
     plugins = Plugins.installed()
     every = list(plugins.every())
-    refs = [r for r in every if isinstance(r, PluginRef) and not issubclass(r.cls, JavaConnector)]
+    refs = [r for r in every if isinstance(r, PluginRef) and not issubclass(r.cls, JavaClass)]
     broken = [p for p in every if isinstance(p, Problem)]
     try:
         offers, refused = offers_of(documents or ())

@@ -1,7 +1,8 @@
 """The chain: transforms with their predicates, over columns with an exact fallback.
 
 Each stage first tries its form for whole batches. Where there is none, or it raises, every record goes through the
-per-record form by itself, and those that fail there become `Failure`s: the others move on.
+per-record form by itself, and those that fail there become `Failure`s: the others move on. A plugin of Java answers for
+each record of a batch, so that only those that failed are tried again.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from penstock import _returned as returned
 from penstock.batch import RecordBatch
 from penstock.plugin import Predicate, Transform
 from penstock.record import Record
+from penstock_runtime.java_plugins.steps import JavaPredicate, JavaTransform
 from penstock_runtime.pipeline.record_errors import RetryWithToleranceOperator, Stage
 
 __all__ = ["Step", "has_own", "transform"]
@@ -50,7 +52,11 @@ def _step(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator) 
     if step.predicate is None:
         return _apply(step, batch, operator)
     found: bool | Sequence[bool | Exception]
-    if has_own(step.predicate, Predicate, "test_batch"):
+    if isinstance(step.predicate, JavaPredicate):
+        found = step.predicate.test_rows(batch)
+        if any(isinstance(a, Exception) for a in found):
+            return _singly(step, batch, operator, answers=[*found])
+    elif has_own(step.predicate, Predicate, "test_batch"):
         try:
             found = step.predicate.test_batch(batch)
         except Exception:  # noqa: BLE001 (the records are asked one by one below, and their errors are kept)
@@ -76,6 +82,12 @@ def _step(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator) 
 
 
 def _apply(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator) -> RecordBatch:
+    if isinstance(step.transform, JavaTransform):
+        made, failed = step.transform.apply_rows(batch)
+        if not failed:
+            return made
+        rows = sorted(failed)
+        return RecordBatch.merged(made, _singly(step, batch.take(rows), operator, errors=[failed[row] for row in rows]))
     if step.transform.has_batch_form:
         try:
             made = step.transform.apply_batch(batch)
@@ -98,11 +110,12 @@ def _singly(
     operator: RetryWithToleranceOperator,
     *,
     answers: list[bool | Exception | None] | None = None,
+    errors: list[Exception | None] | None = None,
 ) -> RecordBatch:
     """Each record by itself.
 
     `answers` has what the predicate has said already, row by row: its first try, which is not made twice. None where it was
-    not asked, and as a whole if the predicate is not to be asked.
+    not asked, and as a whole if the predicate is not to be asked. `errors` likewise has what the transform has raised.
     """
     made, positions = [], []
     for row, (position, record) in enumerate(zip(batch.positions, batch.records(), strict=True)):
@@ -115,6 +128,9 @@ def _singly(
                     raise answer
                 if answer is step.negate:
                     return record
+            if errors is not None and (error := errors[row]) is not None:
+                errors[row] = None
+                raise error
             return step.transform.apply(record)
 
         done, result = operator.attempt(position, Stage.TRANSFORMATION, step.name, work)

@@ -27,6 +27,7 @@ from penstock_model.contracts.task_spec import TaskSpec
 from penstock_model.kafka_properties import translation
 from penstock_model.kafka_properties.client_kinds import ClientKind
 from penstock_runtime.fencing.incarnation import TaskFence, TransactionalIds
+from penstock_runtime.java_plugins.java_class import PREFIX
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.builder import build_steps, class_name, made
 from penstock_runtime.pipeline.chain import Step
@@ -208,6 +209,11 @@ class TaskContext(ABC):
             found.append(plugin)
         names = cast("tuple[str, str, str]", tuple(class_name(p) for p in found))
         return Converters(found[0], found[1], found[2], names)
+
+    @property
+    def java_places(self) -> tuple[str, ...]:
+        """The places of Java plugins (`transforms.unwrap`). They run in the JVM of the driver, not in Spark's workers."""
+        return tuple(place for place, of in self.spec.plugins.items() if of.reference.startswith(PREFIX))
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from penstock.errors import ConnectError, RetriableError
+from penstock_runtime.java_plugins.java_error import PluginFailed
 from penstock_runtime.process.liveness import LOOP
 from penstock_runtime.process.plugin_place import raised_in
 
@@ -104,7 +105,7 @@ class RetryWithToleranceOperator:
         Raises:
             RetriableError: the task is to stop, or may wait here no longer, while a record waits for its next try. The
                 record has not failed, so that it must not be passed over: the batch is abandoned and comes again.
-            MemoryError: of this process, not of the record: as Java's errors, it is not tolerated.
+            MemoryError, PluginFailed: of this process, not of the record: as Java's errors, it is not tolerated.
         """
         if self.failures and not self.policy.tolerate and position > self.failures[-1].position:
             return False, None
@@ -124,7 +125,7 @@ class RetryWithToleranceOperator:
                 pause = self._delay(attempt) if e.retry_after is None else e.retry_after
                 self._wait(now + min(pause, deadline - now), e)
                 self.retries += 1
-            except MemoryError:
+            except (MemoryError, PluginFailed):
                 raise
             except Exception as e:  # noqa: BLE001 (a record's failure is data, whatever a plugin raises)
                 self.failures.append(Failure(position, stage, plugin, e))

@@ -10,7 +10,7 @@ from penstock_model.connect import plugin_chain
 from penstock_model.connect.plugin_chain import Place, TransformPlace
 from penstock_model.connect.redaction import literal_secrets
 from penstock_model.connect.variables import Secret
-from penstock_runtime.plan.plugin_versions import check_syntax, check_version
+from penstock_runtime.plan.plugin_versions import check_syntax, check_version, requested_version
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 from penstock_runtime.plugins.plugin_ref import make
@@ -93,7 +93,10 @@ def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Finding
             check_syntax(place.version, version, findings)
         return False
     name = place.type
-    ref = findings.attempt(lambda: plugins.at(place.name).find(kind, name, property_name=place.type_property))
+    asked = requested_version(place.version)
+    ref = findings.attempt(
+        lambda: plugins.at(place.name).find(kind, name, property_name=place.type_property, version=asked)
+    )
     if ref is None:
         check_syntax(place.version, version, findings)
         return False

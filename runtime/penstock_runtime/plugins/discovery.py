@@ -29,7 +29,7 @@ from penstock_model.connect.plugin_names import aliases
 from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_runtime.java_plugins.catalog import JavaPlugin
-from penstock_runtime.java_plugins.classes import connector_class
+from penstock_runtime.java_plugins.classes import KINDS, adapter
 from penstock_runtime.plugins.java_origins import how_to_get, is_known
 from penstock_runtime.plugins.mounted import distributions, is_in, is_named
 from penstock_runtime.plugins.plugin_path import java_plugins
@@ -38,6 +38,7 @@ from penstock_runtime.plugins.plugin_ref import ENDINGS, PluginRef, broken, chec
 __all__ = ["GROUP", "PluginEntry", "PluginRef", "Plugins", "entries_in", "load"]
 
 GROUP: Final = "penstock.plugins"
+_CONNECTORS: Final = ("source", "sink")
 P = TypeVar("P", bound=Plugin)
 
 
@@ -84,12 +85,16 @@ class Plugins:
             entries: the environment's.
             mounted: those of images, by the places that they are for (`at`).
             first: a name means one of these before it means another.
-            java: the Java plugins that are here; connectors are found before others of their name.
+            java: the Java plugins that are here. Connectors are found before others of their name, all others after them:
+                what Penstock has itself is faster.
         """
         self._mounted = mounted or {}
         self.java = tuple(java)
-        self._layers = tuple(first), tuple(map(_java_entry, filter(_can_run, self.java))), tuple(entries)
-        self._entries = tuple(chain.from_iterable(self._layers))
+        runnable = [p for p in self.java if p.kind in KINDS]
+        connectors = tuple(_java_entry(p) for p in runnable if p.kind in _CONNECTORS)
+        self._steps = tuple(_java_entry(p) for p in runnable if p.kind not in _CONNECTORS)
+        self._layers = tuple(first), connectors, tuple(entries)
+        self._entries = tuple(chain.from_iterable((*self._layers, self._steps)))
 
     @classmethod
     def of(cls, classes: Mapping[str, type[Plugin]], version: str = "1.0.0", distribution: str = "test") -> "Plugins":
@@ -147,10 +152,11 @@ class Plugins:
 
     def _find(self, kind: type[P], name: str, version: VersionRange | None) -> PluginRef[P]:
         plain, _, variant = name.partition("$")
-        entry = self._entry(kind, plain)
+        entry = self._entry(kind, plain) or self._java_step(kind, name)
         if entry is not None and entry.java_name:
-            return cast("PluginRef[P]", self._java_ref(entry.java_name, version))
-        found = entry.ref(variant or None, name) if entry is not None else self._by_path(plain, variant or None)
+            found = self._java_ref(entry.java_name, version)
+        else:
+            found = entry.ref(variant or None, name) if entry is not None else self._by_path(plain, variant or None)
         if not issubclass(found.cls, kind):
             found = self._counterpart(kind, name, found)
         check_variant(found, name)
@@ -164,10 +170,22 @@ class Plugins:
         """
         return Plugins(self._layers[-1], first=self._mounted.get(place, ()), java=self.java)
 
+    def _java_step(self, kind: type[Plugin], name: str) -> PluginEntry | None:
+        """The Java transform or predicate of that name.
+
+        Raises:
+            ConfigError: a short name is that of several classes.
+        """
+        found = [e for e in self._steps if _is_of(e, kind)]
+        if exact := [e for e in found if e.java_name == name]:
+            return exact[0]
+        named = [e for e in found if e.alias == name]
+        return _only(named, name) if named else None
+
     def _java_ref(self, class_name: str, version: VersionRange | None) -> PluginRef[Plugin]:
         """The latest version of a Java class, of those that are asked for if there is one."""
         found = sorted(
-            (p for p in self.java if p.class_name == class_name and _can_run(p)), key=lambda p: Version(p.version)
+            (p for p in self.java if p.class_name == class_name and p.kind in KINDS), key=lambda p: Version(p.version)
         )
         chosen = [p for p in found if version is None or p.version in version] or found
         versions = tuple(dict.fromkeys(p.version for p in found))
@@ -175,10 +193,13 @@ class Plugins:
 
     def _of_java(self, name: str) -> str:
         """What a Java class of that name is, which is here but which Penstock does not run."""
-        found = next((p for p in self.java if name in (p.class_name, p.simple_name) and not _can_run(p)), None)
+        found = next((p for p in self.java if name in (p.class_name, p.simple_name) and p.kind not in KINDS), None)
         if found is None:
             return ""
-        return f" {found.location} has it, as a Java {found.kind}; of Java plugins Penstock runs connectors."
+        return (
+            f" {found.location} has it, as a Java {found.kind}; of Java plugins Penstock runs connectors, transforms and "
+            "predicates."
+        )
 
     def _entry(self, kind: type[Plugin], name: str) -> PluginEntry | None:
         """The entry that a name means; imports candidates for Java names only."""
@@ -284,17 +305,13 @@ def entries_in(folder: str, plugin: str) -> tuple[PluginEntry, ...]:
     return tuple(_entry(e) for d in held for e in d.entry_points.select(group=GROUP))
 
 
-def _can_run(plugin: JavaPlugin) -> bool:
-    return plugin.kind in ("source", "sink")
-
-
 def _java_entry(plugin: JavaPlugin) -> PluginEntry:
     return PluginEntry(
         plugin.simple_name,
         plugin.class_name,
         plugin.version,
         "",
-        lambda: connector_class(plugin.kind, plugin.location, plugin.class_name),
+        lambda: adapter(plugin.kind, plugin.location, plugin.class_name),
         java_name=plugin.class_name,
     )
 

@@ -20,7 +20,8 @@ from penstock import (
 )
 from penstock_model.connect import plugin_names
 from penstock_model.contracts.task_spec import PluginReference
-from penstock_runtime.java_plugins.classes import PREFIX, JavaConnector, class_of
+from penstock_runtime.java_plugins.classes import class_of
+from penstock_runtime.java_plugins.java_class import PREFIX, JavaClass
 
 __all__ = ["ENDINGS", "PluginRef", "broken", "check_variant", "checked", "kind_name", "load", "make"]
 
@@ -52,7 +53,7 @@ class PluginRef(Generic[P_co]):
     @property
     def reference(self) -> str:
         """The text by which another process loads the same class (`load`)."""
-        if issubclass(self.cls, JavaConnector):
+        if issubclass(self.cls, JavaClass):
             return self.cls.reference()
         return f"{self.cls.__module__}:{self.cls.__qualname__}"
 
@@ -127,6 +128,8 @@ def make(cls: type[_P], context: PluginContext) -> _P:
 
 def check_variant(found: PluginRef[Plugin], name: str) -> None:
     """Raises ConfigError unless the name says which side of a record where the plugin needs it, and only there."""
+    if issubclass(found.cls, JavaClass):
+        return  # a nested class of Java is a plugin of its own
     variants = found.cls.variants if issubclass(found.cls, Transform) else ()
     if found.variant in variants or (not variants and found.variant is None):
         return

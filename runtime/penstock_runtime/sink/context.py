@@ -159,6 +159,11 @@ class SinkContext(TaskContext):
         process = self.writing_process(stopping, **more)
         if not isinstance(sink, FrameSink):
             return process
+        if self.java_places:
+            raise ConfigError(
+                f"cannot use the Java plugin of {', '.join(self.java_places)}: this sink takes Spark DataFrames, which "
+                "Spark's workers make, and Java plugins run in the task's own process; use a transform of Penstock"
+            )
         if spark is None:
             raise ConfigError("This sink takes Spark DataFrames and needs Spark")
         return FramePut(process, sink, spark, seconds=self.batch_seconds, stopping=stopping)

@@ -74,7 +74,9 @@ class SinkTask:
         self._reports = reports
         self._stopping = stopping
         self._paused = paused
-        self._spark = spark = None if context.connector.buffering else spark  # what it buffers is in this process
+        if context.connector.buffering or context.java_places:  # what it buffers, and its JVM, are in this process
+            spark = None
+        self._spark = spark
         self._clock = clock
         pauses, asked = PausedPartitions(), Asked()
         self._reported = ReportedRecords(

@@ -82,8 +82,8 @@ class SourceTask:
         self._reports = reports
         self._stopping = stopping
         self._paused = paused
-        # While a transaction of several batches is open, one process must read all source partitions.
-        self._spark = spark if context.boundary is None else None
+        # While a transaction of several batches is open, one process must read all source partitions. Java runs there too.
+        self._spark = spark if context.boundary is None and not context.java_places else None
         self._store = OffsetStore(context, writer)
         self._stored = StoredOffsets(context.spec.connector)
         self._process = context.source_process(context.ids.driver if fence is not None else None, stopping.is_set)

@@ -25,15 +25,29 @@ from penstock_runtime.plugins.plugin_path import use_plugin_path
 from ..reading import Reader
 from ..running import PATIENCE, Processes, Running, manifest, new_name, specs, until
 
-__all__ = ["SINK", "SOURCE", "Probe", "ProbeLab", "host_jvms", "probe", "probe_lab", "sink_lab"]
+__all__ = [
+    "PREDICATE",
+    "SINK",
+    "SOURCE",
+    "TRANSFORM",
+    "Probe",
+    "ProbeLab",
+    "host_jvms",
+    "probe",
+    "probe_lab",
+    "sink_lab",
+]
 
 _SOURCES: Final = Path(__file__).with_name("probe")
 SOURCE: Final = "dev.penstock.probe.ProbeSource"
 SINK: Final = "dev.penstock.probe.ProbeSink"
+TRANSFORM: Final = "dev.penstock.probe.ProbeTransform"
+PREDICATE: Final = "dev.penstock.probe.ProbePredicate"
 _SERVICES: Final = {
     "org.apache.kafka.connect.source.SourceConnector": SOURCE,
     "org.apache.kafka.connect.sink.SinkConnector": f"{SINK}\ndev.penstock.probe.WrongSink",
-    "org.apache.kafka.connect.transforms.Transformation": "dev.penstock.probe.ProbeTransform",
+    "org.apache.kafka.connect.transforms.Transformation": f"{TRANSFORM}\n{TRANSFORM}$Value",
+    "org.apache.kafka.connect.transforms.predicates.Predicate": PREDICATE,
 }
 _HOST: Final = "dev.penstock.host.Main"
 

@@ -143,13 +143,6 @@ def test_a_java_sink_is_valid_with_topics_alone(probe_lab: ProbeLab, file: Path)
     assert "topics.regex" in text
 
 
-def test_a_transform_of_java_is_refused(probe_lab: ProbeLab, file: Path) -> None:
-    config = {"transforms": "x", "transforms.x.type": f"{PACKAGE}.ProbeTransform"}
-    code, text = validated(probe_lab, file, probe_lab.probe.folder, config)
-    assert code == 2
-    assert "as a Java transform; of Java plugins Penstock runs connectors" in text
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("support", ["null", "UNSUPPORTED"])
 def test_exactly_once_that_is_required_is_refused_where_the_connector_does_not_support_it(

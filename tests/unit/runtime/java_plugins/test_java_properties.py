@@ -5,7 +5,8 @@ from typing import cast
 import pytest
 
 from penstock import PluginContext
-from penstock_runtime.java_plugins.classes import JavaConfig, connector_class
+from penstock_runtime.java_plugins.classes import adapter
+from penstock_runtime.java_plugins.java_class import JavaConfig
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,7 @@ from penstock_runtime.java_plugins.classes import JavaConfig, connector_class
     ],
 )
 def test_aliases_of_converters_become_java_classes(written: str, given: str) -> None:
-    cls = connector_class("source", "/plugins/mirror", "org.example.MirrorSourceConnector")
+    cls = adapter("source", "/plugins/mirror", "org.example.MirrorSourceConnector")
     connector = cls()
     connector.context = PluginContext("copy", "connector", "1.0")
     config = cast("JavaConfig", cls.Config.parse({"key.converter": written, "topic": "t"}))

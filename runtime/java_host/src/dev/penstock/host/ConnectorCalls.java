@@ -81,7 +81,28 @@ final class ConnectorCalls {
             throw new ConnectException(
                     connector.getClass().getName() + ".validate() must return a Config that is not null.");
         }
-        List<ConfigValue> values = List.copyOf(config.configValues());
+        return problems(List.copyOf(config.configValues()));
+    }
+
+    /**
+     * Every property of a transform or a predicate with its errors, by its configuration definition.
+     *
+     * @param prefix of its properties in the connector's configuration, which {@code properties} have
+     */
+    Channel.Content validateStep(Plugins.Reference plugin, String prefix, Map<String, String> properties)
+            throws Exception {
+        Object made = plugins.make(plugin, Object.class);
+        return Threads.with(plugins.loader(plugin), () -> {
+            ConfigDef whole = new ConfigDef();
+            ConfigDef definition = definition(made);
+            if (definition != null) {
+                whole.embed(prefix, "", 0, definition);
+            }
+            return problems(whole.validate(properties));
+        });
+    }
+
+    private static Channel.Content problems(List<ConfigValue> values) {
         return out -> {
             out.packArrayHeader(values.size());
             for (ConfigValue value : values) {

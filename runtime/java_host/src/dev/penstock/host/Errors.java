@@ -39,6 +39,13 @@ final class Errors {
         Channel.packTextOrNil(out, error == null ? null : trace(error));
     }
 
+    /** Packs why a record failed: whether it may be tried again, and what a dead letter tells of the exception. */
+    static void packOfRecord(MessagePacker out, Throwable error) throws IOException {
+        out.packArrayHeader(2);
+        out.packString(kind(error));
+        packThrown(out, error);
+    }
+
     private static String trace(Throwable error) {
         StringWriter trace = new StringWriter();
         error.printStackTrace(new PrintWriter(trace));
@@ -49,6 +56,9 @@ final class Errors {
     static String kind(Throwable error) {
         if (error instanceof org.apache.kafka.connect.errors.RetriableException || error instanceof RetriableException) {
             return "retriable";
+        }
+        if (error instanceof RecordDecoder.UnreadableException) {
+            return "data";
         }
         return error instanceof UnsupportedOperationException ? "unsupported" : "fatal";
     }

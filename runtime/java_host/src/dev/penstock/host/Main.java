@@ -36,6 +36,7 @@ public final class Main {
     private final Channel channel;
     private final Plugins plugins = new Plugins();
     private final ConnectorCalls connectors;
+    private final ChainSteps steps = new ChainSteps(plugins);
     private final ExecutorService calls = Executors.newCachedThreadPool(Threads.daemons("penstock-call"));
     private volatile TaskRunner task;
 
@@ -163,6 +164,11 @@ public final class Main {
             case "plugins" -> plugins.discover(given.text("location"));
             case "config" -> connectors.config(given.plugin());
             case "validate" -> connectors.validate(given.plugin(), given.properties());
+            case "validate_step" -> connectors.validateStep(given.plugin(), given.text("prefix"), given.properties());
+            case "make_step" -> steps.make(given.plugin(), given.properties());
+            case "apply" -> steps.apply(given.number("step"), given.bytes("records"));
+            case "test" -> steps.test(given.number("step"), given.bytes("records"));
+            case "close_step" -> steps.close(given.number("step"));
             case "task_configs" -> connectors.taskConfigs(given.plugin(), given.properties(), given.number("max_tasks"));
             case "exactly_once" -> connectors.exactlyOnceSupport(given.plugin(), given.properties());
             case "alter_offsets" -> connectors.alterOffsets(given.plugin(), given.properties(), given.offsets());

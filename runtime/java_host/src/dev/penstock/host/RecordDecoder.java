@@ -4,21 +4,25 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.data.Field;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.data.Struct;
+import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.header.ConnectHeaders;
 import org.apache.kafka.connect.runtime.InternalSinkRecord;
 import org.apache.kafka.connect.runtime.errors.ProcessingContext;
 import org.apache.kafka.connect.sink.SinkRecord;
+import org.apache.kafka.connect.source.SourceRecord;
 import org.msgpack.core.MessagePack;
 import org.msgpack.core.MessageUnpacker;
 
-/** Records for a sink task, from messages of columns. The counterpart of {@link RecordEncoder}. */
+/** Records for sink tasks and for the chain, from messages of columns. The counterpart of {@link RecordEncoder}. */
 final class RecordDecoder {
     /**
      * A record of the class that Kafka Connect itself gives to tasks: some connectors look for it. Of the record in Kafka it
@@ -50,6 +54,13 @@ final class RecordDecoder {
         }
     }
 
+    /** Values that do not fit their schemas. */
+    static final class UnreadableException extends DataException {
+        UnreadableException(Throwable cause) {
+            super(cause.getMessage(), cause);
+        }
+    }
+
     /** Keys or values with their schemas. */
     private record Side(Schema[] schemas, Object[] values) {}
 
@@ -58,24 +69,41 @@ final class RecordDecoder {
 
     private final SchemaReader schemas = new SchemaReader();
 
-    /** Reads a message: new schemas, and batches of one Kafka partition each. */
-    List<SinkRecord> records(byte[] message) throws IOException {
+    /** Reads a message for a sink task: new schemas, and batches of one Kafka partition each. */
+    List<SinkRecord> sinkRecords(byte[] message) throws IOException {
+        List<SinkRecord> records = new ArrayList<>();
+        for (ConnectRecord<?> record : records(message)) {
+            records.add((SinkRecord) record);
+        }
+        return records;
+    }
+
+    /**
+     * Reads a message: new schemas, and batches of one Kafka partition each, or of records that were not in Kafka yet.
+     *
+     * @throws UnreadableException where a value does not fit its schema; the next message can be read
+     */
+    List<ConnectRecord<?>> records(byte[] message) throws IOException {
         try (MessageUnpacker in = MessagePack.newDefaultUnpacker(message)) {
             in.unpackArrayHeader();
             schemas.readNew(in);
             int batches = in.unpackArrayHeader();
-            List<SinkRecord> records = new ArrayList<>();
-            for (int i = 0; i < batches; i++) {
-                readBatch(in, records);
+            List<ConnectRecord<?>> records = new ArrayList<>();
+            try {
+                for (int i = 0; i < batches; i++) {
+                    readBatch(in, records);
+                }
+            } catch (RuntimeException e) {
+                throw new UnreadableException(e);
             }
             return records;
         }
     }
 
-    private void readBatch(MessageUnpacker in, List<SinkRecord> records) throws IOException {
+    private void readBatch(MessageUnpacker in, List<ConnectRecord<?>> records) throws IOException {
         in.unpackArrayHeader();
-        String originalTopic = in.unpackString();
-        int originalPartition = in.unpackInt();
+        String originalTopic = in.tryUnpackNil() ? null : in.unpackString();
+        int originalPartition = in.tryUnpackNil() ? -1 : in.unpackInt();
         int count = in.unpackInt();
         Object[] offsets = column(in, Schema.INT64_SCHEMA, count);
         Object[] topics = column(in, Schema.OPTIONAL_STRING_SCHEMA, count);
@@ -87,6 +115,20 @@ final class RecordDecoder {
         ConnectHeaders[] headers = headers(in, count);
         for (int i = 0; i < count; i++) {
             Long timestamp = (Long) timestamps[i];
+            if (originalTopic == null) {
+                records.add(new SourceRecord(
+                        Map.of(),
+                        Map.of(),
+                        (String) topics[i],
+                        (Integer) partitions[i],
+                        keys.schemas()[i],
+                        keys.values()[i],
+                        values.schemas()[i],
+                        values.values()[i],
+                        timestamp,
+                        headers[i]));
+                continue;
+            }
             ConsumerRecord<byte[], byte[]> original = new ConsumerRecord<>(
                     originalTopic,
                     originalPartition,

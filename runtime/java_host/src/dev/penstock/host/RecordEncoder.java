@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Function;
+import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.data.Field;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.data.Struct;
@@ -49,16 +50,27 @@ final class RecordEncoder {
             out.packInt(epoch);
             out.packInt(sequence);
             out.packInt(records.size());
-            packColumn(out, null, column(records, SourceRecord::topic));
-            packColumn(out, Schema.INT32_SCHEMA, column(records, SourceRecord::kafkaPartition));
-            packColumn(out, Schema.INT64_SCHEMA, column(records, SourceRecord::timestamp));
-            packSide(out, records, SourceRecord::keySchema, SourceRecord::key);
-            packSide(out, records, SourceRecord::valueSchema, SourceRecord::value);
-            packHeaders(out, records);
+            packColumns(out, records);
             packOffsets(out, polled);
             schemas.packNew(out);
             measure(records.size(), written(out) - before);
         };
+    }
+
+    /** Packs the columns of records, and the schemas that are new: seven elements of an array. */
+    void packWithSchemas(MessagePacker out, List<? extends ConnectRecord<?>> records) throws IOException {
+        schemas.bound();
+        packColumns(out, records);
+        schemas.packNew(out);
+    }
+
+    private void packColumns(MessagePacker out, List<? extends ConnectRecord<?>> records) throws IOException {
+        packColumn(out, null, column(records, ConnectRecord::topic));
+        packColumn(out, Schema.INT32_SCHEMA, column(records, ConnectRecord::kafkaPartition));
+        packColumn(out, Schema.INT64_SCHEMA, column(records, ConnectRecord::timestamp));
+        packSide(out, records, ConnectRecord::keySchema, ConnectRecord::key);
+        packSide(out, records, ConnectRecord::valueSchema, ConnectRecord::value);
+        packHeaders(out, records);
     }
 
     private static long written(MessagePacker out) {
@@ -69,7 +81,7 @@ final class RecordEncoder {
         portion = (int) Math.max(1, Math.min(MOST_RECORDS, (long) WANTED_BYTES * records / Math.max(1, bytes)));
     }
 
-    private static Object[] column(List<SourceRecord> records, Function<SourceRecord, Object> get) {
+    private static Object[] column(List<? extends ConnectRecord<?>> records, Function<ConnectRecord<?>, Object> get) {
         Object[] values = new Object[records.size()];
         for (int i = 0; i < values.length; i++) {
             values[i] = get.apply(records.get(i));
@@ -80,9 +92,9 @@ final class RecordEncoder {
     /** Packs keys or values: groups of one schema each, with the rows of each group. */
     private void packSide(
             MessagePacker out,
-            List<SourceRecord> records,
-            Function<SourceRecord, Schema> schemaOf,
-            Function<SourceRecord, Object> valueOf)
+            List<? extends ConnectRecord<?>> records,
+            Function<ConnectRecord<?>, Schema> schemaOf,
+            Function<ConnectRecord<?>, Object> valueOf)
             throws IOException {
         Map<Integer, List<Integer>> groups = new LinkedHashMap<>();
         Map<Integer, Schema> shapes = new LinkedHashMap<>();
@@ -118,7 +130,7 @@ final class RecordEncoder {
             }
             Object[] values = new Object[members.size()];
             for (int i = 0; i < values.length; i++) {
-                SourceRecord record = records.get(members.get(i));
+                ConnectRecord<?> record = records.get(members.get(i));
                 values[i] = valueOf.apply(record);
                 if (schema != null && values[i] instanceof Struct struct) {
                     check(struct, schemaOf.apply(record), record);
@@ -128,7 +140,7 @@ final class RecordEncoder {
         }
     }
 
-    private static void check(Struct struct, Schema schema, SourceRecord record) {
+    private static void check(Struct struct, Schema schema, ConnectRecord<?> record) {
         if (struct.schema() != schema && !struct.schema().equals(schema)) {
             throw new DataException("Mismatching schema: a record of topic " + record.topic()
                     + " has another schema than the struct in it");
@@ -221,10 +233,10 @@ final class RecordEncoder {
         }
     }
 
-    private void packHeaders(MessagePacker out, List<SourceRecord> records) throws IOException {
+    private void packHeaders(MessagePacker out, List<? extends ConnectRecord<?>> records) throws IOException {
         List<List<Header>> all = new ArrayList<>(records.size());
         boolean same = true;
-        for (SourceRecord record : records) {
+        for (ConnectRecord<?> record : records) {
             List<Header> headers = new ArrayList<>();
             if (!record.headers().isEmpty()) {
                 record.headers().forEach(headers::add);

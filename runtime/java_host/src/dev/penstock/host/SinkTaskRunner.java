@@ -84,7 +84,7 @@ final class SinkTaskRunner implements TaskRunner {
 
     Channel.Content put(byte[] records) throws Exception {
         return call("put", () -> {
-            task.put(decoder.records(records));
+            task.put(decoder.sinkRecords(records));
             return Channel.NOTHING;
         });
     }

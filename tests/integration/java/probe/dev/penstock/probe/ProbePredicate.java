@@ -1,0 +1,41 @@
+package dev.penstock.probe;
+
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.connect.components.Versioned;
+import org.apache.kafka.connect.connector.ConnectRecord;
+import org.apache.kafka.connect.errors.DataException;
+import org.apache.kafka.connect.transforms.predicates.Predicate;
+
+/** Whether the value of a record contains a match of "pattern"; it fails with values that contain "poison". */
+public class ProbePredicate<R extends ConnectRecord<R>> implements Predicate<R>, Versioned {
+    private Pattern pattern;
+
+    @Override
+    public String version() {
+        return new ProbeSource().version();
+    }
+
+    @Override
+    public ConfigDef config() {
+        return new ConfigDef().define("pattern", ConfigDef.Type.STRING, ConfigDef.Importance.HIGH, "A pattern.");
+    }
+
+    @Override
+    public boolean test(R record) {
+        String value = String.valueOf(record.value());
+        if (value.contains("poison")) {
+            throw new DataException("this record cannot be tested");
+        }
+        return pattern.matcher(value).find();
+    }
+
+    @Override
+    public void configure(Map<String, ?> given) {
+        pattern = Pattern.compile((String) given.get("pattern"));
+    }
+
+    @Override
+    public void close() {}
+}
