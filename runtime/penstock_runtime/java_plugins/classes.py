@@ -12,6 +12,7 @@ from penstock.sink import Sink, SinkConnector, Writer
 from penstock.source import PollingSource, SourceConnector
 from penstock_model.connect import plugin_chain
 from penstock_model.connect.plugin_names import BUILT_INS, ENDINGS, PluginKind, aliases
+from penstock_runtime.java_plugins.converters import JavaConverter, JavaConverterConfig, JavaHeaderConverter
 from penstock_runtime.java_plugins.hosts import host
 from penstock_runtime.java_plugins.java_class import PREFIX, JavaClass, JavaConfig
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
@@ -19,7 +20,7 @@ from penstock_runtime.java_plugins.sink import JavaSink, JavaWriter
 from penstock_runtime.java_plugins.source import JavaSource
 from penstock_runtime.java_plugins.steps import JavaPredicate, JavaStepConfig, JavaTransform
 
-__all__ = ["KINDS", "PREFIX", "JavaConnector", "adapter", "class_of"]
+__all__ = ["PREFIX", "JavaConnector", "adapter", "class_of"]
 
 _VALIDATE: Final = 60.0  # seconds; Kafka Connect's REST API waits 90
 _PLAN: Final = 120.0
@@ -143,10 +144,10 @@ _ADAPTERS: Final[Mapping[str, tuple[type[Any], type[JavaConfig]]]] = {
         (JavaSinkConnector, JavaConfig),
         (JavaTransform, JavaStepConfig),
         (JavaPredicate, JavaStepConfig),
+        (JavaConverter, JavaConverterConfig),
+        (JavaHeaderConverter, JavaConverterConfig),
     )
 }
-KINDS: Final = frozenset(_ADAPTERS)
-"""The kinds of Java plugins that run."""
 _REFERENCE: Final = re.compile(f"{PREFIX}({'|'.join(_ADAPTERS)}):([^#]+)#([^#]+)")
 
 
@@ -155,7 +156,7 @@ def adapter(kind: str, location: str, class_name: str) -> type[Any]:
     """Return the adapter class of a Java plugin.
 
     Args:
-        kind: one of `KINDS`.
+        kind: as `catalog.KINDS` has it.
         location: of its plugin.
         class_name: of Java.
     """

@@ -1,100 +1,42 @@
 """Java transforms and predicates as plugins of the Python API. They run in the JVM of this process."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar
 
 from penstock.batch import RecordBatch
-from penstock.errors import ConfigError, DataError, Problem
+from penstock.errors import DataError
 from penstock.plugin import Predicate, Transform
 from penstock.record import Record
-from penstock_runtime.java_plugins.connection import Connection
-from penstock_runtime.java_plugins.hosts import host
-from penstock_runtime.java_plugins.java_class import JavaClass, JavaConfig
-from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded, PluginFailed, exception_of
+from penstock_runtime.java_plugins.java_class import JavaClass
+from penstock_runtime.java_plugins.java_error import exception_of
+from penstock_runtime.java_plugins.java_object import CheckedConfig, JavaObject
 from penstock_runtime.java_plugins.record_writer import RecordWriter
 from penstock_runtime.java_plugins.records import RecordReader
-from penstock_runtime.process.liveness import LOOP
 
 __all__ = ["JavaPredicate", "JavaStepConfig", "JavaTransform"]
 
-_CONFIGURE: Final = 60.0  # seconds
-_LONGEST: Final = 300.0
-"""Seconds for a batch where no loop of a task sets a limit."""
 
-
-class JavaStepConfig(JavaConfig):
-    """The properties of a Java transform or predicate, which its configuration definition checks."""
+class JavaStepConfig(CheckedConfig):
+    """The properties of a Java transform or predicate."""
 
     @classmethod
-    def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """Check the texts as Kafka Connect does when it validates a connector.
-
-        Raises:
-            ConfigError: properties are missing or wrong; all of them.
-        """
-        given = {f"{prefix}{name}": text for name, text in cls.complete(texts).items()}
-        place = {"location": cls.location, "class": cls.class_name}
-        try:
-            values = host().call("validate_step", _CONFIGURE, **place, prefix=prefix, properties=given)
-        except JavaError as e:
-            raise ConfigError(f"cannot validate the configuration of {cls.class_name}: {e.text}") from None
-        except JvmEnded as e:
-            raise e.during(f"cannot validate the configuration of {cls.class_name}") from None
-        problems = [Problem(name, message) for name, messages in values for message in messages]
-        if problems:
-            raise ConfigError(problems)
-        return super().parse(texts, prefix)
-
-    @classmethod
-    def complete(cls, texts: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties with the one that Kafka Connect leaves among them."""
-        return {**texts, "type": cls.class_name}
+    def added(cls, prefix: str) -> Mapping[str, str]:
+        """Return the property that Kafka Connect leaves among those of the plugin."""
+        return {"type": cls.class_name}
 
 
-class _Object:
-    """A configured object in the JVM, with the schemas that were exchanged for it."""
+class _Object(JavaObject):
+    """A transform or a predicate, with the schemas that were exchanged for it."""
 
-    def __init__(self, step: JavaClass, config: JavaStepConfig, type_property: str) -> None:
-        self._host = host()
-        self._name = step.class_name
+    def __init__(self, step: JavaClass, config: JavaStepConfig, place: str) -> None:
+        properties = {**config.texts, **config.added("")}
+        super().__init__(step, "make_step", f"{place}.type", properties=properties)
         self._writer = RecordWriter()
         self.reader = RecordReader()
-        place = {"location": step.location, "class": step.class_name}
-        try:
-            self._number = self._host.call("make_step", _CONFIGURE, **place, properties=config.complete(config.texts))
-        except JavaError as e:
-            raise ConfigError(Problem(type_property, f"cannot configure {self._name}: {e.text}")) from None
-        except JvmEnded as e:
-            raise e.during(f"cannot configure {self._name}") from None
 
-    def call(self, method: str, batch: RecordBatch) -> Any:
-        """Call a method with the records of a batch.
-
-        Raises:
-            DataError: a value does not fit its schema.
-            PluginFailed: it failed as a whole, or does not return, or the JVM has ended.
-        """
-        records = self._writer.message([batch])
-        limit = LOOP.call or _LONGEST
-        try:
-            return self._host.call(method, limit, step=self._number, records=records)
-        except JavaError as e:
-            if e.kind == "data":
-                raise DataError(e.text) from None
-            raise PluginFailed(f"cannot {method} {self._name}: {e.text}") from None
-        except JvmEnded as e:
-            raise self._ended(method, limit, self._host, e) from None
-
-    def _ended(self, method: str, limit: float, connection: Connection, error: JvmEnded) -> JvmEnded:
-        if connection.is_open:
-            connection.kill()
-            error = JvmEnded(f"its {method}() has not returned within {limit:g} s, so its JVM was killed")
-        return error.during(f"cannot {method} {self._name}")
-
-    def close(self) -> None:
-        """Close the object."""
-        if self._host.is_open:
-            self._host.call("close_step", _CONFIGURE, step=self._number)
+    def on(self, batch: RecordBatch, method: str) -> Any:
+        """Call a method with the records of a batch. Raises as `call`."""
+        return self.call(method, method, step=self.number, records=self._writer.message([batch]))
 
 
 class JavaTransform(JavaClass, Transform):
@@ -109,7 +51,7 @@ class JavaTransform(JavaClass, Transform):
         Raises:
             ConfigError: it refuses its properties.
         """
-        self._object = _Object(self, config, f"{self.context.place}.type")
+        self._object = _Object(self, config, self.context.place)
 
     def apply(self, record: Record) -> Record | None:
         """Transform one record."""
@@ -126,7 +68,7 @@ class JavaTransform(JavaClass, Transform):
         """
         assert self._object is not None
         try:
-            rows, columns, errors = self._object.call("apply", batch)
+            rows, columns, errors = self._object.on(batch, "apply")
         except DataError as e:
             if batch.length == 1:
                 return batch.take(()), {0: e}
@@ -146,7 +88,7 @@ class JavaTransform(JavaClass, Transform):
     def close(self) -> None:
         """Close the Java object."""
         if self._object is not None:
-            self._object.close()
+            self._object.close("close_step", step=self._object.number)
 
 
 class JavaPredicate(JavaClass, Predicate):
@@ -161,7 +103,7 @@ class JavaPredicate(JavaClass, Predicate):
         Raises:
             ConfigError: it refuses its properties.
         """
-        self._object = _Object(self, config, f"{self.context.place}.type")
+        self._object = _Object(self, config, self.context.place)
 
     def test(self, record: Record) -> bool:
         """Test one record."""
@@ -178,7 +120,7 @@ class JavaPredicate(JavaClass, Predicate):
         """
         assert self._object is not None
         try:
-            answers = self._object.call("test", batch)
+            answers = self._object.on(batch, "test")
         except DataError as e:
             if batch.length == 1:
                 return [e]
@@ -192,7 +134,7 @@ class JavaPredicate(JavaClass, Predicate):
     def close(self) -> None:
         """Close the Java object."""
         if self._object is not None:
-            self._object.close()
+            self._object.close("close_step", step=self._object.number)
 
 
 def _alone(record: Record) -> RecordBatch:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from penstock import _returned as returned
 from penstock._common_schema import common_schema
@@ -14,9 +14,11 @@ from penstock.plugin import Converter, HeaderConverter
 from penstock.python_data import value_of
 from penstock.record import Header
 from penstock.schema import Schema
+from penstock_runtime.java_plugins.converters import JavaConverter
 from penstock_runtime.kafka.consumers import Consumed
 from penstock_runtime.kafka.producer_buffer import Outgoing
 from penstock_runtime.pipeline.chain import has_own
+from penstock_runtime.pipeline.java_conversion import java_in, java_out
 from penstock_runtime.pipeline.record_errors import RetryWithToleranceOperator, Stage
 
 __all__ = ["Converters", "convert_consumed", "convert_outgoing"]
@@ -49,10 +51,10 @@ def convert_outgoing(converters: Converters, batch: RecordBatch, operator: Retry
     key: list[bytes | None] | None = None
     if batch.key is not None or batch.key_schema is not None:
         before = batch.positions
-        batch, key = _column_out(converters.key, converters.names[0], "key", Stage.KEY_CONVERTER, batch, operator)
+        batch, key, headers = _side_out(converters.key, converters.names[0], "key", batch, headers, operator)
         headers = _kept(headers, before, batch.positions)
     before = batch.positions
-    batch, value = _column_out(converters.value, converters.names[1], "value", Stage.VALUE_CONVERTER, batch, operator)
+    batch, value, headers = _side_out(converters.value, converters.names[1], "value", batch, headers, operator)
     return Outgoing(
         length=batch.length,
         topic=batch.topic,  # type: ignore[arg-type]
@@ -82,6 +84,21 @@ def _check(batch: RecordBatch) -> None:
 
 def _negative(cells: int | None | list[int | None]) -> int | None:
     return next((c for c in (cells if isinstance(cells, list) else [cells]) if c is not None and c < 0), None)
+
+
+def _side_out(
+    converter: Converter,
+    name: str,
+    side: Literal["key", "value"],
+    batch: RecordBatch,
+    headers: Any,
+    operator: RetryWithToleranceOperator,
+) -> tuple[RecordBatch, list[bytes | None] | None, Any]:
+    """The rows that are left, their bytes, and the headers of all rows, which a converter of Java may change."""
+    if isinstance(converter, JavaConverter) and batch.length and batch.topic is not None:
+        return java_out(converter, name, side, batch, headers, operator)
+    stage = Stage.KEY_CONVERTER if side == "key" else Stage.VALUE_CONVERTER
+    return *_column_out(converter, name, side, stage, batch, operator), headers
 
 
 def _column_out(
@@ -209,12 +226,12 @@ def convert_consumed(converters: Converters, consumed: Consumed, operator: Retry
     """Records from Kafka's bytes, in Connect's order of stages: key, value, header; a record stops at its first failure."""
     topic = consumed.source.topic
     rows: Sequence[int] = range(len(consumed.offset))
-    keys, key_schema, rows = _column_in(
-        converters.key, converters.names[0], Stage.KEY_CONVERTER, topic, consumed.key, rows, operator
+    keys, key_schema, rows = _side_in(
+        converters.key, converters.names[0], Stage.KEY_CONVERTER, consumed, consumed.key, rows, operator
     )
     positions = rows
-    values, value_schema, rows = _column_in(
-        converters.value, converters.names[1], Stage.VALUE_CONVERTER, topic, consumed.value, rows, operator
+    values, value_schema, rows = _side_in(
+        converters.value, converters.names[1], Stage.VALUE_CONVERTER, consumed, consumed.value, rows, operator
     )
     keys, key_schema = _kept(keys, positions, rows), _kept(key_schema, positions, rows)
     headers: Any = ()
@@ -254,6 +271,22 @@ def _kept(column: Any, before: Sequence[int], after: Sequence[int]) -> Any:
         return column
     kept = set(after)
     return [c for c, position in zip(column, before, strict=True) if position in kept]
+
+
+def _side_in(
+    converter: Converter,
+    name: str,
+    stage: Stage,
+    consumed: Consumed,
+    data: Sequence[bytes | None] | None,
+    rows: Sequence[int],
+    operator: RetryWithToleranceOperator,
+) -> tuple[list[Any] | Fields | None, Any, Any]:
+    topic = consumed.source.topic
+    if not isinstance(converter, JavaConverter) or data is None or not rows:
+        return _column_in(converter, name, stage, topic, data, rows, operator)
+    headers = None if consumed.headers is None else [consumed.headers[row] for row in rows]
+    return java_in(converter, name, stage, topic, [data[row] for row in rows], headers, rows, operator)
 
 
 def _column_in(

@@ -29,7 +29,7 @@ from penstock_model.connect.plugin_names import aliases
 from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_runtime.java_plugins.catalog import JavaPlugin
-from penstock_runtime.java_plugins.classes import KINDS, adapter
+from penstock_runtime.java_plugins.classes import adapter
 from penstock_runtime.plugins.java_origins import how_to_get, is_known
 from penstock_runtime.plugins.mounted import distributions, is_in, is_named
 from penstock_runtime.plugins.plugin_path import java_plugins
@@ -90,11 +90,10 @@ class Plugins:
         """
         self._mounted = mounted or {}
         self.java = tuple(java)
-        runnable = [p for p in self.java if p.kind in KINDS]
-        connectors = tuple(_java_entry(p) for p in runnable if p.kind in _CONNECTORS)
-        self._steps = tuple(_java_entry(p) for p in runnable if p.kind not in _CONNECTORS)
+        connectors = tuple(_java_entry(p) for p in self.java if p.kind in _CONNECTORS)
+        self._java_others = tuple(_java_entry(p) for p in self.java if p.kind not in _CONNECTORS)
         self._layers = tuple(first), connectors, tuple(entries)
-        self._entries = tuple(chain.from_iterable((*self._layers, self._steps)))
+        self._entries = tuple(chain.from_iterable((*self._layers, self._java_others)))
 
     @classmethod
     def of(cls, classes: Mapping[str, type[Plugin]], version: str = "1.0.0", distribution: str = "test") -> "Plugins":
@@ -142,9 +141,8 @@ class Plugins:
         except _Unknown as e:
             where = f"Invalid value {name} for configuration {property_name}: " if property_name else ""
             offer, near = self._offer(kind, name)
-            java = self._of_java(name)
-            cause = "" if java or is_known(name) else e
-            more = f"{_of_a_project(kind, name)}{java or how_to_get(name)}"
+            cause = "" if is_known(name) else e
+            more = f"{_of_a_project(kind, name)}{how_to_get(name)}"
             text = f"{where}Class {name} could not be found{cause}.{more}{near} {offer}"
             raise ConfigError(Problem(property_name, text)) from None
         except ConfigError as e:
@@ -152,9 +150,9 @@ class Plugins:
 
     def _find(self, kind: type[P], name: str, version: VersionRange | None) -> PluginRef[P]:
         plain, _, variant = name.partition("$")
-        entry = self._entry(kind, plain) or self._java_step(kind, name)
+        entry = self._entry(kind, plain) or self._java_other(kind, name)
         if entry is not None and entry.java_name:
-            found = self._java_ref(entry.java_name, version)
+            found = self._java_ref(kind, entry.java_name, version)
         else:
             found = entry.ref(variant or None, name) if entry is not None else self._by_path(plain, variant or None)
         if not issubclass(found.cls, kind):
@@ -170,36 +168,26 @@ class Plugins:
         """
         return Plugins(self._layers[-1], first=self._mounted.get(place, ()), java=self.java)
 
-    def _java_step(self, kind: type[Plugin], name: str) -> PluginEntry | None:
-        """The Java transform or predicate of that name.
+    def _java_other(self, kind: type[Plugin], name: str) -> PluginEntry | None:
+        """The Java transform, predicate or converter of that name.
 
         Raises:
             ConfigError: a short name is that of several classes.
         """
-        found = [e for e in self._steps if _is_of(e, kind)]
+        found = [e for e in self._java_others if _is_of(e, kind)]
         if exact := [e for e in found if e.java_name == name]:
             return exact[0]
-        named = [e for e in found if e.alias == name]
+        possible = _aliases(kind, name)
+        named = [e for e in found if e.alias in possible]
         return _only(named, name) if named else None
 
-    def _java_ref(self, class_name: str, version: VersionRange | None) -> PluginRef[Plugin]:
-        """The latest version of a Java class, of those that are asked for if there is one."""
-        found = sorted(
-            (p for p in self.java if p.class_name == class_name and p.kind in KINDS), key=lambda p: Version(p.version)
-        )
+    def _java_ref(self, kind: type[Plugin], class_name: str, version: VersionRange | None) -> PluginRef[Plugin]:
+        """The latest version of a Java class, of those that are asked for if there is one; some are of several kinds."""
+        named = [p for p in self.java if p.class_name == class_name]
+        found = sorted([p for p in named if _is_of(_java_entry(p), kind)] or named, key=lambda p: Version(p.version))
         chosen = [p for p in found if version is None or p.version in version] or found
         versions = tuple(dict.fromkeys(p.version for p in found))
         return replace(_java_entry(chosen[-1]).ref(), versions=versions if len(versions) > 1 else ())
-
-    def _of_java(self, name: str) -> str:
-        """What a Java class of that name is, which is here but which Penstock does not run."""
-        found = next((p for p in self.java if name in (p.class_name, p.simple_name) and p.kind not in KINDS), None)
-        if found is None:
-            return ""
-        return (
-            f" {found.location} has it, as a Java {found.kind}; of Java plugins Penstock runs connectors, transforms and "
-            "predicates."
-        )
 
     def _entry(self, kind: type[Plugin], name: str) -> PluginEntry | None:
         """The entry that a name means; imports candidates for Java names only."""

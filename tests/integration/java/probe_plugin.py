@@ -43,11 +43,15 @@ SOURCE: Final = "dev.penstock.probe.ProbeSource"
 SINK: Final = "dev.penstock.probe.ProbeSink"
 TRANSFORM: Final = "dev.penstock.probe.ProbeTransform"
 PREDICATE: Final = "dev.penstock.probe.ProbePredicate"
+CONVERTER: Final = "dev.penstock.probe.ProbeConverter"
+JSON: Final = "dev.penstock.probe.ProbeJson"
 _SERVICES: Final = {
     "org.apache.kafka.connect.source.SourceConnector": SOURCE,
     "org.apache.kafka.connect.sink.SinkConnector": f"{SINK}\ndev.penstock.probe.WrongSink",
     "org.apache.kafka.connect.transforms.Transformation": f"{TRANSFORM}\n{TRANSFORM}$Value",
     "org.apache.kafka.connect.transforms.predicates.Predicate": PREDICATE,
+    "org.apache.kafka.connect.storage.Converter": f"{CONVERTER}\n{JSON}",
+    "org.apache.kafka.connect.storage.HeaderConverter": f"{CONVERTER}\n{JSON}",
 }
 _HOST: Final = "dev.penstock.host.Main"
 

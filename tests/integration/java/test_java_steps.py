@@ -166,7 +166,7 @@ def test_a_failure_that_is_not_of_the_record_is_never_tolerated(probe: Probe, do
 
 
 def test_a_transform_that_does_not_return_ends_its_jvm(probe: Probe, monkeypatch: Any) -> None:
-    monkeypatch.setattr("penstock_runtime.java_plugins.steps._LONGEST", 1.0)
+    monkeypatch.setattr("penstock_runtime.java_plugins.java_object._LONGEST", 1.0)
     with pytest.raises(JvmEnded, match=r"its apply\(\) has not returned within 1 s, so its JVM was killed"):
         run([step(probe, "block")], texts("a"))
 

@@ -51,6 +51,10 @@ final class Arguments {
         return get(name).asBinaryValue().asByteArray();
     }
 
+    byte[] bytesOrNull(String name) {
+        return get(name).isNilValue() ? null : bytes(name);
+    }
+
     /** Partitions of Kafka. */
     List<TopicPartition> partitions() {
         List<TopicPartition> found = new ArrayList<>();

@@ -11,17 +11,12 @@ import org.apache.kafka.common.metrics.Monitorable;
 import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.transforms.Transformation;
 import org.apache.kafka.connect.transforms.predicates.Predicate;
-import org.msgpack.core.MessageBufferPacker;
-import org.msgpack.core.MessagePack;
 import org.msgpack.core.MessagePacker;
 
 /** Transforms and predicates, which the parent calls with many records at once. It calls each in one thread at a time. */
 final class ChainSteps {
     /** A configured transform or predicate, with the schemas that were exchanged for it. */
     private record Step(Object plugin, ClassLoader loader, RecordDecoder decoder, RecordEncoder encoder) {}
-
-    /** A record that failed. */
-    private record Failed(int row, Throwable error) {}
 
     private final Plugins plugins;
     private final AtomicInteger made = new AtomicInteger();
@@ -59,74 +54,18 @@ final class ChainSteps {
     @SuppressWarnings({"unchecked", "rawtypes"}) // a transform that does not take such records fails with each
     private static Channel.Content apply(Step step, List<ConnectRecord<?>> given) throws IOException {
         Transformation transform = (Transformation) step.plugin();
-        List<Integer> rows = new ArrayList<>(given.size());
-        List<ConnectRecord<?>> results = new ArrayList<>(given.size());
-        List<Failed> failed = new ArrayList<>();
+        RowResults results = new RowResults(given.size());
         for (int row = 0; row < given.size(); row++) {
             try {
                 ConnectRecord<?> result = transform.apply(given.get(row));
                 if (result != null) {
-                    rows.add(row);
-                    results.add(result);
+                    results.add(row, result);
                 }
             } catch (Exception e) {
-                failed.add(new Failed(row, e));
+                results.fail(row, e);
             }
         }
-        byte[] columns = columns(step, rows, results, failed);
-        boolean areAll = rows.size() == given.size();
-        return out -> {
-            out.packArrayHeader(3);
-            packRows(out, areAll ? null : rows);
-            out.writePayload(columns);
-            out.packArrayHeader(failed.size());
-            for (Failed each : failed) {
-                out.packArrayHeader(2);
-                out.packInt(each.row());
-                Errors.packOfRecord(out, each.error());
-            }
-        };
-    }
-
-    /** The columns of records. One that cannot be encoded is moved from the results to the failed rows. */
-    private static byte[] columns(Step step, List<Integer> rows, List<ConnectRecord<?>> results, List<Failed> failed)
-            throws IOException {
-        try {
-            return encoded(step.encoder(), results);
-        } catch (RuntimeException e) {
-            for (int i = results.size() - 1; i >= 0; i--) {
-                try {
-                    encoded(new RecordEncoder(), List.of(results.get(i)));
-                } catch (RuntimeException ofRecord) {
-                    failed.add(new Failed(rows.remove(i), ofRecord));
-                    results.remove(i);
-                }
-            }
-            return encoded(step.encoder(), results);
-        }
-    }
-
-    private static byte[] encoded(RecordEncoder encoder, List<ConnectRecord<?>> records) throws IOException {
-        try (MessageBufferPacker out = MessagePack.newDefaultBufferPacker()) {
-            if (records.isEmpty()) {
-                out.packNil();
-            } else {
-                out.packArrayHeader(7);
-                encoder.packWithSchemas(out, records);
-            }
-            return out.toByteArray();
-        }
-    }
-
-    private static void packRows(MessagePacker out, List<Integer> rows) throws IOException {
-        if (rows == null) {
-            out.packNil();
-            return;
-        }
-        out.packArrayHeader(rows.size());
-        for (int row : rows) {
-            out.packInt(row);
-        }
+        return results.content(step.encoder());
     }
 
     /** Tests records with a predicate. Answers with true, false or an error for each. */

@@ -85,11 +85,11 @@ final class ConnectorCalls {
     }
 
     /**
-     * Every property of a transform or a predicate with its errors, by its configuration definition.
+     * Every property of a transform, predicate or converter with its errors, by its configuration definition.
      *
      * @param prefix of its properties in the connector's configuration, which {@code properties} have
      */
-    Channel.Content validateStep(Plugins.Reference plugin, String prefix, Map<String, String> properties)
+    Channel.Content validateDefinition(Plugins.Reference plugin, String prefix, Map<String, String> properties)
             throws Exception {
         Object made = plugins.make(plugin, Object.class);
         return Threads.with(plugins.loader(plugin), () -> {

@@ -37,6 +37,7 @@ public final class Main {
     private final Plugins plugins = new Plugins();
     private final ConnectorCalls connectors;
     private final ChainSteps steps = new ChainSteps(plugins);
+    private final ConverterCalls converters = new ConverterCalls(plugins);
     private final ExecutorService calls = Executors.newCachedThreadPool(Threads.daemons("penstock-call"));
     private volatile TaskRunner task;
 
@@ -164,11 +165,18 @@ public final class Main {
             case "plugins" -> plugins.discover(given.text("location"));
             case "config" -> connectors.config(given.plugin());
             case "validate" -> connectors.validate(given.plugin(), given.properties());
-            case "validate_step" -> connectors.validateStep(given.plugin(), given.text("prefix"), given.properties());
+            case "validate_definition" -> connectors.validateDefinition(given.plugin(), given.text("prefix"), given.properties());
             case "make_step" -> steps.make(given.plugin(), given.properties());
             case "apply" -> steps.apply(given.number("step"), given.bytes("records"));
             case "test" -> steps.test(given.number("step"), given.bytes("records"));
             case "close_step" -> steps.close(given.number("step"));
+            case "make_converter" -> converters.make(given.plugin(), given.text("type"), given.properties());
+            case "from_connect" -> converters.fromConnect(given.number("converter"), given.bytes("records"));
+            case "to_connect" -> converters.toConnect(given.number("converter"), given.bytes("message"));
+            case "from_header" -> converters.fromHeader(
+                    given.number("converter"), given.text("name"), given.bytes("records"));
+            case "to_header" -> converters.toHeader(
+                    given.number("converter"), given.text("topic"), given.text("name"), given.bytesOrNull("content"));
             case "task_configs" -> connectors.taskConfigs(given.plugin(), given.properties(), given.number("max_tasks"));
             case "exactly_once" -> connectors.exactlyOnceSupport(given.plugin(), given.properties());
             case "alter_offsets" -> connectors.alterOffsets(given.plugin(), given.properties(), given.offsets());

@@ -1,0 +1,215 @@
+"""Java converters and header converters as plugins of the Python API. They run in the JVM of this process."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+
+from penstock.batch import RecordBatch
+from penstock.errors import DataError
+from penstock.fields import Fields
+from penstock.plugin import Converter, HeaderConverter
+from penstock.record import Header
+from penstock.schema import Schema
+from penstock_runtime.java_plugins.java_class import JavaClass
+from penstock_runtime.java_plugins.java_error import exception_of
+from penstock_runtime.java_plugins.java_object import CheckedConfig, JavaObject
+from penstock_runtime.java_plugins.record_writer import RecordWriter
+from penstock_runtime.java_plugins.records import RecordReader
+from penstock_runtime.java_plugins.wire import encode
+
+__all__ = ["JavaConverter", "JavaConverterConfig", "JavaHeaderConverter", "RawHeaders", "Read", "Written"]
+
+_DOING: Final = "convert with"
+RawHeaders: TypeAlias = Sequence[Sequence[tuple[str, bytes | None]]]
+"""The headers of each record, as Kafka has them."""
+
+
+class Written(NamedTuple):
+    """What a converter has made of values.
+
+    Attributes:
+        data: bytes, None or an error for each.
+        headers: of all records, if the converter has changed those of one; else None.
+    """
+
+    data: list[bytes | None | Exception]
+    headers: RawHeaders | None
+
+
+class Read(NamedTuple):
+    """What a converter has made of bytes.
+
+    Attributes:
+        rows: of the messages that it could read.
+        schema: of all values, or a list with one for each.
+        values: of those rows.
+        failed: the error of each row that it could not read.
+    """
+
+    rows: Sequence[int]
+    schema: Schema | None | list[Schema | None]
+    values: list[Any] | Fields
+    failed: dict[int, Exception]
+
+
+class JavaConverterConfig(CheckedConfig):
+    """The properties of a Java converter or header converter."""
+
+    @classmethod
+    def added(cls, prefix: str) -> Mapping[str, str]:
+        """Return the type of the converter, which Kafka Connect adds to what it validates."""
+        return {"converter.type": prefix.partition(".")[0]}
+
+
+class _Object(JavaObject):
+    """A converter, with the schemas that were exchanged for it."""
+
+    def __init__(self, converter: JavaClass, config: JavaConverterConfig, place: str, type_: str) -> None:
+        super().__init__(converter, "make_converter", place, type=type_, properties=config.texts)
+        self.writer = RecordWriter()
+        self.reader = RecordReader()
+
+    def read(self, count: int, answer: Sequence[Any]) -> Read:
+        """Return the values of an answer of the host."""
+        rows, columns, errors = answer
+        failed = {row: exception_of(*thrown, kind=kind) for row, (kind, thrown) in errors}
+        left: Sequence[int] = range(count) if rows is None else rows
+        if columns is None:
+            return Read(left, None, [], failed)
+        found = self.reader.columns(len(left), columns)
+        values = found["value"]
+        return Read(left, found["value_schema"], [None] * len(left) if values is None else values, failed)
+
+
+class JavaConverter(JavaClass, Converter):
+    """A converter of Kafka Connect, from the jars of its plugin."""
+
+    kind: ClassVar[str] = "converter"
+    _object: _Object | None = None
+
+    def configure(self, config: JavaConverterConfig, *, is_key: bool) -> None:
+        """Make and configure the Java object.
+
+        Raises:
+            ConfigError: it refuses its properties.
+        """
+        self._object = _Object(self, config, self.context.place, "key" if is_key else "value")
+
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        """Return the bytes of one value."""
+        (data,), _ = self.from_connect_rows(topic, schema, [value], ())
+        if isinstance(data, Exception):
+            raise data
+        return data
+
+    def from_connect_rows(
+        self,
+        topic: str | None | list[str | None],
+        schema: Schema | None | list[Schema | None],
+        values: list[Any] | Fields | None,
+        headers: RawHeaders,
+        count: int | None = None,
+    ) -> Written:
+        """Convert each value by itself.
+
+        Args:
+            topic: of all, or a list with one for each.
+            schema: likewise.
+            values: None where none is there.
+            headers: of each record, which the converter may read and change; empty for none.
+            count: of records, where `values` is None.
+
+        Raises:
+            PluginFailed: the plugin failed as a whole, or the JVM has ended.
+        """
+        given = [tuple(Header(name, content, None) for name, content in of) for of in headers]
+        length = count if values is None else len(values)
+        assert length is not None
+        batch = RecordBatch(length=length, topic=topic, value=values, value_schema=schema, headers=given or ())
+        return self._written(batch)
+
+    def _written(self, batch: RecordBatch) -> Written:
+        assert self._object is not None
+        of = self._object
+        try:
+            records = of.writer.message([batch])
+            answers, headers = of.call("from_connect", _DOING, converter=of.number, records=records)
+        except DataError as e:
+            if batch.length == 1:
+                return Written([e], None)
+            half = batch.length // 2
+            first, second = (self._written(batch.take(rows)) for rows in (range(half), range(half, batch.length)))
+            changed = first.headers is not None or second.headers is not None
+            own = [[(h.name, h.value) for h in each] for each in batch.column("headers")] if changed else []
+            whole = [*(first.headers or own[:half]), *(second.headers or own[half:])] if changed else None
+            return Written([*first.data, *second.data], whole)
+        changed_headers = None if headers is None else [[(name, value) for name, value in each] for each in headers]
+        return Written([_answer(a) for a in answers], changed_headers)
+
+    def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
+        """Return the schema and the value of one message."""
+        found = self.to_connect_rows(topic, [data], None)
+        if found.failed:
+            raise found.failed[0]
+        schema = found.schema[0] if isinstance(found.schema, list) else found.schema
+        return schema, found.values[0]
+
+    def to_connect_rows(self, topic: str, data: Sequence[bytes | None], headers: RawHeaders | None) -> Read:
+        """Read each message by itself.
+
+        Args:
+            topic: of all.
+            data: the bytes of each.
+            headers: of each; None for none.
+
+        Raises:
+            PluginFailed: the plugin failed as a whole, or the JVM has ended.
+        """
+        assert self._object is not None
+        of = self._object
+        message = encode([topic, list(data), headers])
+        answer = of.call("to_connect", _DOING, converter=of.number, message=message)
+        return of.read(len(data), answer)
+
+
+class JavaHeaderConverter(JavaClass, HeaderConverter):
+    """A header converter of Kafka Connect, from the jars of its plugin. Each header crosses into the JVM by itself."""
+
+    kind: ClassVar[str] = "headerconverter"
+    _object: _Object | None = None
+
+    def configure(self, config: JavaConverterConfig) -> None:
+        """Make and configure the Java object.
+
+        Raises:
+            ConfigError: it refuses its properties.
+        """
+        self._object = _Object(self, config, self.context.place, "header")
+
+    def from_connect(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
+        """Return the bytes of a header's value."""
+        assert self._object is not None
+        of = self._object
+        records = of.writer.message([RecordBatch(length=1, topic=topic, value=[value], value_schema=schema)])
+        (answer,) = of.call("from_header", _DOING, converter=of.number, name=name, records=records)
+        data = _answer(answer)
+        if isinstance(data, Exception):
+            raise data
+        return data
+
+    def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
+        """Return the header that bytes hold."""
+        assert self._object is not None
+        of = self._object
+        answer = of.call("to_header", _DOING, converter=of.number, topic=topic, name=name, content=data)
+        found = of.read(1, answer)
+        if found.failed:
+            raise found.failed[0]
+        schema = found.schema[0] if isinstance(found.schema, list) else found.schema
+        return Header(name, found.values[0], schema)
+
+
+def _answer(answer: Any) -> bytes | None | Exception:
+    if answer is None or isinstance(answer, bytes):
+        return answer
+    kind, thrown = answer
+    return exception_of(*thrown, kind=kind)

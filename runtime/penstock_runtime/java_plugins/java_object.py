@@ -1,0 +1,105 @@
+"""A configured object of a Java plugin in the JVM of this process: a transform, a predicate or a converter."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Self
+
+from penstock.errors import ConfigError, DataError, Problem
+from penstock_runtime.java_plugins.hosts import host
+from penstock_runtime.java_plugins.java_class import JavaClass, JavaConfig
+from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded, PluginFailed
+from penstock_runtime.process.liveness import LOOP
+
+__all__ = ["CheckedConfig", "JavaObject"]
+
+_CONFIGURE: Final = 60.0  # seconds
+_LONGEST: Final = 300.0
+"""Seconds for a batch where no loop of a task sets a limit."""
+
+
+class CheckedConfig(JavaConfig):
+    """The properties of a plugin within a connector, which its configuration definition checks."""
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
+        """Check the texts as Kafka Connect does when it validates a connector.
+
+        Raises:
+            ConfigError: properties are missing or wrong; all of them.
+        """
+        given = {f"{prefix}{name}": text for name, text in {**texts, **cls.added(prefix)}.items()}
+        place = {"location": cls.location, "class": cls.class_name}
+        what = f"cannot validate the configuration of {cls.class_name}"
+        try:
+            values = host().call("validate_definition", _CONFIGURE, **place, prefix=prefix, properties=given)
+        except JavaError as e:
+            raise ConfigError(f"{what}: {e.text}") from None
+        except JvmEnded as e:
+            raise e.during(what) from None
+        problems = [Problem(name, message) for name, messages in values for message in messages]
+        if problems:
+            raise ConfigError(problems)
+        return super().parse(texts, prefix)
+
+    @classmethod
+    def added(cls, prefix: str) -> Mapping[str, str]:
+        """Return the properties that Kafka Connect adds."""
+        return {}
+
+
+class JavaObject:
+    """A configured object. Its methods are called by its number.
+
+    Args:
+        plugin: the adapter.
+        method: of the host, which makes the object.
+        type_property: the property that names the class.
+        arguments: of the method, besides the class.
+
+    Raises:
+        ConfigError: the plugin refuses its properties.
+        JvmEnded: the JVM has ended, or does not answer.
+    """
+
+    def __init__(self, plugin: JavaClass, method: str, type_property: str, **arguments: Any) -> None:
+        self._host = host()
+        self._name = plugin.class_name
+        place = {"location": plugin.location, "class": plugin.class_name}
+        try:
+            self.number = self._host.call(method, _CONFIGURE, **place, **arguments)
+        except JavaError as e:
+            raise ConfigError(Problem(type_property, f"cannot configure {self._name}: {e.text}")) from None
+        except JvmEnded as e:
+            raise e.during(f"cannot configure {self._name}") from None
+
+    def call(self, method: str, doing: str, **arguments: Any) -> Any:
+        """Call a method of the host.
+
+        Args:
+            method: its name.
+            doing: what it does, for messages: `apply`.
+            arguments: of the method.
+
+        Raises:
+            DataError: a value that was sent does not fit its schema.
+            PluginFailed: it failed as a whole, or does not return, or the JVM has ended.
+        """
+        limit = LOOP.call or _LONGEST
+        try:
+            return self._host.call(method, limit, **arguments)
+        except JavaError as e:
+            if e.kind == "data":
+                raise DataError(e.text) from None
+            raise PluginFailed(f"cannot {doing} {self._name}: {e.text}") from None
+        except JvmEnded as e:
+            raise self._ended(method, limit, e).during(f"cannot {doing} {self._name}") from None
+
+    def _ended(self, method: str, limit: float, error: JvmEnded) -> JvmEnded:
+        if not self._host.is_open:
+            return error
+        self._host.kill()
+        return JvmEnded(f"its {method}() has not returned within {limit:g} s, so its JVM was killed")
+
+    def close(self, method: str, **arguments: Any) -> None:
+        """Close the object, if the JVM still runs."""
+        if self._host.is_open:
+            self._host.call(method, _CONFIGURE, **arguments)

@@ -1,0 +1,114 @@
+"""Conversion by Java converters: whole columns cross into the JVM, and each record comes back by itself."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar
+
+from penstock._common_schema import common_schema
+from penstock.batch import RecordBatch
+from penstock.fields import Fields
+from penstock_runtime.java_plugins.converters import JavaConverter, RawHeaders
+from penstock_runtime.pipeline.record_errors import RetryWithToleranceOperator, Stage
+
+__all__ = ["java_in", "java_out"]
+
+T = TypeVar("T")
+
+
+def java_out(
+    converter: JavaConverter,
+    name: str,
+    side: Literal["key", "value"],
+    batch: RecordBatch,
+    headers: RawHeaders | None,
+    operator: RetryWithToleranceOperator,
+) -> tuple[RecordBatch, list[bytes | None], RawHeaders | None]:
+    """Return the rows whose key or value could be converted, its bytes, and the headers of all rows of `batch`.
+
+    Args:
+        converter: of the side.
+        name: of its class, for messages.
+        side: of the records.
+        batch: the records.
+        headers: of each, converted already; the converter may change them.
+        operator: decides about records that fail.
+    """
+    stage = Stage.KEY_CONVERTER if side == "key" else Stage.VALUE_CONVERTER
+    values = batch.key if side == "key" else batch.fields if batch.fields is not None else batch.value
+    schema = batch.key_schema if side == "key" else batch.value_schema
+    data, changed = converter.from_connect_rows(batch.topic, schema, values, headers or (), batch.length)
+    made: list[bytes | None] = []
+    rows: list[int] = []
+    for row, (position, content) in enumerate(zip(batch.positions, data, strict=True)):
+        if isinstance(content, Exception):
+            record = batch.record(row)
+            shape, value = (record.key_schema, record.key) if side == "key" else (record.value_schema, record.value)
+            done, again = operator.attempt(
+                position,
+                stage,
+                name,
+                _after(content, lambda: converter.from_connect(record.topic or "", shape, value)),  # noqa: B023
+            )
+            if not done:
+                continue
+            content = again
+        made.append(content)
+        rows.append(row)
+    left = batch if len(rows) == batch.length else batch.take(rows)
+    return left, made, changed if changed is not None else headers
+
+
+def java_in(
+    converter: JavaConverter,
+    name: str,
+    stage: Stage,
+    topic: str,
+    data: Sequence[bytes | None],
+    headers: RawHeaders | None,
+    rows: Sequence[int],
+    operator: RetryWithToleranceOperator,
+) -> tuple[list[Any] | Fields, Any, Sequence[int]]:
+    """Return the values of the messages that could be read, their schema or schemas, and their rows.
+
+    Args:
+        converter: of the key or the value.
+        name: of its class, for messages.
+        stage: of the converter.
+        topic: of the messages.
+        data: of each row.
+        headers: of each row; None for none.
+        rows: of the messages in what was consumed.
+        operator: decides about records that fail.
+    """
+    found = converter.to_connect_rows(topic, data, headers)
+    if not found.failed:
+        return found.values, found.schema, rows
+    schemas = found.schema if isinstance(found.schema, list) else [found.schema] * len(found.rows)
+    pairs = dict(zip(found.rows, zip(schemas, found.values, strict=True), strict=True))
+    for index, error in sorted(found.failed.items()):
+        message = data[index]
+        done, pair = operator.attempt(
+            rows[index],
+            stage,
+            name,
+            _after(error, lambda: converter.to_connect(topic, message)),  # noqa: B023
+        )
+        if done and pair is not None:
+            pairs[index] = pair
+    left = sorted(pairs)
+    return (
+        [pairs[index][1] for index in left],
+        common_schema([pairs[index][0] for index in left]),
+        [rows[index] for index in left],
+    )
+
+
+def _after(error: Exception, work: Callable[[], T]) -> Callable[[], T]:
+    """Return work whose first try has failed already."""
+    first = [error]
+
+    def attempt() -> T:
+        if first:
+            raise first.pop()
+        return work()
+
+    return attempt

@@ -1,0 +1,104 @@
+package dev.penstock.probe;
+
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.connect.components.Versioned;
+import org.apache.kafka.connect.data.Schema;
+import org.apache.kafka.connect.data.SchemaAndValue;
+import org.apache.kafka.connect.errors.DataException;
+import org.apache.kafka.connect.errors.RetriableException;
+import org.apache.kafka.connect.storage.Converter;
+import org.apache.kafka.connect.storage.HeaderConverter;
+
+/**
+ * Writes {@code <type>:<topic>:<value>}, and reads what follows the last colon. It fails with "bad", fails twice with
+ * "slow", and keeps the type of the schema in a header, as registries' converters do.
+ */
+public class ProbeConverter implements Converter, HeaderConverter, Versioned {
+    private static final String HEADER = "schema";
+
+    private final Map<Object, Integer> tries = new HashMap<>();
+    private String type;
+    private boolean usesHeaders;
+
+    @Override
+    public String version() {
+        return new ProbeSource().version();
+    }
+
+    @Override
+    public ConfigDef config() {
+        return new ConfigDef()
+                .define("headers", ConfigDef.Type.BOOLEAN, false, ConfigDef.Importance.LOW, "Whether headers are used.");
+    }
+
+    @Override
+    public void configure(Map<String, ?> given) {
+        type = String.valueOf(given.get("converter.type"));
+    }
+
+    @Override
+    public void configure(Map<String, ?> given, boolean isKey) {
+        type = isKey ? "key" : "value";
+        usesHeaders = "true".equals(given.get("headers"));
+    }
+
+    @Override
+    public byte[] fromConnectData(String topic, Schema schema, Object value) {
+        check(value);
+        return value == null ? null : (type + ":" + topic + ":" + value).getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public byte[] fromConnectData(String topic, Headers headers, Schema schema, Object value) {
+        if (usesHeaders && schema != null) {
+            headers.add(HEADER, schema.type().getName().getBytes(StandardCharsets.UTF_8));
+        }
+        return fromConnectData(topic, schema, value);
+    }
+
+    @Override
+    public SchemaAndValue toConnectData(String topic, byte[] content) {
+        String text = content == null ? null : new String(content, StandardCharsets.UTF_8);
+        check(text);
+        String value = text == null ? null : text.substring(text.lastIndexOf(':') + 1);
+        return new SchemaAndValue(Schema.OPTIONAL_STRING_SCHEMA, value);
+    }
+
+    @Override
+    public SchemaAndValue toConnectData(String topic, Headers headers, byte[] content) {
+        Header written = headers.lastHeader(HEADER);
+        if (usesHeaders && written != null && "int32".equals(new String(written.value(), StandardCharsets.UTF_8))) {
+            String text = String.valueOf(toConnectData(topic, content).value());
+            return new SchemaAndValue(Schema.INT32_SCHEMA, Integer.valueOf(text));
+        }
+        return toConnectData(topic, content);
+    }
+
+    @Override
+    public byte[] fromConnectHeader(String topic, String name, Schema schema, Object value) {
+        return fromConnectData(topic + "/" + name, schema, value);
+    }
+
+    @Override
+    public SchemaAndValue toConnectHeader(String topic, String name, byte[] content) {
+        return toConnectData(topic, content);
+    }
+
+    private void check(Object value) {
+        String text = String.valueOf(value);
+        if (text.contains("bad")) {
+            throw new DataException("this value is bad");
+        }
+        if (text.contains("slow") && tries.merge(text, 1, Integer::sum) <= 2) {
+            throw new RetriableException("not yet");
+        }
+    }
+
+    @Override
+    public void close() {}
+}
