@@ -52,7 +52,7 @@ class TestIncrementing(SqlSourceSuite):
     def properties(self, database: Any) -> Mapping[str, str]:
         database.run("CREATE TABLE IF NOT EXISTS orders (id SERIAL PRIMARY KEY, name TEXT)")
         database.run("CREATE TABLE IF NOT EXISTS customers (id SERIAL PRIMARY KEY, name TEXT)")
-        database.run("INSERT INTO orders (name) SELECT 'order ' || n FROM generate_series(1, 57) n")
+        database.run("INSERT INTO orders (name) SELECT 'order ' || n FROM generate_series(1, 27) n")
         database.run("INSERT INTO customers (name) VALUES ('Ada')")
         return {**database.properties, **BY_ID}
 
@@ -62,7 +62,7 @@ class TestTimestamp(SqlSourceSuite):
     def properties(self, database: Any) -> Mapping[str, str]:
         database.run("CREATE TABLE IF NOT EXISTS orders (id SERIAL PRIMARY KEY, at TIMESTAMP NOT NULL)")
         database.run(
-            "INSERT INTO orders (at) SELECT timestamp '2026-01-01' + (n / 5) * interval '1 us' FROM generate_series(1, 57) n"
+            "INSERT INTO orders (at) SELECT timestamp '2026-01-01' + (n / 5) * interval '1 us' FROM generate_series(1, 27) n"
         )
         return {**database.properties, **BY_TIME}
 

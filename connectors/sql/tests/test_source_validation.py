@@ -10,6 +10,7 @@ from penstock import ConfigError, Limits, RetriableError
 from penstock.testing import run_source
 from penstock.testing._making import make, parsed
 from penstock.testing._source_run import SourceRun
+from penstock_sql.dialects.postgresql import put
 from penstock_sql.source import SqlSource
 
 BY_ID = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "shop.", "poll.interval.ms": "0"}
@@ -181,7 +182,8 @@ def test_a_time_of_a_day_is_no_timestamp_of_the_mode(database: Any) -> None:
     assert str(found).startswith("timestamp.column.name: at of public.orders must be timestamps")
 
 
-def test_a_table_that_somebody_holds_locked_does_not_hold_up_planning(database: Any) -> None:
+def test_a_table_that_somebody_holds_locked_does_not_hold_up_planning(database: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(put, "_DEFINITION_SECONDS", 0.1)
     database.run("CREATE TABLE orders (id INT PRIMARY KEY)")
     query = {"query": "SELECT * FROM orders", "mode": "bulk", "topic.prefix": "t."}
     config = parsed(SqlSource, {**database.properties, **query})

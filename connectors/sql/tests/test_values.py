@@ -529,12 +529,13 @@ CLOCKS = [
 
 
 @pytest.mark.parametrize("type_", ["TIMESTAMP", "DATE"])
-@pytest.mark.parametrize("text", [*CLOCKS, "2026-01-01T12:00:00-99:00", "2026-01-01T24:00:01Z"])
-def test_a_clock_that_does_not_exist_is_handed_back(any_database: Any, type_: str, text: str) -> None:
+def test_a_clock_that_does_not_exist_is_handed_back(any_database: Any, type_: str) -> None:
     any_database.run(f"CREATE TABLE orders (id BIGINT, at {type_} NULL)")
-    refused = write(any_database, bare(id=1, at="2026-01-01"), bare(id=2, at=text), bare(id=3, at="2026-01-03"))
-    assert len(refused) == 1
-    assert text not in refused[0]
+    texts = [*CLOCKS, "2026-01-01T12:00:00-99:00", "2026-01-01T24:00:01Z"]
+    bad = [bare(id=2, at=text) for text in texts]
+    refused = write(any_database, bare(id=1, at="2026-01-01"), *bad, bare(id=3, at="2026-01-03"))
+    assert len(refused) == len(texts)
+    assert not any(text in error for text in texts for error in refused)
     assert any_database.rows("SELECT id FROM orders ORDER BY id") == [(1,), (3,)]
 
 
@@ -561,26 +562,22 @@ def test_a_text_of_deep_json_stops_no_other_record(database: Any) -> None:
 
 
 @pytest.mark.parametrize("name", [None, "io.debezium.time.ZonedTimestamp"])
-@pytest.mark.parametrize(
-    ("text", "day"),
-    [
-        ("2026-03-28T03:00:00Z", 27),
-        ("2026-03-28T03:00:00+09:00", 27),
-        ("2026-03-28T23:30:00-05:00", 29),
-        ("2026-03-28T24:00:00Z", 28),
-        ("2026-03-28T12:00:00Z", 28),
-        ("2026-03-28T03:00:00", 28),
-        ("2026-03-28", 28),
-    ],
-)
-def test_a_moment_as_a_text_has_the_same_day_in_every_column(
-    any_database: Any, name: str | None, text: str, day: int
-) -> None:
-    any_database.run("CREATE TABLE orders (d DATE, l TIMESTAMP NULL)")
+def test_a_moment_as_a_text_has_the_same_day_in_every_column(any_database: Any, name: str | None) -> None:
+    days = {
+        "2026-03-28T03:00:00Z": 27,
+        "2026-03-28T03:00:00+09:00": 27,
+        "2026-03-28T23:30:00-05:00": 29,
+        "2026-03-28T24:00:00Z": 28,
+        "2026-03-28T12:00:00Z": 28,
+        "2026-03-28T03:00:00": 28,
+        "2026-03-28": 28,
+    }
+    any_database.run("CREATE TABLE orders (id BIGINT, d DATE, l TIMESTAMP NULL)")
     schema = Schema(Type.STRING, name=name)
-    record = typed({"d": schema, "l": schema}, d=text, l=text)
-    assert write(any_database, record, db_timezone="America/New_York") == []
-    ((stored, moment),) = any_database.rows("SELECT d, l FROM orders")
-    assert str(stored) == f"2026-03-{day}"
+    records = [typed({"id": INT64, "d": schema, "l": schema}, id=n, d=text, l=text) for n, text in enumerate(days)]
+    assert write(any_database, *records, db_timezone="America/New_York") == []
+    found = any_database.rows("SELECT d, l FROM orders ORDER BY id")
+    wanted = [f"2026-03-{day}" for day in days.values()]
+    assert [str(stored) for stored, _ in found] == wanted
     if not hasattr(any_database, "reading"):  # TIMESTAMP of MariaDB is in UTC
-        assert str(moment)[:10] == f"2026-03-{day}"
+        assert [str(moment)[:10] for _, moment in found] == wanted
