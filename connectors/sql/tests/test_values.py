@@ -1,6 +1,7 @@
 """Values as each database stores them, where the types and conventions of two systems meet."""
 
 import datetime
+import itertools
 import json
 import sqlite3
 from collections.abc import Mapping
@@ -581,3 +582,62 @@ def test_a_moment_as_a_text_has_the_same_day_in_every_column(any_database: Any, 
     assert [str(stored) for stored, _ in found] == wanted
     if not hasattr(any_database, "reading"):  # TIMESTAMP of MariaDB is in UTC
         assert [str(moment)[:10] for _, moment in found] == wanted
+
+
+FRACTIONS = {  # digits of a second: as PostgreSQL stores them, as MariaDB does
+    "1234564": ("123456", "123456"),
+    "1234567": ("123457", "123456"),
+    "123456499": ("123456", "123456"),
+    "1234565": ("123456", "123456"),  # PostgreSQL takes the even one of two that are as near
+    "1234575": ("123458", "123457"),
+}
+
+
+@pytest.mark.parametrize("name", [None, "io.debezium.time.ZonedTimestamp"])
+@pytest.mark.parametrize("at", ["postgresql", "mariadb"])
+def test_what_is_shorter_than_a_microsecond_is_rounded_or_cut_as_the_database_does_in_every_column(
+    request: Any, at: str, name: str | None
+) -> None:
+    database = request.getfixturevalue("database" if at == "postgresql" else "maria")
+    types = ["TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPTZ[]"] if at == "postgresql" else ["DATETIME(6)", "TIMESTAMP(6)"]
+    years = ["2026", "+10026"] if at == "postgresql" else ["2026"]
+    columns = {f"c{n}": each for n, each in enumerate(types)}
+    database.run(f"CREATE TABLE orders (id INT, {', '.join(f'{column} {of} NULL' for column, of in columns.items())})")
+    schema = Schema(Type.STRING, name=name)
+    schemas = {column: array_of(schema) if of.endswith("[]") else schema for column, of in columns.items()}
+    records = []
+    for n, (year, zone, digits) in enumerate(itertools.product(years, ("", "Z", "+02:00"), FRACTIONS)):
+        text = f"{year}-03-28T12:00:00.{digits}{zone}"
+        values = {column: [text] if of.endswith("[]") else text for column, of in columns.items()}
+        records.append(typed({"id": INT64, **schemas}, id=n, **values))
+    assert write(database, *records) == []
+    wanted = [of[at == "mariadb"] for _ in range(3 * len(years)) for of in FRACTIONS.values()]
+    for column in columns:
+        found = database.rows(f"SELECT CAST({column} AS CHAR(40)) FROM orders ORDER BY id")
+        assert [text.partition(":00.")[2][:6] for (text,) in found] == wanted, column
+
+
+def test_the_last_moment_of_a_day_is_of_one_day_in_every_column(database: Any) -> None:
+    database.run("CREATE TABLE orders (d DATE, l TIMESTAMP, i TIMESTAMPTZ)")
+    for zone in ("", "Z"):
+        text = f"2026-03-28T23:59:59.9999996{zone}"
+        assert write(database, typed(dict.fromkeys("dli", STRING), d=text, l=text, i=text)) == []
+    assert database.rows("SELECT DISTINCT d::text, l::date::text, (i AT TIME ZONE 'UTC')::date::text FROM orders") == [
+        ("2026-03-29",) * 3
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fixture", "kind", "wanted"),
+    [("database", "TIMESTAMP", "00:00:00.001235"), ("maria", "DATETIME(6)", "00:00:00.001234")],
+)
+def test_nanoseconds_of_debezium_are_rounded_or_cut_likewise(
+    request: Any, fixture: str, kind: str, wanted: str
+) -> None:
+    database = request.getfixturevalue(fixture)
+    database.run(f"CREATE TABLE orders (at {kind}, clock TIME(6))")
+    at = Schema(Type.INT64, name="io.debezium.time.NanoTimestamp")
+    clock = Schema(Type.INT64, name="io.debezium.time.NanoTime")
+    assert write(database, typed({"at": at, "clock": clock}, at=1_234_567, clock=1_234_567)) == []
+    ((moment, time),) = database.rows("SELECT CAST(at AS CHAR(40)), CAST(clock AS CHAR(40)) FROM orders")
+    assert (moment.strip()[11:], time.strip()) == (wanted, wanted)

@@ -156,6 +156,8 @@ class Dialect(ABC):
     """What its driver raises."""
     is_unbounded: ClassVar[bool] = False
     """Whether columns have infinity, and years before 1 and after 9999."""
+    rounds: ClassVar[bool] = False
+    """Whether columns of time round to microseconds; others cut."""
     not_code: ClassVar[re.Pattern[str]] = re.compile(
         r"(?P<text>'(?:[^']|'')*')|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?(?:\*/|$)", re.DOTALL
     )

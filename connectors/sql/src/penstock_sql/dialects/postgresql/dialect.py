@@ -45,6 +45,7 @@ class PostgreSql(Dialect):
     not_code: ClassVar[re.Pattern[str]] = _NOT_CODE
     errors: ClassVar[tuple[type[Exception], ...]] = (psycopg.Error,)
     is_unbounded: ClassVar[bool] = True
+    rounds: ClassVar[bool] = True
     timestamp_types: ClassVar[tuple[Any, Any]] = (_OID_OF_TIMESTAMP, _OID_OF_TIMESTAMPTZ)
 
     whole_types: ClassVar[frozenset[Any]] = frozenset((20, 21, 23, 26, 1700))
