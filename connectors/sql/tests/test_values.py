@@ -147,6 +147,40 @@ def test_an_unsigned_integer_under_a_schema_of_64_bits_is_stored_or_handed_back(
     assert any_database.rows("SELECT note, small FROM orders") == [(str(UNSIGNED), 7)]
 
 
+def test_numbers_beyond_every_float_are_stored_as_they_are_in_the_message_or_handed_back(any_database: Any) -> None:
+    at_mariadb, lite = hasattr(any_database, "reading"), isinstance(any_database, SqliteFile)
+    wide = "DECIMAL(65)" if at_mariadb else "NUMERIC"
+    any_database.run(f"CREATE TABLE orders (id INT, n {wide}, f DOUBLE PRECISION, w BIGINT, doc JSON, note TEXT)")
+    texts = [
+        '{"id": 1, "n": 1e400}', '{"id": 2, "n": -1E+999}', '{"id": 3, "f": 1e400}', '{"id": 4, "w": 1e400}',
+        '{"id": 5, "doc": {"a": [1e400]}}', '{"id": 6, "note": -1E999}', '{"id": 7, "f": 1e308, "n": 1.5e2}',
+        '{"id": 8, "n": 1e2147483647}', '{"id": 9, "doc": [1e308]}',
+    ]  # fmt: skip
+    refused = write(any_database, *from_json(*texts, schemas=False))
+    stored = {6: "-1E+999", 7: None, 9: None}
+    if not (at_mariadb or lite):
+        stored |= {1: None, 2: None}
+        assert any_database.rows("SELECT n FROM orders WHERE id < 3 ORDER BY id") == [(10**400,), (-(10**999),)]
+    assert len(refused) == len(texts) - len(stored)
+    assert dict(any_database.rows("SELECT id, note FROM orders")) == stored
+    assert [float(each) for each in any_database.rows("SELECT f, n FROM orders WHERE id = 7")[0]] == [1e308, 150.0]
+
+
+def test_numbers_beyond_a_float_of_its_schema_are_stored_as_they_are_in_the_message(any_database: Any) -> None:
+    any_database.run("CREATE TABLE orders (note VARCHAR(30), size DOUBLE PRECISION)")
+    kinds = {"note": "double", "size": "float"}
+    schema = {"type": "struct", "fields": [{"field": name, "type": kind} for name, kind in kinds.items()]}
+    text = f'{{"schema": {json.dumps(schema)}, "payload": {{"note": 1e309, "size": -1e39}}}}'
+    assert write(any_database, *from_json(text, schemas=True)) == []
+    assert any_database.rows("SELECT note, size FROM orders") == [("1E+309", -1e39)]
+
+
+def test_numbers_beyond_every_float_are_stored_in_arrays(database: Any) -> None:
+    database.run("CREATE TABLE orders (many NUMERIC[])")
+    assert write(database, *from_json('{"many": [1e400, 0.5]}', schemas=False)) == []
+    assert database.rows("SELECT many FROM orders") == [([10**400, Decimal("0.5")],)]
+
+
 def test_a_key_beyond_64_bits_is_another_key_than_its_low_bits(database: Any) -> None:
     database.run("CREATE TABLE orders (id NUMERIC PRIMARY KEY)")
     records = from_json('{"id": 0}', '{"id": 18446744073709551616}', schemas=False)

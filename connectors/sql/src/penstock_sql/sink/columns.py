@@ -25,6 +25,7 @@ from penstock_sql.far_moments import OUTSIDE, as_text, is_within, iso_moment, wr
 from penstock_sql.moments import day_text, moment_text
 from penstock_sql.sink.bits import bits_number, bits_text, debezium_bits, debezium_bits_text
 from penstock_sql.sink.debezium import types as debezium_types
+from penstock_sql.sink.exact import Beyond
 
 __all__ = ["Reading", "column_type", "reading"]
 
@@ -425,6 +426,8 @@ def _json(value: Any) -> Any:
 
 
 def _in_json(value: Any) -> Any:
+    if isinstance(value, Beyond):
+        raise DataError("a number in JSON is beyond every float")
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, bytes):
