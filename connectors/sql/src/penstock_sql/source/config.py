@@ -47,13 +47,13 @@ class SqlSourceConfig(DatabaseConfig):
         doc="What the names of topics begin with; the rest is the table's. With `query`, the topic.",
         importance=Importance.HIGH,
     )
-    whitelist: list[str] = prop(
+    whitelist: str = prop(
         "table.whitelist",
-        [],
-        doc="The tables to read, with or without their schema, and the database of the URL before it; all "
-        "where none is named.",
+        "",
+        doc="The tables to read, separated by commas, with or without their schema, and the database of the URL before it; "
+        "all where none is named. A name with a dot or a comma stands in quotation marks, of MariaDB also in backquotes.",
     )
-    blacklist: list[str] = prop("table.blacklist", [], doc="Tables not to read, likewise.")
+    blacklist: str = prop("table.blacklist", "", doc="Tables not to read, likewise.")
     schema_pattern: str | None = prop(
         "schema.pattern",
         None,
