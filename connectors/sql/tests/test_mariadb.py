@@ -250,8 +250,7 @@ def test_a_trigger_whose_subquery_has_two_rows_is_not_taken_for_another_key(mari
     assert refused == "Table orders refuses the row: Subquery returns more than 1 row"
     assert maria.rows("SELECT * FROM orders ORDER BY id") == [(1, "a", 3), (2, "b", 2)]
     both = [row({"id": 3, "code": "a", "size": 4}), row({"id": 2, "code": "c", "size": 9})]
-    refused = write(maria, both, **UPSERT)
-    assert [error.partition(": ")[2] for error in refused] == [
+    assert [error.partition(": ")[2] for error in write(maria, both, **UPSERT)] == [
         "Duplicate entry for key 'code'",
         "Subquery returns more than 1 row",
     ]
