@@ -63,6 +63,35 @@ def test_one_bad_value_hides_no_other_problem() -> None:
     assert {p.property for p in raised.value.problems} == {"use.time.zone", "truncate.enabled", "connection.url"}
 
 
+UNREAD = [
+    ({"poll.interval.ms": "x"}, {"poll.interval.ms"}),
+    ({"poll.interval.ms": "x", "db.timezone": "Mars"}, {"poll.interval.ms", "db.timezone"}),
+    ({"topic.prefix": None}, {"topic.prefix"}),
+    ({"mode": "often"}, {"mode"}),
+    ({"mode": None, "validate.non.null": "x"}, {"mode", "validate.non.null"}),
+    ({"connection.url": None}, {"connection.url"}),
+]
+
+
+@pytest.mark.parametrize(("wrong", "names"), UNREAD)
+def test_a_value_that_cannot_be_read_hides_no_rule_that_does_without_it(
+    wrong: Mapping[str, str | None], names: set[str]
+) -> None:
+    given = {**URL, **SOURCE, "table.whitelist": "a", "table.blacklist": "b", "query.suffix": "x", **wrong}
+    with pytest.raises(ConfigError) as raised:
+        parsed(SqlSource, {name: text for name, text in given.items() if text is not None})
+    assert {p.property for p in raised.value.problems} == {*names, "table.blacklist", "query.suffix"}
+
+
+def test_a_rule_that_needs_a_value_that_cannot_be_read_is_not_judged() -> None:
+    with pytest.raises(ConfigError) as raised:
+        parsed(SqlSink, {**URL, "delete.enabled": "maybe", "insert.mode": "upsert"})
+    assert {p.property for p in raised.value.problems} == {"delete.enabled", "pk.mode"}
+    with pytest.raises(ConfigError) as raised:
+        parsed(SqlSource, {**URL, **SOURCE, "mode": "bulk", "backlog.ranges": "x", "table.blacklist": "a"})
+    assert {p.property for p in raised.value.problems} == {"backlog.ranges"}
+
+
 SOURCE = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "t."}
 OF_BOTH = {
     "connection.attempts": "5", "connection.backoff.ms": "1000", "dialect.name": "PostgreSqlDatabaseDialect",
