@@ -48,6 +48,7 @@ def read(database: Any, offsets: Any = None, **properties: str) -> list[Record]:
     return read_all({**database.reading, **BY_ID, **properties}, offsets)
 
 
+@pytest.mark.slow  # `TestTimestamp` reads by numbers, too, and a look at the transactions takes a tenth of a second
 class TestIncrementing(SqlSourceSuite):
     @pytest.fixture
     def properties(self, maria: Any) -> Mapping[str, str]:
@@ -243,7 +244,7 @@ QUICK_FORMS = ["incrementing", pytest.param("timestamp", marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("mode", FORMS)
-@pytest.mark.parametrize("column", ["DATETIME(6)", "TIMESTAMP(3)"])
+@pytest.mark.parametrize("column", ["DATETIME(6)", pytest.param("TIMESTAMP(3)", marks=pytest.mark.slow)])
 def test_rows_of_a_transaction_that_commits_late_are_not_skipped(maria: Any, mode: str, column: str) -> None:
     maria.run(f"CREATE TABLE orders (id SERIAL, at {column} NOT NULL)")
     with session(maria) as late, source_of(maria, FORMS[mode]) as run:

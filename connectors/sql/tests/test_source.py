@@ -616,7 +616,7 @@ def test_local_times_of_any_year_are_those_of_the_configuration(database: Any) -
 
 
 @pytest.mark.parametrize("type_of", ["TIMESTAMPTZ", "TIMESTAMP"])
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", pytest.param("Asia/Tokyo", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mode", ["timestamp", "timestamp+incrementing"])
 def test_rows_whose_timestamp_is_before_the_year_1_come_first_and_those_of_infinity_hold_up_no_other(
     database: Any, type_of: str, zone: str, mode: str
