@@ -27,7 +27,7 @@ from penstock.record import Header, Original, Record
 from penstock.schema import Field, Schema, Type
 from penstock.sink import FrameSink, Reporter, Sink, SinkConnector, SinkTaskContext, TopicPartition, Writer
 from penstock.source import InputPartition, Limits, PartitionReader, PollingSource, Source, SourceConnector
-from penstock.values import Float32, Instant, Int8, Int16, Int32, Int64
+from penstock.values import Float32, Float64, Instant, Int8, Int16, Int32, Int64
 
 __all__ = [
     "API_VERSION",
@@ -42,6 +42,7 @@ __all__ = [
     "Field",
     "Fields",
     "Float32",
+    "Float64",
     "FrameSink",
     "Gauge",
     "Header",

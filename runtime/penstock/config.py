@@ -10,7 +10,7 @@ reports every problem at once, each under its full property name.
 import difflib
 import re
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, Union, get_args, get_origin
@@ -104,7 +104,8 @@ class Config(BaseModel):
     """The configuration of a plugin. Subclasses add properties with `prop` and rules with pydantic's validators.
 
     The `ValueError` of a field's validator becomes a problem that names the property. The `ValueError` of a model validator
-    names none; raise a `ConfigError` there, whose problems name their properties.
+    names none; raise a `ConfigError` there, whose problems name their properties. Where one of those could not be read, the
+    problem is left out.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, arbitrary_types_allowed=True, extra="ignore")
@@ -168,14 +169,13 @@ class Config(BaseModel):
             except ValueError as e:
                 shown = _shown(texts[name], info)
                 problems.append(Problem(prefix + name, f"Invalid value {shown} for configuration {prefix}{name}: {e}"))
-        known = {p.property for p in problems}
+        unread = {p.property.removeprefix(prefix) for p in problems}
         try:
             config = cls.model_validate(values)
         except ValidationError as e:
-            problems.extend(p for p in _problems(cls, e, prefix) if p.property not in known)
+            problems.extend(_problems(cls, e, prefix, unread))
         except ConfigError as e:
-            if not problems:  # otherwise the rule may fail only because a property could not be read
-                problems.extend(Problem(prefix + p.property if p.property else "", p.message) for p in e.problems)
+            problems.extend(_broken_rules(e, prefix, unread))
         if problems:
             raise ConfigError(problems)
         config._keep_open(texts)  # noqa: SLF001 (its own class)
@@ -226,14 +226,24 @@ def _plain_type(annotation: Any) -> Any:
     return origin or annotation
 
 
-def _problems(cls: type[Config], error: ValidationError, prefix: str) -> Iterable[Problem]:
+def _broken_rules(error: ConfigError, prefix: str, unread: Collection[str]) -> Iterable[Problem]:
+    """Yield the problems of a rule for several properties.
+
+    A property that could not be read had its default in the rule, so a problem that names it may be none.
+    """
+    for p in error.problems:
+        if not any(name in str(p) for name in unread):
+            yield Problem(prefix + p.property if p.property else "", p.message)
+
+
+def _problems(cls: type[Config], error: ValidationError, prefix: str, unread: Collection[str]) -> Iterable[Problem]:
     for e in error.errors(include_url=False):
         name = str(e["loc"][0]) if e["loc"] else ""
         cause = e.get("ctx", {}).get("error")
         if isinstance(cause, ConfigError):
-            yield from (Problem(prefix + p.property if p.property else "", p.message) for p in cause.problems)
+            yield from _broken_rules(cause, prefix, unread)
             continue
-        if e["type"] == "missing":
+        if e["type"] == "missing" or name in unread:
             continue  # reported as missing, or as unreadable, before
         info = next((i for f, i in cls.model_fields.items() if name in (i.alias, f)), None)
         text = str(cause) if cause is not None else _limit(e)

@@ -50,7 +50,7 @@ from penstock.schema import (
     map_of,
     struct,
 )
-from penstock.values import Float32, Instant, Int8, Int16, Int32, Int64
+from penstock.values import Float32, Float64, Instant, Int8, Int16, Int32, Int64
 
 __all__ = ["schema_of", "schema_of_cursor", "value_of"]
 
@@ -65,6 +65,7 @@ _SIMPLE: Final[Mapping[Any, Schema]] = {
     Int32: INT32,
     Int64: INT64,
     Float32: FLOAT32,
+    Float64: FLOAT64,
     datetime: TIMESTAMP,
     Instant: TIMESTAMP,
     date: DATE,

@@ -5,9 +5,10 @@ the schema; a value of one of these classes must have that width, as the boxed t
 """
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Self
 
-__all__ = ["Float32", "Instant", "Int8", "Int16", "Int32", "Int64"]
+__all__ = ["Float32", "Float64", "Instant", "Int8", "Int16", "Int32", "Int64"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -41,9 +42,23 @@ class Int64(int):
 
 
 class Float32(float):
-    """A 32 bit float without a schema."""
+    """A 32 bit float without a schema.
 
-    __slots__ = ()
+    Attributes:
+        exact: the number that a message has, where it is beyond every float and this is infinity, as in Kafka Connect.
+    """
+
+    exact: Decimal | None = None
+
+
+class Float64(float):
+    """A 64 bit float, which a plain `float` is as well unless its schema is narrower.
+
+    Attributes:
+        exact: as that of `Float32`.
+    """
+
+    exact: Decimal | None = None
 
 
 class Instant(int):

@@ -18,7 +18,6 @@ from penstock_sql.names import TableName, table_name
 from penstock_sql.sink import SqlSink
 from penstock_sql.sink.debezium.connector import DebeziumSqlSink
 from penstock_sql.source import SqlSource
-from penstock_sql.source.query_text import limit_of
 
 URL = {"connection.url": "jdbc:postgresql://db.example/shop"}
 ROW = Record(topic="orders", value={"id": 1}, value_schema=struct({"id": INT32}))
@@ -62,6 +61,35 @@ def test_one_bad_value_hides_no_other_problem() -> None:
     with pytest.raises(ConfigError) as raised:
         parsed(DebeziumSqlSink, {**bad, "use.time.zone": "Mars", "truncate.enabled": "true"})
     assert {p.property for p in raised.value.problems} == {"use.time.zone", "truncate.enabled", "connection.url"}
+
+
+UNREAD = [
+    ({"poll.interval.ms": "x"}, {"poll.interval.ms"}),
+    ({"poll.interval.ms": "x", "db.timezone": "Mars"}, {"poll.interval.ms", "db.timezone"}),
+    ({"topic.prefix": None}, {"topic.prefix"}),
+    ({"mode": "often"}, {"mode"}),
+    ({"mode": None, "validate.non.null": "x"}, {"mode", "validate.non.null"}),
+    ({"connection.url": None}, {"connection.url"}),
+]
+
+
+@pytest.mark.parametrize(("wrong", "names"), UNREAD)
+def test_a_value_that_cannot_be_read_hides_no_rule_that_does_without_it(
+    wrong: Mapping[str, str | None], names: set[str]
+) -> None:
+    given = {**URL, **SOURCE, "table.whitelist": "a", "table.blacklist": "b", "query.suffix": "x", **wrong}
+    with pytest.raises(ConfigError) as raised:
+        parsed(SqlSource, {name: text for name, text in given.items() if text is not None})
+    assert {p.property for p in raised.value.problems} == {*names, "table.blacklist", "query.suffix"}
+
+
+def test_a_rule_that_needs_a_value_that_cannot_be_read_is_not_judged() -> None:
+    with pytest.raises(ConfigError) as raised:
+        parsed(SqlSink, {**URL, "delete.enabled": "maybe", "insert.mode": "upsert"})
+    assert {p.property for p in raised.value.problems} == {"delete.enabled", "pk.mode"}
+    with pytest.raises(ConfigError) as raised:
+        parsed(SqlSource, {**URL, **SOURCE, "mode": "bulk", "backlog.ranges": "x", "table.blacklist": "a"})
+    assert {p.property for p in raised.value.problems} == {"backlog.ranges"}
 
 
 SOURCE = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "t."}
@@ -509,22 +537,3 @@ def test_a_schema_with_blanks_may_be_the_current_one(server: Any, schema: str) -
 def test_a_parameter_that_never_works_is_refused_when_planning(server: Any, query: str) -> None:
     properties = {"connection.user": "postgres", "connection.password": "secret"}
     assert len(problems({"connection.url": f"{server.url()}?{query}", **properties})) == 1
-
-
-@pytest.mark.parametrize(
-    "end",
-    ["LIMIT '10'", "LIMIT least(10,11)", "OFFSET '5'", "LIMIT CAST('5' AS int)", "LIMIT -(-5)", "LIMIT .5e1", "LIMIT @n",
-     "LIMIT CASE WHEN true THEN 5 END", "limit abs(3)", "OFFSET $$5$$"],
-)  # fmt: skip
-def test_a_bounded_query_is_refused_however_the_bound_is_written(end: str) -> None:
-    assert limit_of(f"SELECT id FROM orders ORDER BY id {end}") is not None
-
-
-@pytest.mark.parametrize(
-    "query",
-    ["SELECT id, 'LIMIT 5' AS limit_text FROM orders", "SELECT x.limit FROM orders x", 'SELECT "limit" FROM orders',
-     "SELECT id FROM orders LIMIT ALL", "SELECT id FROM (SELECT id FROM orders LIMIT 5) q", "SELECT id -- LIMIT 5\nFROM a",
-     "SELECT a AS offset FROM orders", "SELECT id FROM orders WHERE x.offset > 5"],
-)  # fmt: skip
-def test_a_query_without_a_bound_is_not_refused(query: str) -> None:
-    assert limit_of(query) is None

@@ -110,6 +110,7 @@ def test_a_table_that_somebody_holds_is_waited_for_and_not_for_ever(orders: Any,
     from penstock_sql.dialects.postgresql import put as postgresql
 
     monkeypatch.setattr(postgresql, "_BOUNDS", postgresql._BOUNDS.replace("'60s'", "'100ms'", 1))
+    monkeypatch.setattr(postgresql, "_DEFINITION_SECONDS", 0.1)
     with SinkLife(SqlSink, orders.properties) as life, orders.server.connect(orders.name) as other:
         other.execute("BEGIN; LOCK TABLE orders")
         with pytest.raises(RetriableError, match="lock timeout"):

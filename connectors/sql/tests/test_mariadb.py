@@ -221,10 +221,39 @@ def test_an_upsert_that_meets_another_unique_key_is_refused_and_changes_no_other
     ]
     refused = write(maria, batch, **UPSERT)
     assert len(refused) == 2
-    assert "of another primary key" in refused[0]
-    assert "Duplicate entry for key 'code'" in refused[1]
+    assert all("Duplicate entry for key 'code'" in error for error in refused)
     found = maria.rows("SELECT id, code, size FROM orders ORDER BY id")
     assert found == [(1, "z", 5), (2, "b", 2), (4, "d", 4), (5, None, 6)]
+
+
+def test_an_upsert_without_a_column_names_the_unique_key_that_it_meets(maria: Any) -> None:
+    maria.run(
+        "CREATE TABLE orders (id INT NOT NULL UNIQUE, code VARCHAR(9) PRIMARY KEY, size INT NOT NULL)",
+        "INSERT INTO orders VALUES (1, 'a', 1), (2, 'b', 2)",
+    )
+    refused = write(maria, [row({"id": 2, "code": "a"}), row({"id": 1, "code": "c"})], **UPSERT)
+    assert len(refused) == 1
+    assert "Duplicate entry for key 'PRIMARY'" in refused[0]
+    assert maria.rows("SELECT * FROM orders ORDER BY id") == [(1, "c", 1), (2, "b", 2)]
+
+
+@pytest.mark.parametrize("at", ["INSERT", "UPDATE"])
+def test_a_trigger_whose_subquery_has_two_rows_is_not_taken_for_another_key(maria: Any, at: str) -> None:
+    maria.run(
+        "CREATE TABLE orders (id INT PRIMARY KEY, code VARCHAR(9) UNIQUE, size INT)",
+        "INSERT INTO orders VALUES (1, 'a', 1), (2, 'b', 2)",
+        f"CREATE TRIGGER twice BEFORE {at} ON orders FOR EACH ROW "
+        "SET NEW.size = IF(NEW.size = 9, (SELECT 1 UNION ALL SELECT 2), NEW.size)",
+    )
+    batch = [row({"id": 2, "code": "c", "size": 9}), row({"id": 1, "code": "a", "size": 3})]
+    (refused,) = write(maria, batch, **UPSERT)
+    assert refused == "Table orders refuses the row: Subquery returns more than 1 row"
+    assert maria.rows("SELECT * FROM orders ORDER BY id") == [(1, "a", 3), (2, "b", 2)]
+    both = [row({"id": 3, "code": "a", "size": 4}), row({"id": 2, "code": "c", "size": 9})]
+    assert [error.partition(": ")[2] for error in write(maria, both, **UPSERT)] == [
+        "Duplicate entry for key 'code'",
+        "Subquery returns more than 1 row",
+    ]
 
 
 def test_an_upsert_by_a_unique_key_beside_a_number_of_the_database_s_own(maria: Any) -> None:

@@ -120,7 +120,7 @@ def plan(source: Any, offsets: Offsets, limits: Limits = MANY) -> Sequence[Input
 
 
 @pytest.mark.parametrize("mode", [BY_ID, BY_TIME])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))])
 def test_each_row_is_read_once_whatever_part_of_a_batch_is_lost(
     database: Any, mode: Mapping[str, str], seed: int
 ) -> None:

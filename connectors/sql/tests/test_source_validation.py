@@ -1,5 +1,6 @@
 """What a user of the source is told of tables, columns and queries: before it starts, and while it finds nothing."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from penstock import ConfigError, Limits, RetriableError
 from penstock.testing import run_source
 from penstock.testing._making import make, parsed
 from penstock.testing._source_run import SourceRun
+from penstock_sql.dialects.postgresql import put
 from penstock_sql.source import SqlSource
 
 BY_ID = {"mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "shop.", "poll.interval.ms": "0"}
@@ -69,6 +71,26 @@ def test_the_full_name_of_a_table_of_another_database_is_explained(shop: Shop, o
         assert "connection.url names the database" in found[0]
     with pytest.raises(ConfigError, match=f"{of}: cannot read {wrong}"):
         run_source(SqlSource, {**shop.properties, **BY_ID, of: wrong})
+
+
+def test_names_with_commas_and_dots_are_named_in_quotation_marks(shop: Shop) -> None:
+    mark = "`" if shop.kind == "mariadb" else '"'
+    tables = ["a,b", "a, b", "a.b", "x", f'it{mark}s "', "`"]
+    for table in tables:
+        shop.run(f"CREATE TABLE {mark}{table.replace(mark, mark * 2)}{mark} (id INTEGER NOT NULL PRIMARY KEY)")
+
+    def read(**properties: str) -> list[str]:
+        given = {**shop.properties, **BY_ID, **{name.replace("_", "."): text for name, text in properties.items()}}
+        (task,) = make(SqlSource).task_configs(parsed(SqlSource, given), given, 1)
+        return sorted(name for *_, name in json.loads(task["task.tables"]))
+
+    for quote in {'"', mark}:
+        texts = [f"{quote}{table.replace(quote, quote * 2)}{quote}" for table in tables]
+        assert read(table_whitelist=" , ".join(texts)) == sorted(tables)
+        assert read(table_whitelist=texts[0]) == ["a,b"]
+        assert read(table_blacklist=f"{texts[1]},x") == sorted(set(tables) - {"a, b", "x"})
+    with pytest.raises(ConfigError, match=r'table\.whitelist: cannot read x,"a: it is no name of a table'):
+        read(table_whitelist='x,"a')
 
 
 def test_the_status_tells_that_there_is_no_table(shop: Shop) -> None:
@@ -181,7 +203,8 @@ def test_a_time_of_a_day_is_no_timestamp_of_the_mode(database: Any) -> None:
     assert str(found).startswith("timestamp.column.name: at of public.orders must be timestamps")
 
 
-def test_a_table_that_somebody_holds_locked_does_not_hold_up_planning(database: Any) -> None:
+def test_a_table_that_somebody_holds_locked_does_not_hold_up_planning(database: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(put, "_DEFINITION_SECONDS", 0.1)
     database.run("CREATE TABLE orders (id INT PRIMARY KEY)")
     query = {"query": "SELECT * FROM orders", "mode": "bulk", "topic.prefix": "t."}
     config = parsed(SqlSource, {**database.properties, **query})

@@ -1,9 +1,14 @@
 """Every parameter that the documentation of pgjdbc lists."""
 
+from typing import Any
+
 import pytest
 
-from penstock import ConfigError
+from penstock import ConfigError, ConnectError, Record, RetriableError
+from penstock.testing import run_writer
+from penstock.testing._making import make, parsed
 from penstock_sql.address import address
+from penstock_sql.sink import SqlSink
 
 OF_PGJDBC = (
     "adaptiveFetch adaptiveFetchMaximum adaptiveFetchMinimum allowEncodingChanges ApplicationName assumeMinServerVersion "
@@ -31,3 +36,55 @@ def test_every_parameter_of_pgjdbc_is_known(name: str) -> None:
             assert "there is no parameter" not in problem.message
             assert name in problem.message
             assert "hidden" not in problem.message.replace("hideUnprivilegedObjects", "")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "channelBinding=hidden", "channel_binding=hidden", "gssEncMode=hidden", "gssencmode=hidden", "sslNegotiation=hidden",
+        "sslcertmode=hidden", "ssl_min_protocol_version=hidden", "target_session_attrs=hidden", "load_balance_hosts=hidden",
+    ],
+)  # fmt: skip
+def test_a_word_that_a_parameter_does_not_take_is_told_with_those_that_it_takes(query: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        address(f"jdbc:postgresql://db/shop?{query}", None, None)
+    (problem,) = raised.value.problems
+    assert problem.message.startswith(f"cannot obey the parameter {query.partition('=')[0]}: it must be one of ")
+    assert "hidden" not in problem.message
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "value"),
+    [
+        ("channelBinding=Require", "channel_binding", "require"),
+        ("gssEncMode=PREFER", "gssencmode", "prefer"),
+        ("gssEncMode=allow", "gssencmode", "prefer"),
+        ("sslNegotiation=Direct", "sslnegotiation", "direct"),
+    ],
+)
+def test_words_may_be_in_any_case_as_pgjdbc_takes_them(query: str, name: str, value: str) -> None:
+    assert address(f"jdbc:postgresql://db/shop?{query}", None, None).parameters[name] == value
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "requireAuth=hidden",
+        "requireAuth=none",
+        "require_auth=md5,md5",
+        "sslmode=disable&channelBinding=require",
+        "sslmode=prefer&sslNegotiation=direct",
+        "sslmode=require&sslrootcert=system",
+        "ssl_min_protocol_version=TLSv1.3&ssl_max_protocol_version=TLSv1.2",
+        "service=hidden",
+    ],
+)
+def test_parameters_with_which_no_connection_is_ever_made_are_refused_and_not_tried_again(
+    server: Any, query: str
+) -> None:
+    properties = {"connection.url": f"{server.url()}?{query}", "connection.user": "postgres"}
+    properties["connection.password"] = "secret"
+    assert len(list(make(SqlSink).validate(parsed(SqlSink, properties)))) == 1
+    with pytest.raises(ConnectError) as raised:
+        run_writer(SqlSink, properties, [[Record(topic="t", value={"id": 1})]])
+    assert not isinstance(raised.value, RetriableError)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, TypeVar
 
-from penstock import DataError, Fields, Float32, Instant, Int8, Int16, Int32, Int64, Same, Schema, Type
+from penstock import DataError, Fields, Float32, Float64, Instant, Int8, Int16, Int32, Int64, Same, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 
 __all__ = [
@@ -57,6 +57,9 @@ _PLAIN: Final[Mapping[Type, type]] = {
     Type.STRUCT: dict,
 }
 
+_FLOATS: Final[Mapping[Type, type]] = {Type.FLOAT32: Float32, Type.FLOAT64: Float64}
+"""The class that marks a float of that width."""
+
 _JAVA: Final[Mapping[type, str]] = {
     bool: "java.lang.Boolean",
     str: "java.lang.String",
@@ -69,6 +72,7 @@ _JAVA: Final[Mapping[type, str]] = {
     Int64: "java.lang.Long",
     float: "java.lang.Double",
     Float32: "java.lang.Float",
+    Float64: "java.lang.Double",
     Decimal: "java.math.BigDecimal",
     Instant: "java.util.Date",
 }
@@ -86,6 +90,7 @@ _TYPES: Final[Mapping[type, Type]] = {
     int: Type.INT64,
     float: Type.FLOAT64,
     Float32: Type.FLOAT32,
+    Float64: Type.FLOAT64,
 }
 
 _BOXED: Final[Mapping[Type, str]] = {
@@ -126,8 +131,8 @@ def is_of_type(kind: Type, value: object) -> bool:
         return type(value) is CLASSES[kind]
     if type(value) is _PLAIN[kind]:
         return True
-    if kind is Type.FLOAT32:
-        return type(value) is Float32
+    if kind in _FLOATS:
+        return type(value) is _FLOATS[kind]
     return kind is Type.STRING and isinstance(value, str)
 
 

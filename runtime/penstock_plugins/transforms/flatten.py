@@ -7,6 +7,7 @@ from penstock import (
     DataError,
     Fields,
     Float32,
+    Float64,
     Importance,
     Int8,
     Int16,
@@ -29,7 +30,9 @@ __all__ = ["Flatten"]
 
 _PURPOSE: Final = "flattening"
 _DICT: Final = {dict}
-_LEAVES: Final = frozenset({type(None), bool, str, bytes, list, int, Int8, Int16, Int32, Int64, float, Float32})
+_LEAVES: Final = frozenset(
+    {type(None), bool, str, bytes, list, int, Int8, Int16, Int32, Int64, float, Float32, Float64}
+)
 """Classes of values that are copied unchanged."""
 
 

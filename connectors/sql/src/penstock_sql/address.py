@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from penstock import ConfigError, Password, Problem
-from penstock_sql.dialects.base import Address
+from penstock_sql.dialects.base import Address, Dialect
 from penstock_sql.dialects.registry import DIALECTS
 
-__all__ = ["address", "url_problems", "url_warnings"]
+__all__ = ["address", "dialect_of_url", "url_problems", "url_warnings"]
 
 _URL: Final = "connection.url"
 _MISPLACED: Final = re.compile(r"[;&]\s*\w+\s*=")
@@ -23,8 +23,7 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
     Raises:
         ConfigError: the database is not supported, or the URL cannot be read; all that is wrong with it.
     """
-    scheme, _, rest = url.removeprefix("jdbc:").partition(":")
-    dialect = next((each for each in DIALECTS if scheme in each.schemes), None)
+    dialect, rest = dialect_of_url(url), url.removeprefix("jdbc:").partition(":")[2]
     if dialect is None:
         examples = [each.example for each in DIALECTS]
         write = f"write {', '.join(examples[:-1])} or {examples[-1]}"
@@ -39,6 +38,12 @@ def address(url: str, user: str | None, password: Password | None) -> Address:
         )
     read = dialect.read_url(rest, user, None if password is None else password.reveal())
     return Address(dialect, read.place, read.parameters, read.warnings)
+
+
+def dialect_of_url(url: str) -> Dialect | None:
+    """Return the dialect of `connection.url`; None where no database is supported that it names."""
+    scheme = url.removeprefix("jdbc:").partition(":")[0]
+    return next((each for each in DIALECTS if scheme in each.schemes), None)
 
 
 def url_problems(url: str) -> Iterable[Problem]:

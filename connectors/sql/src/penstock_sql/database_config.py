@@ -70,7 +70,7 @@ class DatabaseConfig(Config):
 
 
 def _at_once(
-    cls: type[Config], given: Any, validate: Callable[[Any], Any], rules: Callable[[Any], Iterable[Problem]]
+    cls: type[DatabaseConfig], given: Any, validate: Callable[[Any], Any], rules: Callable[[Any], Iterable[Problem]]
 ) -> Any:
     """Validate properties, and where one is wrong, report broken rules over several properties as well.
 
@@ -78,7 +78,8 @@ def _at_once(
         cls: the properties.
         given: by name.
         validate: each of them by itself, then the rules.
-        rules: for a configuration in which each wrong property has its default. Those that speak of one do not count.
+        rules: for a configuration in which each wrong property has its default, or what stands in for it. Those that speak
+            of one do not count.
 
     Raises:
         ValidationError: some are wrong.
@@ -88,9 +89,8 @@ def _at_once(
     except ValidationError as e:
         errors = e.errors(include_url=False)
         wrong = {str(error["loc"][0]) for error in errors if error["loc"]}
-        if any(info.is_required() and (info.alias or name) in wrong for name, info in cls.model_fields.items()):
-            raise  # rules need it
-        rest = cls.model_construct(**{name: value for name, value in given.items() if name not in wrong})
+        right = {name: value for name, value in given.items() if name not in wrong}
+        rest = cls.model_construct(**{**cls.stand_ins, **right})
         more = [p for p in rules(rest) if not any(name in str(p) for name in wrong)]
         if not more:
             raise

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from penstock import DataError
 
-__all__ = ["OUTSIDE", "Written", "as_text", "is_within", "written"]
+__all__ = ["OUTSIDE", "Written", "as_text", "is_within", "iso_moment", "written"]
 
 OUTSIDE: Final = (
     "it lies outside the years 1 to 9999, which only columns of time of PostgreSQL have; let a transform change it"
@@ -33,6 +33,7 @@ _INFINITE: Final = {
     _NEGATIVE * 1000: "-infinity",
 }
 """PostgreSQL's driver for Java has infinity as milliseconds, which Debezium takes for microseconds as well."""
+_LONG_FRACTION: Final = re.compile(r"[.,](\d{7,})")
 _FORM: Final = re.compile(
     r"(?P<year>[+-]?\d{4,9})-(?P<month>\d\d)-(?P<day>\d\d)"
     r"(?:[Tt ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?)?"
@@ -64,8 +65,35 @@ class Written(NamedTuple):
         return self.local - _offset(at.replace(tzinfo=None), at.year + cycles * _CYCLE, zone) // _MICRO
 
 
-def written(text: str) -> Written | None:
+def iso_moment(text: str, *, rounds: bool) -> datetime:
+    """Return the moment of a text as ISO 8601 has it.
+
+    Args:
+        text: with or without a zone.
+        rounds: whether the seventh digit of a second counts, or is cut.
+
+    Raises:
+        ValueError: it is of another form, or `datetime` does not have it.
+        OverflowError: rounded, it lies behind the year 9999.
+    """
+    moment = datetime.fromisoformat(text)
+    fraction = _LONG_FRACTION.search(text) if rounds else None
+    if fraction is None:
+        return moment
+    return moment.replace(microsecond=0) + _MICRO * _micros(fraction[1], rounds=True)
+
+
+def _micros(fraction: str, *, rounds: bool) -> int:
+    """Return the microseconds of the digits of a second; rounded as PostgreSQL does."""
+    return round(float(f".{fraction}") * 1_000_000) if rounds else int(fraction.ljust(6, "0")[:6])
+
+
+def written(text: str, *, rounds: bool) -> Written | None:
     """Return the moment that a text writes; None where it is of another form, which the database may know.
+
+    Args:
+        text: as ISO 8601 and Java write it.
+        rounds: as for `iso_moment`.
 
     Raises:
         DataError: its clock shows what no clock does. Some databases take 25:00 for the next day.
@@ -85,7 +113,7 @@ def written(text: str) -> Written | None:
     except ValueError:
         return None
     clock = {f"{unit}s": numbers[unit] for unit in ("hour", "minute", "second")}
-    fraction = int((found["fraction"] or "").ljust(6, "0")[:6])
+    fraction = _micros(found["fraction"] or "0", rounds=rounds)
     local = (at + timedelta(**clock, microseconds=fraction) - _MOMENT_0) // _MICRO
     local += (year - like) // _CYCLE * _CYCLE_MICROS
     if found["zone"] is None:

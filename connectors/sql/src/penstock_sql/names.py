@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from penstock import DataError
 
-__all__ = ["OFFSETS", "TableName", "parts_of", "table_name"]
+__all__ = ["OFFSETS", "TableName", "names_of", "parts_of", "table_name"]
 
 OFFSETS: Final = "penstock_offsets"
 """The table of offsets, which no record may be written to."""
@@ -18,7 +18,7 @@ class TableName(NamedTuple):
 
     def __str__(self) -> str:
         """As people write it."""
-        return ".".join(f'"{part}"' if "." in part else part for part in self if part is not None)
+        return ".".join(f'"{part}"' if "." in part or "," in part else part for part in self if part is not None)
 
 
 def table_name(form: str, topic: str, property_name: str = "table.name.format") -> TableName:
@@ -33,7 +33,7 @@ def table_name(form: str, topic: str, property_name: str = "table.name.format") 
         DataError: no table can have that name.
     """
     text = form.replace("${topic}", topic.replace('"', '""') if '"' in form else topic)
-    parts = parts_of(text, plain='"' not in form)
+    parts = parts_of(text, '"' if '"' in form else "")
     if parts is None or len(parts) > 2:
         raise DataError(
             f"{property_name} {form!r} makes {text!r} of topic {topic}, which is no table: one point parts a schema from "
@@ -42,25 +42,48 @@ def table_name(form: str, topic: str, property_name: str = "table.name.format") 
     return TableName(parts[0], parts[1]) if len(parts) == 2 else TableName(None, parts[0])
 
 
-def parts_of(text: str, *, plain: bool = False) -> list[str] | None:
+def parts_of(text: str, quotes: str = '"') -> list[str] | None:
     """Split a name at its dots, except those within quotation marks; None if it cannot be read.
 
     Args:
         text: the name.
-        plain: quotation marks are letters like others.
+        quotes: the marks that quote; others are letters.
     """
-    parts, quoted, at = [""], False, 0
+    pieces = _pieces(text, ".", quotes)
+    parts = None if pieces is None else [_unquoted(piece, quotes) for piece in pieces]
+    return parts if parts is not None and all(parts) else None
+
+
+def names_of(text: str, quotes: str = '"') -> list[str]:
+    """Split a list of names at its commas, except those within quotation marks. The last one may be unreadable."""
+    pieces = _pieces(text, ",", quotes)
+    return [text] if pieces is None else [piece.strip() for piece in pieces] if text else []
+
+
+def _pieces(text: str, at: str, quotes: str) -> list[str] | None:
+    """Split a text at a mark outside of quotation marks; None where these do not end."""
+    pieces, quote = [""], ""
+    for letter in text:
+        if letter == at and not quote:
+            pieces.append("")
+            continue
+        if letter in quotes and quote in ("", letter):
+            quote = "" if quote else letter  # a doubled mark ends the quotation and begins it again
+        pieces[-1] += letter
+    return None if quote else pieces
+
+
+def _unquoted(text: str, quotes: str) -> str:
+    """Return a part of a name without its quotation marks."""
+    name, quote, at = "", "", 0
     while at < len(text):
         letter = text[at]
-        if letter == '"' and not plain:
-            if quoted and text[at + 1 : at + 2] == '"':
-                parts[-1] += '"'
-                at += 1
-            else:
-                quoted = not quoted
-        elif letter == "." and not quoted:
-            parts.append("")
+        if quote and text[at : at + 2] == quote * 2:
+            name += letter
+            at += 1
+        elif letter in quotes and quote in ("", letter):
+            quote = "" if quote else letter
         else:
-            parts[-1] += letter
+            name += letter
         at += 1
-    return None if quoted or not all(parts) else parts
+    return name

@@ -10,7 +10,7 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-from penstock import DataError, Instant, Int64, Schema, Type
+from penstock import DataError, Float32, Float64, Instant, Int64, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_java.calendar import DAY
 from penstock_plugins.connect.number_casts import double_value, float_value, low_bits
@@ -49,6 +49,15 @@ def _long(node: Any) -> int:
     cut = Int64(low)
     cut.exact = node
     return cut
+
+
+def _float(node: Any, nearest: float, kind: type[Float32 | Float64]) -> float:
+    """The nearest float, as in Kafka Connect; where that is infinity, it knows the number of the message."""
+    if not math.isinf(nearest):
+        return nearest
+    infinite = kind(nearest)
+    infinite.exact = Decimal(node)
+    return infinite
 
 
 def _binary(node: Any) -> bytes | None:
@@ -91,9 +100,9 @@ class NodeReader:
         if kind is Type.BOOLEAN:
             return node is True
         if kind is Type.FLOAT64:
-            return _FLOATS[node] if _is_no_number(node) else double_value(node)
+            return _FLOATS[node] if _is_no_number(node) else _float(node, double_value(node), Float64)
         if kind is Type.FLOAT32:
-            return _FLOATS[node] if _is_no_number(node) else float_value(node)
+            return _FLOATS[node] if _is_no_number(node) else _float(node, float_value(node), Float32)
         if kind is Type.BYTES:
             try:
                 return _binary(node)
@@ -110,7 +119,7 @@ class NodeReader:
         if type(node) is int:
             return _long(node)
         if isinstance(node, Decimal):
-            return double_value(node)
+            return _float(node, double_value(node), Float64)
         if isinstance(node, list):
             return [self._schemaless(part) for part in node]
         if isinstance(node, dict):

@@ -1,5 +1,6 @@
 """JsonConverter: the fast forms agree with the exact ones, and the exact ones with Jackson's habits."""
 
+import math
 import pickle
 from decimal import Decimal
 from functools import partial
@@ -15,6 +16,7 @@ from penstock import (
     DataError,
     Fields,
     Float32,
+    Float64,
     Instant,
     Int8,
     Int32,
@@ -394,6 +396,24 @@ def test_the_low_bits_of_a_whole_number_know_the_number() -> None:
     for _, value in (plugin.to_connect("t", b"9223372036854775808"), plugin.to_connect("t", b"5")):
         assert getattr(value, "exact", None) == (2**63 if value < 0 else None)
     assert Int64(5).exact is None
+
+
+def test_an_infinity_of_a_finite_number_knows_the_number() -> None:
+    texts = [b'{"a":[-1e400]}', b'{"a":[1.5]}']
+    for value in (BARE.to_connect("t", texts[0])[1], BARE.to_connect_batch("t", texts)[1][0]):
+        (number,) = value["a"]
+        assert (type(number), number, number.exact) == (Float64, -math.inf, Decimal("-1E+400"))
+        assert pickle.loads(pickle.dumps(number)).exact == Decimal("-1E+400")  # on its way to a worker of Spark
+        assert BARE.from_connect("t", None, value) == b'{"a":["-Infinity"]}'
+    for kind, text in (("float", b"1e39"), ("double", b"1e309")):
+        plugin = converter(schema_content=f'{{"type":"{kind}"}}')
+        schema, value = plugin.to_connect("t", text)
+        assert (value, value.exact) == (math.inf, Decimal(text.decode()))
+        assert str(plugin.from_connect("t", schema, value)).endswith('"payload":"Infinity"}\'')
+        _, (value, word, plain) = plugin.to_connect_batch("t", [text, b'"Infinity"', b"1.5"])
+        assert (value.exact, word, plain) == (Decimal(text.decode()), math.inf, 1.5)
+        assert type(word) is type(plain) is float
+    assert Float64(5).exact is None
 
 
 def test_whole_numbers_beyond_every_float_are_infinite() -> None:

@@ -1,5 +1,6 @@
 """What the connectors need from a database, whatever its kind."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -155,6 +156,12 @@ class Dialect(ABC):
     """What its driver raises."""
     is_unbounded: ClassVar[bool] = False
     """Whether columns have infinity, and years before 1 and after 9999."""
+    rounds: ClassVar[bool] = False
+    """Whether columns of time round to microseconds; others cut."""
+    not_code: ClassVar[re.Pattern[str]] = re.compile(
+        r"(?P<text>'(?:[^']|'')*')|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?(?:\*/|$)", re.DOTALL
+    )
+    """Texts (the group `text`), quoted names and comments in a query; of comments that nest, their beginning alone."""
     is_server: ClassVar[bool] = True
     """Whether it can be reached from several machines."""
     compares_rows: ClassVar[bool] = True

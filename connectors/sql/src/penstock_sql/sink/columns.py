@@ -21,10 +21,11 @@ from penstock import DataError, Instant, Schema, Type
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from penstock_sql.dialects.kinds import Array, Bits, ColumnKind, Kind
 from penstock_sql.dialects.postgresql.texts import array_text, hstore_text
-from penstock_sql.far_moments import OUTSIDE, as_text, is_within, written
+from penstock_sql.far_moments import OUTSIDE, as_text, is_within, iso_moment, written
 from penstock_sql.moments import day_text, moment_text
 from penstock_sql.sink.bits import bits_number, bits_text, debezium_bits, debezium_bits_text
 from penstock_sql.sink.debezium import types as debezium_types
+from penstock_sql.sink.exact import Beyond
 
 __all__ = ["Reading", "column_type", "reading"]
 
@@ -83,10 +84,12 @@ class _Times:
     Attributes:
         zone: moments without a zone of their own are read and written in this one.
         unbounded: the database has infinity, and years before 1 and after 9999, and reads them as texts.
+        rounds: the database rounds to microseconds, and does not cut.
     """
 
     zone: ZoneInfo
     unbounded: bool
+    rounds: bool
 
     def moment(self, value: int) -> Any:
         try:
@@ -136,7 +139,7 @@ class _Times:
 
     def local_text(self, text: str) -> str:
         """A text for a column without a zone, which `datetime` does not read or cannot move to another zone."""
-        found = written(text)
+        found = written(text, rounds=self.rounds)
         if found is None:
             return self._as_it_is(text)
         if found.offset is None:
@@ -145,12 +148,12 @@ class _Times:
 
     def utc_text(self, text: str) -> str:
         """Likewise for a column that has UTC."""
-        found = written(text)
+        found = written(text, rounds=self.rounds)
         return self._as_it_is(text) if found is None else self._far(found.utc(self.zone))
 
     def instant_text(self, text: str) -> str:
         """Likewise for a column with a zone."""
-        found = written(text)
+        found = written(text, rounds=self.rounds)
         if found is None:
             return self._as_it_is(text)
         if found.offset is None:
@@ -159,7 +162,7 @@ class _Times:
 
     def date_text(self, text: str) -> str:
         """Likewise for a column of days: the day on which the clocks of the zone show the moment."""
-        found = written(text)
+        found = written(text, rounds=self.rounds)
         if found is None:
             return self._as_it_is(text)
         if found.offset is None:
@@ -203,17 +206,19 @@ _TIMED: Final = _DATED | {Kind.TIME}
 _NO_DATE: Final = "a time of a day has no date, which the column needs"
 
 
-def reading(kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounded: bool) -> Reading | None:
+def reading(
+    kind: ColumnKind, schema: Schema | None, zone: ZoneInfo, *, unbounded: bool, rounds: bool
+) -> Reading | None:
     """What values of this schema become in a column of this kind; None where they stay as they are.
 
     Without a schema, numbers in columns of time are what JsonConverter writes there without schemas: milliseconds, days,
     milliseconds of the day. Texts in columns of bytes are base64. `unbounded` says whether the database has moments outside
-    of the years 1 to 9999.
+    of the years 1 to 9999, `rounds` whether it rounds to microseconds.
     """
     if isinstance(kind, Array):
-        items = reading(kind.items, None if schema is None else schema.items, zone, unbounded=unbounded)
+        items = reading(kind.items, None if schema is None else schema.items, zone, unbounded=unbounded, rounds=rounds)
         return lambda value: value if isinstance(value, str) else array_text(value, items)  # a text is an array already
-    times = _Times(zone, unbounded)
+    times = _Times(zone, unbounded, rounds)
     if schema is not None and (named := _named(kind, schema, times)) is not None:
         return named
     if isinstance(kind, Bits):
@@ -255,14 +260,14 @@ def _named(kind: ColumnKind, schema: Schema, times: _Times) -> Reading | None:
     if name == debezium_types.BITS:
         return _of_bits(kind, schema)
     if name == debezium_types.DECIMAL:
-        number = debezium_types.READINGS[name](times.unbounded)
+        number = debezium_types.READINGS[name](times.unbounded, times.rounds)
         if kind is Kind.WHOLE:
             return lambda value: _whole(number(value))
         return None if kind in (Kind.JSON, Kind.BYTES) else number
     if kind in _AS_THEY_ARE:
         return None
     of_debezium = debezium_types.READINGS.get(name)
-    read = None if of_debezium is None else of_debezium(times.unbounded or kind is Kind.TEXT)
+    read = None if of_debezium is None else of_debezium(times.unbounded or kind is Kind.TEXT, times.rounds)
     if read is None and name in _OF_DAYS and (kind in _TIMED or kind in (Kind.TEXT, Kind.OTHER)):
         bounds = replace(times, unbounded=True) if kind is Kind.TEXT else times
         read = bounds.day if name == DATE_NAME else _time
@@ -330,7 +335,7 @@ def _dates(times: _Times) -> Reading:
         if not isinstance(value, str):
             return numbers(value)
         try:
-            moment = datetime.fromisoformat(value)
+            moment = iso_moment(value, rounds=times.rounds)
             return (moment if moment.tzinfo is None else moment.astimezone(times.zone)).date()
         except (ValueError, OverflowError):
             return times.date_text(value)
@@ -345,7 +350,7 @@ def _local(times: _Times) -> Reading:
         if not isinstance(value, str):
             return numbers(value)
         try:
-            moment = datetime.fromisoformat(value)
+            moment = iso_moment(value, rounds=times.rounds)
             return value if moment.tzinfo is None else moment.astimezone(times.zone).replace(tzinfo=None)
         except (ValueError, OverflowError):
             return times.local_text(value)
@@ -360,7 +365,7 @@ def _utc(times: _Times) -> Reading:
         if not isinstance(value, str):
             return numbers(value)
         try:
-            moment = datetime.fromisoformat(value)
+            moment = iso_moment(value, rounds=times.rounds)
             zoned = moment.replace(tzinfo=times.zone) if moment.tzinfo is None else moment
             return zoned.astimezone(UTC).replace(tzinfo=None)
         except (ValueError, OverflowError):
@@ -421,6 +426,8 @@ def _json(value: Any) -> Any:
 
 
 def _in_json(value: Any) -> Any:
+    if isinstance(value, Beyond):
+        raise DataError("a number in JSON is beyond every float")
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, bytes):

@@ -1,13 +1,18 @@
-"""Whole numbers that JsonConverter has cut to 64 bits, as Kafka Connect's does, and that are here what the message says."""
+"""Numbers that JsonConverter cuts to 64 bits or makes infinite, as Kafka Connect does; here they are those of messages."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Final
 
-from penstock import Int64
+from penstock import Float32, Float64, Int64
 
-__all__ = ["exact_column"]
+__all__ = ["Beyond", "exact_column"]
 
-_HOLDERS: Final = frozenset({Int64, dict, list})
+_HOLDERS: Final = frozenset({Int64, Float32, Float64, dict, list})
+
+
+class Beyond(Decimal):
+    """A number beyond every float."""
 
 
 def exact_column(column: list[Any]) -> list[Any]:
@@ -18,6 +23,8 @@ def exact_column(column: list[Any]) -> list[Any]:
 def _exact(value: Any) -> Any:
     if isinstance(value, Int64):
         return value if value.exact is None else value.exact
+    if isinstance(value, (Float32, Float64)):
+        return value if value.exact is None else Beyond(value.exact)
     if isinstance(value, Mapping):
         return {name: _exact(each) for name, each in value.items()}
     return list(map(_exact, value)) if isinstance(value, list) else value

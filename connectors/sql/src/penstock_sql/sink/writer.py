@@ -200,7 +200,9 @@ class SqlWriter(Writer):
         bad: dict[int, DataError] = {}
         columns = {}
         for name, column in part.columns.items():
-            change = reading(kinds[name], part.schemas[name], self._zone, unbounded=self._database.dialect.is_unbounded)
+            dialect = self._database.dialect
+            bounds = {"unbounded": dialect.is_unbounded, "rounds": dialect.rounds}
+            change = reading(kinds[name], part.schemas[name], self._zone, **bounds)
             exact = exact_column(column)
             columns[name] = exact if change is None else _changed(name, exact, change, bad)
             if name in part.keys and any(isinstance(value, (dict, list)) for value in columns[name]):

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from penstock import ConfigError, ConnectError, Problem
 from penstock_sql.dialects.base import Columns, dialect_of
-from penstock_sql.names import OFFSETS, TableName, parts_of
+from penstock_sql.names import OFFSETS, TableName, names_of, parts_of
 from penstock_sql.source.config import SqlSourceConfig
 
 __all__ = ["MissingTable", "columns_of", "tables_of", "topics_of"]
@@ -62,23 +62,28 @@ def topics_of(tables: Iterable[TableName], config: SqlSourceConfig) -> dict[Tabl
     return {table: topic for topic, table in topics.items()}
 
 
-def _named(connection: Connection, of: str, names: Sequence[str]) -> list[TableName]:
+def _named(connection: Connection, of: str, text: str) -> list[TableName]:
     """Return the tables that a property names: `table`, `schema.table`, or with the database of the connection before it.
 
     Raises:
         ConfigError: some names are none of these.
     """
     dialect = dialect_of(connection)
+    quotes = "".join({'"', dialect.quote})
+    names = names_of(text, quotes)
     most = 2 if dialect.has_schemas else 1
     database = dialect.database_name(connection) if names else None
     tables, problems = list[TableName](), list[Problem]()
     for name in names:
-        parts = parts_of(name) or []
+        parts = parts_of(name, quotes) or []
         rest = parts[1:] if database is not None and len(parts) > most else parts
         if not 0 < len(rest) <= most:
             form = ("schema.table" if database else "database.table") if most > 1 else "table"
             problems.append(
-                Problem(of, f'cannot read {name}: it is no name of a table; write {form}, with "a.b" for a.b')
+                Problem(
+                    of,
+                    f'cannot read {name}: it is no name of a table; write {form}, with "a.b" for a.b and "a,b" for a,b',
+                )
             )
         elif rest is not parts and parts[0] != database:
             problems.append(

@@ -5,12 +5,15 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar, Final
 from zoneinfo import ZoneInfo
 
-from pydantic import field_validator
+from pydantic import ValidationInfo, field_validator
 
 from penstock import Importance, Password, Problem, prop
 from penstock.rules import at_least, long, not_blank, words
+from penstock_sql.address import dialect_of_url
 from penstock_sql.database_config import DatabaseConfig
+from penstock_sql.dialects.base import Dialect
 from penstock_sql.dialects.fields import NumericMapping
+from penstock_sql.dialects.registry import DIALECTS
 from penstock_sql.properties import ignored, refused, time_zone
 from penstock_sql.source.query_text import bare, limit_of
 
@@ -44,13 +47,13 @@ class SqlSourceConfig(DatabaseConfig):
         doc="What the names of topics begin with; the rest is the table's. With `query`, the topic.",
         importance=Importance.HIGH,
     )
-    whitelist: list[str] = prop(
+    whitelist: str = prop(
         "table.whitelist",
-        [],
-        doc="The tables to read, with or without their schema, and the database of the URL before it; all "
-        "where none is named.",
+        "",
+        doc="The tables to read, separated by commas, with or without their schema, and the database of the URL before it; "
+        "all where none is named. A name with a dot or a comma stands in quotation marks, of MariaDB also in backquotes.",
     )
-    blacklist: list[str] = prop("table.blacklist", [], doc="Tables not to read, likewise.")
+    blacklist: str = prop("table.blacklist", "", doc="Tables not to read, likewise.")
     schema_pattern: str | None = prop(
         "schema.pattern",
         None,
@@ -138,10 +141,10 @@ class SqlSourceConfig(DatabaseConfig):
 
     @field_validator("query")
     @classmethod
-    def _one_select(cls, query: str | None) -> str | None:
+    def _one_select(cls, query: str | None, info: ValidationInfo) -> str | None:
         if query is None or not query.strip():
             return None
-        if ";" in bare(query).rstrip().rstrip(";"):
+        if ";" in bare(query, _dialect(info.data.get("url", ""))).rstrip().rstrip(";"):
             raise ValueError("Write one SELECT, not several statements")
         return query.strip().rstrip(";")
 
@@ -170,7 +173,7 @@ class SqlSourceConfig(DatabaseConfig):
             yield Problem(
                 "query", "is read in place of tables: take table.whitelist, table.blacklist, schema.pattern out"
             )
-        if self.query and self.mode != "bulk" and (word := limit_of(self.query)):
+        if self.query and self.mode != "bulk" and (word := limit_of(self.query, _dialect(self.url))):
             yield Problem(
                 "query",
                 f"cannot end with {word} in mode: {self.mode}: rows beyond it would never be read. Take it out: "
@@ -201,6 +204,11 @@ class SqlSourceConfig(DatabaseConfig):
     def by_number(self) -> bool:
         """Whether a number says what is new."""
         return "incrementing" in self.mode
+
+
+def _dialect(url: str) -> Dialect:
+    """The dialect of a URL, or any where it names none, which is a problem of its own."""
+    return dialect_of_url(url) or DIALECTS[0]
 
 
 _PACE: Final = "a failure that may pass is tried again with growing pauses, and the status tells why"
@@ -237,7 +245,7 @@ def source_refusals(config: SqlSourceConfig) -> Iterable[Problem]:
     """Properties of Confluent's source without which other rows would be read, each with the reason."""
     yield from refused(config, _REFUSED, _AS_ALWAYS)
     if suffix := config.open_properties("query.suffix").get("", "").strip():
-        yield Problem("query.suffix", _suffix(suffix))
+        yield Problem("query.suffix", _suffix(suffix, _dialect(config.url)))
     types = _table_types(config)
     if unknown := types - _TABLES - _VIEWS:
         yield Problem("table.types", f"cannot read {', '.join(sorted(unknown))}: only tables and views are read")
@@ -245,8 +253,8 @@ def source_refusals(config: SqlSourceConfig) -> Iterable[Problem]:
         yield Problem("table.types", "cannot read views alone: name the views in table.whitelist")
 
 
-def _suffix(text: str) -> str:
-    if limit_of(text):
+def _suffix(text: str, dialect: Dialect) -> str:
+    if limit_of(text, dialect):
         return (
             "is not supported. Take it out: batch.max.records and batch.max.bytes bound a batch. Do not write LIMIT, OFFSET "
             "or FETCH into query, where rows beyond it would never be read"

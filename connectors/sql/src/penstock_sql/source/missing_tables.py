@@ -1,7 +1,6 @@
 """Tables that a task is to read and that are not there: told now and then, while the others are read."""
 
 import logging
-from collections.abc import Collection
 from typing import Final
 
 from penstock import RetriableError
@@ -20,7 +19,7 @@ class MissingTables:
         whitelist: the property `table.whitelist`.
     """
 
-    def __init__(self, whitelist: Collection[str]) -> None:
+    def __init__(self, whitelist: str) -> None:
         self._for_good = ", or take it out of table.whitelist" if whitelist else ""
         self._names: set[str] = set()
         self._told: frozenset[str] = frozenset()

@@ -3,27 +3,41 @@
 import re
 from typing import Final
 
+from penstock_sql.dialects.base import Dialect
+
 __all__ = ["bare", "limit_of"]
 
-_NOT_CODE: Final = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|(?P<mark>\$\w*\$).*?(?P=mark)|--[^\n]*|/\*.*?\*/", re.DOTALL
-)
 _INNERMOST: Final = re.compile(r"\([^()]*\)")
 _NUMBER: Final = r"\s*(?:[\d+\-(\[.'@:$]|CASE\b|\w+\s*\[)"
 """How a number begins: a digit, a text, a variable, a function, an expression."""
 _BOUND: Final = re.compile(
     rf"(?<![.\w])(?:(LIMIT|OFFSET)\b(?!\s*(?:ALL|NULL|ROWS)\b){_NUMBER}|(FETCH)\s+(?:FIRST|NEXT)\b)", re.IGNORECASE
 )
+_OPEN: Final = "/*"
+_COMMENT_MARK: Final = re.compile(r"/\*|\*/")
 
 
-def bare(query: str) -> str:
+def bare(query: str, dialect: Dialect) -> str:
     """Return the query with empty texts, and without quoted names and comments."""
-    return _NOT_CODE.sub(lambda found: " '' " if found[0][0] in "'$" else " ", query)
+    pieces, at = list[str](), 0
+    while (found := dialect.not_code.search(query, at)) is not None:
+        pieces += [query[at : found.start()], " '' " if found["text"] is not None else " "]
+        at = _end_of_comment(query, found.end()) if found[0] == _OPEN else found.end()
+    return "".join([*pieces, query[at:]])
 
 
-def limit_of(query: str) -> str | None:
+def _end_of_comment(query: str, at: int) -> int:
+    """Return where a comment ends, with the comments in it."""
+    depth = 1
+    while depth and (mark := _COMMENT_MARK.search(query, at)) is not None:
+        depth += 1 if mark[0] == _OPEN else -1
+        at = mark.end()
+    return len(query) if depth else at
+
+
+def limit_of(query: str, dialect: Dialect) -> str | None:
     """The word by which a query bounds its whole result (LIMIT, OFFSET or FETCH), not that of a subquery."""
-    text = bare(query).strip()
+    text = bare(query, dialect).strip()
     while text.startswith("(") and text.endswith(")") and _is_one(text):
         text = text[1:-1].strip()
     while (outer := _INNERMOST.sub("[]", text)) != text:

@@ -1,5 +1,6 @@
 """MariaDB and MySQL, by PyMySQL."""
 
+import re
 from collections.abc import Collection, Generator, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -31,6 +32,12 @@ __all__ = ["MariaDb"]
 
 _MOST_LETTERS: Final = 64
 """Of a name."""
+_NOT_CODE: Final = re.compile(
+    r"(?P<text>'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\")|`(?:[^`]|``)*`|#[^\n]*|--(?=[\0-\x20]|$)[^\n]*|"
+    r"/\*M?!\d*|/\*.*?(?:\*/|$)|\*/",
+    re.DOTALL,
+)
+"""`/*!` and its end are left out, and what is between them stays, as the server carries it out."""
 
 
 class MariaDb(Dialect):
@@ -39,6 +46,7 @@ class MariaDb(Dialect):
     quote: ClassVar[str] = "`"
     schemes: ClassVar[tuple[str, ...]] = ("mariadb", "mysql")
     example: ClassVar[str] = "jdbc:mariadb://HOST:PORT/DATABASE"
+    not_code: ClassVar[re.Pattern[str]] = _NOT_CODE
     errors: ClassVar[tuple[type[Exception], ...]] = (pymysql.Error,)
     compares_rows: ClassVar[bool] = False
     first_moment: ClassVar[str] = "TIMESTAMP'0001-01-03 00:00:00'"  # without its type it would be a text

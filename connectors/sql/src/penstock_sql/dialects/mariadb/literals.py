@@ -29,7 +29,7 @@ def _float(value: float) -> str:
 def _decimal(value: Decimal) -> str:
     if not value.is_finite():
         raise pymysql.DataError(0, "the database has no infinity, and no NaN")
-    return f"'{value:f}'"
+    return f"'{value:f}'" if value.adjusted() < _LONG else f"'{value}'"
 
 
 def _moment(value: datetime) -> str:
@@ -41,6 +41,8 @@ def _iso(value: date | time) -> str:
     return f"'{value.isoformat()}'"
 
 
+_LONG: Final = 1000
+"""A number of so many digits is written with an exponent, which may be so large that its digits fill the memory."""
 _LITERALS: Final[Mapping[type[Any], Callable[[Any], str]]] = {
     type(None): lambda _: "NULL",
     bool: lambda value: "1" if value else "0",

@@ -2,11 +2,11 @@
 
 ON DUPLICATE KEY UPDATE acts on any unique key, and would change the row of another primary key. So it sets the primary key
 itself: to what it is where the row is the right one, else to the one row of a SELECT that has two, which the server refuses.
+A variable of the session tells this refusal from the same error of a trigger.
 """
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import Any, Final
 
 import pymysql
@@ -35,7 +35,7 @@ _SECONDS: Final = 60
 _DUPLICATE: Final = 1062
 _NULL: Final = 1048
 _TWO_ROWS: Final = 1242
-_REFUSAL: Final = "(SELECT NULL UNION ALL SELECT NULL)"
+_REFUSAL: Final = "IF(@penstock_other := 1, (SELECT NULL UNION ALL SELECT NULL), NULL)"
 """What cannot be a value. NULL would do but for columns of AUTO_INCREMENT, which take it in silence."""
 
 
@@ -87,24 +87,45 @@ def put(connection: Connection, write: Write, rows: list[tuple[Any, ...]], mode:
     keys, others = names[: len(write.keys)], names[len(write.keys) :]
     if any(value is None for row in rows for value in row[: len(keys)]):
         raise pymysql.IntegrityError(_NULL, "A column of the primary key cannot be null")
-    if _staged(write, mode):
-        stage = _stage_name(connection, write, form)
-        run(connection, f"DELETE FROM {stage}")
-        _insert(connection, f"INSERT INTO {stage} ({', '.join(names)}) VALUES ", rows)
-        if mode == "upsert" and not write.delete:
-            with _refusing_others():
-                _upsert_keeping(connection, write, rows, stage)
-        else:
-            return _put_on(connection, write, table, stage)
-    elif not rows:  # for the sake of what the server says of the statement itself
+    if not _staged(write, mode) and not rows:  # for the sake of what the server says of the statement itself
         run(connection, f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(names)} FROM {table} WHERE FALSE")
-    elif mode == "upsert":
-        head = f"INSERT INTO {table} ({', '.join(names)}) VALUES "
-        with _refusing_others():
-            _insert(connection, head, rows, _on_duplicate(table, keys, others))
+    elif mode == "upsert" and not write.delete:
+        try:
+            _upsert(connection, write, rows, form, _on_duplicate(table, keys, others))
+        except pymysql.OperationalError as e:
+            if e.args[0] != _TWO_ROWS or not _met_another(connection):
+                raise
+            if len(rows) == 1:
+                with suppress(
+                    pymysql.OperationalError
+                ):  # as a new row it is refused by the same key, which is named then
+                    _upsert(connection, write, rows, form)
+            raise pymysql.IntegrityError(
+                _DUPLICATE, "Another row, of another primary key, has the same value of a unique key"
+            ) from None
+    elif _staged(write, mode):
+        return _put_on(connection, write, table, _fill_stage(connection, write, rows, form))
     else:
         _insert(connection, f"INSERT INTO {table} ({', '.join(names)}) VALUES ", rows)
     return 0
+
+
+def _upsert(connection: Connection, write: Write, rows: list[tuple[Any, ...]], form: str, tail: str = "") -> None:
+    """Insert rows, and where they are there already, change them as the end of the statement says."""
+    if write.kept:
+        _upsert_keeping(connection, write, rows, _fill_stage(connection, write, rows, form), tail)
+    else:
+        names = ", ".join(quoted(connection, name) for name in write.columns)
+        _insert(connection, f"INSERT INTO {quoted(connection, write.table)} ({names}) VALUES ", rows, tail)
+
+
+def _fill_stage(connection: Connection, write: Write, rows: list[tuple[Any, ...]], form: str) -> str:
+    """Put rows into the temporary table, and return its name."""
+    stage = _stage_name(connection, write, form)
+    run(connection, f"DELETE FROM {stage}")
+    names = ", ".join(quoted(connection, name) for name in write.columns)
+    _insert(connection, f"INSERT INTO {stage} ({names}) VALUES ", rows)
+    return stage
 
 
 def _on_duplicate(table: str, keys: list[str], others: list[str]) -> str:
@@ -114,19 +135,16 @@ def _on_duplicate(table: str, keys: list[str], others: list[str]) -> str:
     return f" ON DUPLICATE KEY UPDATE {', '.join(changes)}"
 
 
-@contextmanager
-def _refusing_others() -> Iterator[None]:
-    try:
-        yield
-    except pymysql.OperationalError as e:
-        if e.args[0] == _TWO_ROWS:
-            raise pymysql.IntegrityError(
-                _DUPLICATE, "Another row, of another primary key, has the same value of a unique key"
-            ) from None
-        raise
+def _met_another(connection: Connection) -> bool:
+    """Return whether the last upsert met a row of another primary key."""
+    with driver(connection).cursor() as cursor:
+        cursor.execute("SELECT @penstock_other IS NOT NULL")
+        ((found,),) = cursor.fetchall()
+        cursor.execute("SET @penstock_other = NULL")
+    return bool(found)
 
 
-def _upsert_keeping(connection: Connection, write: Write, rows: list[tuple[Any, ...]], stage: str) -> None:
+def _upsert_keeping(connection: Connection, write: Write, rows: list[tuple[Any, ...]], stage: str, tail: str) -> None:
     """Upsert the rows of the temporary table, with the stored values of columns that they lack: one may be NOT NULL.
 
     A new row is inserted without these columns, so that it gets their defaults, or what a trigger makes of them.
@@ -134,8 +152,7 @@ def _upsert_keeping(connection: Connection, write: Write, rows: list[tuple[Any, 
     table, number = quoted(connection, write.table), quoted(connection, _NUMBER)
     names = [quoted(connection, name) for name in write.columns]
     kept = [quoted(connection, name) for name in write.kept]
-    keys, others = names[: len(write.keys)], names[len(write.keys) :]
-    tail = _on_duplicate(table, keys, others)
+    keys = names[: len(write.keys)]
     new = _new_rows(connection, table, stage, keys)
     if new:
         _insert(

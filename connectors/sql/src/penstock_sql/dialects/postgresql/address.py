@@ -16,12 +16,11 @@ from psycopg.pq import Conninfo
 from penstock import ConfigError, Problem
 from penstock.config import nearest
 from penstock_sql.dialects.base import Url
-from penstock_sql.dialects.postgresql.url_parameters import FACTORIES, IGNORED, REFUSED, SAME, SERVERS
+from penstock_sql.dialects.postgresql.url_parameters import FACTORIES, IGNORED, REFUSED, SAME, SERVERS, WORDS
 
 __all__ = ["read_postgresql"]
 
 _URL: Final = "connection.url"
-_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _WRITE: Final = "write jdbc:postgresql://HOST:PORT/DATABASE?NAME=VALUE"
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "connect_timeout": 10,
@@ -85,14 +84,34 @@ def _mapped(name: str, value: str) -> Mapping[str, str]:
     if name in _READ:
         return _READ[name](value)
     if name in SAME:
-        return {SAME[name]: value}
+        return _word(SAME[name], value)
     if name in REFUSED:
         raise ValueError(f"{REFUSED[name]}. Take it out.")
     known = _keywords()
     if name in known:
-        return {name: value}
+        return _word(name, value)
     near = nearest(name, {*known, *_PGJDBC.values()})
     raise ValueError(f"neither pgjdbc nor libpq has it; {f'did you mean {near}?' if near else 'take it out'}")
+
+
+def _word(name: str, value: str) -> Mapping[str, str]:
+    """Return a parameter of libpq, in the case of libpq where it takes one of a few words.
+
+    Raises:
+        ValueError: it takes others.
+    """
+    if name not in WORDS:
+        return {name: value}
+    found = next((word for word in WORDS[name] if word.lower() == value.lower()), None)
+    if found is None:
+        raise ValueError(f"it must be one of {', '.join(WORDS[name])}")
+    return {name: found}
+
+
+def _encryption(value: str) -> Mapping[str, str]:
+    return _word(
+        "gssencmode", "prefer" if value.lower() == "allow" else value
+    )  # libpq begins with encryption or has none
 
 
 def _keywords() -> frozenset[str]:
@@ -119,12 +138,6 @@ def _server(value: str) -> Mapping[str, str]:
     return {"target_session_attrs": known[value.lower()]}
 
 
-def _mode(value: str) -> Mapping[str, str]:
-    if value.lower() not in _MODES:
-        raise ValueError(f"it must be one of {', '.join(_MODES)}")
-    return {"sslmode": value.lower()}
-
-
 def _key(value: str) -> Mapping[str, str]:
     if value.lower().endswith((".pk8", ".der", ".p12", ".pfx")):
         raise ValueError("libpq reads keys in PEM: openssl pkcs8 -inform DER -in KEY.pk8 -out KEY.pem")
@@ -148,13 +161,14 @@ def _balanced(value: str) -> Mapping[str, str]:
 
 _READ: Final[Mapping[str, Callable[[str], Mapping[str, str]]]] = {
     "connectTimeout": _seconds,
+    "gssEncMode": _encryption,
     "currentSchema": lambda _: {},  # below, after `options`
     "loadBalanceHosts": _balanced,
     "loginTimeout": _seconds,
     "ssl": _ssl,
     "sslfactory": _factory,
     "sslkey": _key,
-    "sslmode": _mode,
+    "sslmode": lambda value: _word("sslmode", value),
     "targetServerType": _server,
     "tcpKeepAlive": _keep_alive,
 }

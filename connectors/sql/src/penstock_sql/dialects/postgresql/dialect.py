@@ -1,5 +1,6 @@
 """PostgreSQL, by psycopg."""
 
+import re
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
@@ -27,6 +28,11 @@ __all__ = ["PostgreSql"]
 _CHUNK: Final = 100
 """So many rows at a time come from the driver, where none of them is large."""
 _ROW: Final = "penstock_row"
+_NOT_CODE: Final = re.compile(
+    r"(?P<text>(?<!\w)[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|(?<!\w)(?P<mark>\$(?:[^\W\d]\w*)?\$).*?(?P=mark))|"
+    r"\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*",
+    re.DOTALL,
+)
 _OID_OF_TIMESTAMP: Final = 1114
 _OID_OF_TIMESTAMPTZ: Final = 1184
 
@@ -36,8 +42,10 @@ class PostgreSql(Dialect):
 
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     example: ClassVar[str] = "jdbc:postgresql://HOST:PORT/DATABASE"
+    not_code: ClassVar[re.Pattern[str]] = _NOT_CODE
     errors: ClassVar[tuple[type[Exception], ...]] = (psycopg.Error,)
     is_unbounded: ClassVar[bool] = True
+    rounds: ClassVar[bool] = True
     timestamp_types: ClassVar[tuple[Any, Any]] = (_OID_OF_TIMESTAMP, _OID_OF_TIMESTAMPTZ)
 
     whole_types: ClassVar[frozenset[Any]] = frozenset((20, 21, 23, 26, 1700))

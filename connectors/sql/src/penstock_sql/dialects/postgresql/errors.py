@@ -31,7 +31,17 @@ _NO_ACCESS: Final = (
     "invalid integer value",
     "invalid value for parameter",
     "unrecognized configuration parameter",
+    "invalid SSL protocol version range",
+    "invalid SCRAM",
+    "may not be used with",
+    "require_auth method",
+    "authentication method requirement",
+    "channel binding",
+    "could not match",
+    "definition of service",
 )
+_WRONG_WORD: Final = re.compile(r'invalid "?\w+"? value: ')
+"""What libpq says of a parameter before it connects."""
 _CHECKS_OF_ROWS: Final = "ExecWithCheckOptions"
 """PostgreSQL has one SQLSTATE for a right on the table that is missing and for a row that a policy refuses."""
 _OF_CONSTRAINTS: Final = ("21", "23", "428C9", "44", "54")
@@ -55,7 +65,9 @@ def meaning(error: psycopg.Error) -> Meaning:
     if isinstance(error, (psycopg.DataError, psycopg.ProgrammingError)):  # the driver cannot write the value
         return Meaning.DATA
     if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
-        return Meaning.ACCESS if any(text in str(error) for text in _NO_ACCESS) else Meaning.PASSING
+        said = str(error)
+        refused = _WRONG_WORD.search(said) is not None or any(text in said for text in _NO_ACCESS)
+        return Meaning.ACCESS if refused else Meaning.PASSING
     return Meaning.FINAL
 
 

@@ -22,6 +22,7 @@ __all__ = [
 
 _BOUNDS: Final = "SET LOCAL lock_timeout = '60s'; SET LOCAL idle_in_transaction_session_timeout = '60s'"
 """A writer that was frozen in the middle of a transaction must not hold its locks for ever."""
+_DEFINITION_SECONDS: Final = 5
 _LEFT: Final = 500
 """So many rows may be left in a temporary table as dead ones. Each TRUNCATE changes the catalog, and slows down the next one
 of the same transaction; dead rows are passed over again and again. A batch that is split down to the row has thousands."""
@@ -40,7 +41,7 @@ def begin(connection: Connection, zone: str) -> None:
 
 def begin_definition(connection: Connection) -> None:
     """Wait for seconds only, since all others queue behind a statement that changes a table."""
-    run(connection, f"{_BOUNDS}; SET LOCAL lock_timeout = '5s'")
+    run(connection, f"{_BOUNDS}; SET LOCAL lock_timeout = '{_DEFINITION_SECONDS}s'")
 
 
 def end_others(connection: Connection, name: str) -> None:

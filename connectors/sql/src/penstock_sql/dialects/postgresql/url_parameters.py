@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["FACTORIES", "IGNORED", "REFUSED", "SAME", "SERVERS"]
+__all__ = ["FACTORIES", "IGNORED", "REFUSED", "SAME", "SERVERS", "WORDS"]
 
 SAME: Final[Mapping[str, str]] = {
     "ApplicationName": "application_name",
@@ -11,12 +11,24 @@ SAME: Final[Mapping[str, str]] = {
     "PGHOST": "host",
     "PGPORT": "port",
     "channelBinding": "channel_binding",
-    "gssEncMode": "gssencmode",
     "kerberosServerName": "krbsrvname",
     "requireAuth": "require_auth",
     "sslNegotiation": "sslnegotiation",
 }
 """Parameters of pgjdbc that libpq has by another name."""
+_TLS: Final = ("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3")
+WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "channel_binding": ("disable", "prefer", "require"),
+    "gssencmode": ("disable", "prefer", "require"),
+    "load_balance_hosts": ("disable", "random"),
+    "ssl_max_protocol_version": _TLS,
+    "ssl_min_protocol_version": _TLS,
+    "sslcertmode": ("disable", "allow", "require"),
+    "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+    "sslnegotiation": ("postgres", "direct"),
+    "target_session_attrs": ("any", "read-write", "read-only", "primary", "standby", "prefer-standby"),
+}
+"""Parameters of libpq that take one of a few words, which it checks only when it connects."""
 SERVERS: Final[Mapping[str, str]] = {
     "any": "any",
     "primary": "read-write",

@@ -62,7 +62,11 @@ def _cell(value: Any) -> Any:
         return _as_float(value)
     if isinstance(value, float) and math.isnan(value):
         raise sqlite3.DataError("SQLite stores null in place of NaN; use a column of text")
-    return str(value) if isinstance(value, Decimal) else value
+    if isinstance(value, Decimal):
+        if value.is_finite() and math.isinf(float(value)):
+            raise sqlite3.DataError("a number is beyond every float; only a column of text holds it")
+        return str(value)
+    return value
 
 
 def _as_float(value: int) -> float:

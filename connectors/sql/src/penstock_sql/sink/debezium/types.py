@@ -39,13 +39,15 @@ COLUMNS: Final[Mapping[str, Any]] = {
 
 
 _Reading = Callable[[Any], Any]
+_Micros = Callable[[int, bool], int]
+"""The microseconds of a value, rounded or cut."""
 _DAY: Final = 86_400_000_000
 
 
-def _moment(in_microseconds: Callable[[int], int]) -> Callable[[bool], _Reading]:
-    def of(unbounded: bool) -> _Reading:
+def _moment(in_microseconds: _Micros) -> Callable[[bool, bool], _Reading]:
+    def of(unbounded: bool, rounds: bool) -> _Reading:
         def read(value: Any) -> Any:
-            micros = in_microseconds(value)
+            micros = in_microseconds(value, rounds)
             try:
                 return _MOMENT_0 + timedelta(microseconds=micros)
             except OverflowError:
@@ -56,12 +58,15 @@ def _moment(in_microseconds: Callable[[int], int]) -> Callable[[bool], _Reading]
     return of
 
 
-def _time(in_microseconds: Callable[[int], int]) -> Callable[[bool], _Reading]:
-    def read(value: Any) -> Any:
-        micros = in_microseconds(value)
-        return (_MOMENT_0 + timedelta(microseconds=micros)).time() if 0 <= micros < _DAY else _long_time(micros)
+def _time(in_microseconds: _Micros) -> Callable[[bool, bool], _Reading]:
+    def of(_: bool, rounds: bool) -> _Reading:
+        def read(value: Any) -> Any:
+            micros = in_microseconds(value, rounds)
+            return (_MOMENT_0 + timedelta(microseconds=micros)).time() if 0 <= micros < _DAY else _long_time(micros)
 
-    return lambda _: read
+        return read
+
+    return of
 
 
 def _long_time(micros: int) -> str:
@@ -71,7 +76,7 @@ def _long_time(micros: int) -> str:
     return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction}"
 
 
-def _date(unbounded: bool) -> _Reading:
+def _date(unbounded: bool, _: bool) -> _Reading:
     def read(value: Any) -> Any:
         try:
             return _DAY_0 + timedelta(days=value)
@@ -93,18 +98,18 @@ def _decimal(value: Any) -> Any:
     return Decimal((sign, digits, -value["scale"]))
 
 
-_MICROSECONDS: Final[Mapping[str, Callable[[int], int]]] = {
-    "": lambda value: value * 1000,
-    "Micro": lambda value: value,
-    "Nano": lambda value: value // 1000,
+_MICROSECONDS: Final[Mapping[str, _Micros]] = {
+    "": lambda value, _: value * 1000,
+    "Micro": lambda value, _: value,
+    "Nano": lambda value, rounds: (value + 500 * rounds) // 1000,
 }
-READINGS: Final[Mapping[str, Callable[[bool], _Reading]]] = {
+READINGS: Final[Mapping[str, Callable[[bool, bool], _Reading]]] = {
     f"{_TIME}Date": _date,
     **{f"{_TIME}{unit}Time": _time(of) for unit, of in _MICROSECONDS.items()},
     **{f"{_TIME}{unit}Timestamp": _moment(of) for unit, of in _MICROSECONDS.items()},
-    DECIMAL: lambda _: _decimal,
+    DECIMAL: lambda *_: _decimal,
 }
-"""What a value, never None, becomes, by whether the database has years outside of 1 to 9999. Types that are not here
-are texts which the database reads."""
+"""What a value, never None, becomes, by whether the database has years outside of 1 to 9999, and whether it rounds to
+microseconds. Types that are not here are texts which the database reads."""
 TIMES: Final = frozenset(f"{_TIME}{unit}Time" for unit in _MICROSECONDS)
 """Types of times without a date."""
