@@ -1,9 +1,9 @@
 """Which Java plugins a plugin path holds, with their versions and properties."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from penstock.config import Importance, Property
 from penstock.errors import ConfigError
@@ -11,7 +11,7 @@ from penstock_runtime.java_plugins.hosts import host
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
 from penstock_runtime.java_plugins.locations import plugin_locations
 
-__all__ = ["KINDS", "JavaPlugin", "discover", "properties_of"]
+__all__ = ["KINDS", "JavaPlugin", "discover", "find_class", "properties_of"]
 
 log = logging.getLogger(__name__)
 
@@ -65,11 +65,7 @@ def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
             raise ConfigError(f"cannot list the plugins in {location}: {e}") from e
         except JvmEnded as e:
             raise e.during(f"cannot list the plugins in {location}") from None
-        of_location = [
-            JavaPlugin(KINDS[kind], name, version or "undefined", location)
-            for kind, name, version in classes
-            if kind in KINDS
-        ]
+        of_location = _plugins(classes, location)
         if not of_location:  # Kafka Connect passes over these too: a plugin path often holds other things
             log.warning("No connector, transform, predicate or converter of Kafka Connect is in %s", location)
         found += of_location
@@ -79,6 +75,29 @@ def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
             "converter of Kafka Connect; check that it is the plugin's own folder"
         )
     return tuple(found)
+
+
+def find_class(locations: Iterable[str], class_name: str) -> tuple[JavaPlugin, ...]:
+    """Return the plugins of this class in these locations, also where no service manifest names it."""
+    found: list[JavaPlugin] = []
+    for location in locations:
+        try:
+            classes = host().call("find", _CALL, location=location, **{"class": class_name})
+        except JavaError as e:
+            log.warning("cannot load %s from %s: %s", class_name, location, e)
+            continue
+        except JvmEnded as e:
+            raise e.during(f"cannot load {class_name} from {location}") from None
+        found += _plugins(classes, location)
+    return tuple(found)
+
+
+def _plugins(classes: Iterable[Sequence[Any]], location: str) -> list[JavaPlugin]:
+    return [
+        JavaPlugin(KINDS[kind], name, version or "undefined", location)
+        for kind, name, version in classes
+        if kind in KINDS
+    ]
 
 
 def properties_of(location: str, class_name: str) -> tuple[Property, ...]:

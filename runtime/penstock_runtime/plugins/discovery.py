@@ -28,7 +28,7 @@ from penstock_java.property_text import trimmed
 from penstock_model.connect.plugin_names import aliases
 from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
-from penstock_runtime.java_plugins.catalog import JavaPlugin
+from penstock_runtime.java_plugins.catalog import JavaPlugin, find_class
 from penstock_runtime.java_plugins.classes import adapter
 from penstock_runtime.plugins.java_origins import how_to_get, is_known
 from penstock_runtime.plugins.mounted import distributions, is_in, is_named
@@ -139,6 +139,8 @@ class Plugins:
         try:
             return self._find(kind, name, version)
         except _Unknown as e:
+            if undeclared := self._undeclared(name):
+                return Plugins((), java=undeclared).find(kind, name, property_name=property_name, version=version)
             where = f"Invalid value {name} for configuration {property_name}: " if property_name else ""
             offer, near = self._offer(kind, name)
             cause = "" if is_known(name) else e
@@ -167,6 +169,12 @@ class Plugins:
             place: as `PluginMount.places` has it: `connector`, `value.converter`, `transforms.hoist`.
         """
         return Plugins(self._layers[-1], first=self._mounted.get(place, ()), java=self.java)
+
+    def _undeclared(self, name: str) -> tuple[JavaPlugin, ...]:
+        """Java plugins of that class which are on the plugin path and in no service manifest."""
+        if "." not in name or ":" in name or any(p.class_name == name for p in self.java):
+            return ()
+        return find_class(dict.fromkeys(p.location for p in self.java), name)
 
     def _java_other(self, kind: type[Plugin], name: str) -> PluginEntry | None:
         """The Java transform, predicate or converter of that name.

@@ -64,15 +64,16 @@ class Probe:
     folder: Path
     """A plugin path with one plugin: version 1.0.0."""
 
-    def jar(self, target: Path, version: str = "1.0.0", *, manifests: bool = True) -> Path:
-        """Write a jar of the plugin; without `manifests`, only a scan finds its classes."""
+    def jar(self, target: Path, version: str = "1.0.0", *, manifests: bool = True, but: str | None = None) -> Path:
+        """Write a jar of the plugin; without `manifests`, or `but` for one class, only the class itself is there."""
         target.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(target, "w") as jar:
             for file in sorted(self.classes.rglob("*.class")):
                 jar.write(file, file.relative_to(self.classes).as_posix())
             jar.writestr("probe-version.txt", version)
-            for service, name in _SERVICES.items() if manifests else ():
-                jar.writestr(f"META-INF/services/{service}", f"{name}\n")
+            for service, names in _SERVICES.items() if manifests else ():
+                named = [name for name in names.splitlines() if name != but]
+                jar.writestr(f"META-INF/services/{service}", "".join(f"{name}\n" for name in named))
         return target
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ..reading import create
 from ..running import manifest, new_name
-from .probe_plugin import SOURCE, Probe, ProbeLab, probe, probe_lab
+from .probe_plugin import CONVERTER, SOURCE, TRANSFORM, Probe, ProbeLab, probe, probe_lab
 
 __all__ = ["Probe", "probe", "probe_lab"]
 
@@ -65,6 +65,18 @@ def test_classes_without_service_manifests_are_found_by_a_scan(probe_lab: ProbeL
     assert validated(probe_lab, file, tmp_path / "plugins")[0] == 0
     listed = probe_lab.command("plugins", "--plugin-path", str(tmp_path / "plugins")).stdout
     assert "ProbeSource" in listed
+
+
+def test_a_class_that_its_plugins_service_manifests_leave_out_is_found(
+    probe_lab: ProbeLab, file: Path, tmp_path: Path
+) -> None:
+    """Kafka Connect finds it by a scan, unless `plugin.discovery` is `service_load`."""
+    probe_lab.probe.jar(tmp_path / "plugins" / "probe.jar", but=CONVERTER)
+    code, text = validated(probe_lab, file, tmp_path / "plugins", {"value.converter": CONVERTER})
+    assert code == 0, text
+    code, text = validated(probe_lab, file, tmp_path / "plugins", {"value.converter": TRANSFORM})
+    assert code == 2
+    assert f"Class {TRANSFORM} does not implement the Converter interface; it is a Transform" in text
 
 
 @pytest.mark.parametrize("ending", ["zip", "tar.gz"])

@@ -163,6 +163,7 @@ public final class Main {
     private Channel.Content dispatch(String method, Arguments given) throws Exception {
         return switch (method) {
             case "plugins" -> plugins.discover(given.text("location"));
+            case "find" -> plugins.find(given.plugin());
             case "config" -> connectors.config(given.plugin());
             case "validate" -> connectors.validate(given.plugin(), given.properties());
             case "validate_definition" -> connectors.validateDefinition(given.plugin(), given.text("prefix"), given.properties());

@@ -1,17 +1,20 @@
 package dev.penstock.host;
 
 import java.io.IOException;
+import java.lang.reflect.Modifier;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.kafka.connect.components.Versioned;
 import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.runtime.isolation.PluginClassLoader;
 import org.apache.kafka.connect.runtime.isolation.PluginDesc;
 import org.apache.kafka.connect.runtime.isolation.PluginScanResult;
 import org.apache.kafka.connect.runtime.isolation.PluginSource;
+import org.apache.kafka.connect.runtime.isolation.PluginType;
 import org.apache.kafka.connect.runtime.isolation.PluginUtils;
 import org.apache.kafka.connect.runtime.isolation.ReflectionScanner;
 import org.apache.kafka.connect.runtime.isolation.ServiceLoaderScanner;
@@ -54,17 +57,9 @@ final class Plugins {
     /** Lists the plugins of a location: those that a service manifest names, else those that a scan finds. */
     Channel.Content discover(String location) {
         Set<PluginSource> source = Set.of(source(location));
-        PluginScanResult result = new ServiceLoaderScanner().discoverPlugins(source);
-        if (result.isEmpty()) {
-            result = new ReflectionScanner().discoverPlugins(source);
-        }
-        List<PluginDesc<?>> found = new ArrayList<>();
-        // A class that the location does not hold comes from this program's own class path.
-        result.forEach(plugin -> {
-            if (plugin.loader() instanceof PluginClassLoader) {
-                found.add(plugin);
-            }
-        });
+        List<PluginDesc<?>> declared = inLocation(new ServiceLoaderScanner().discoverPlugins(source));
+        List<PluginDesc<?>> found =
+                declared.isEmpty() ? inLocation(new ReflectionScanner().discoverPlugins(source)) : declared;
         return out -> {
             out.packArrayHeader(found.size());
             for (PluginDesc<?> plugin : found) {
@@ -72,6 +67,53 @@ final class Plugins {
                 Channel.packText(out, plugin.typeName());
                 Channel.packText(out, plugin.className());
                 Channel.packTextOrNil(out, plugin.version());
+            }
+        };
+    }
+
+    /** A class that the location does not hold comes from this program's own class path. */
+    private static List<PluginDesc<?>> inLocation(PluginScanResult result) {
+        List<PluginDesc<?>> found = new ArrayList<>();
+        result.forEach(plugin -> {
+            if (plugin.loader() instanceof PluginClassLoader) {
+                found.add(plugin);
+            }
+        });
+        return found;
+    }
+
+    /**
+     * Lists the plugins that one class of a location is, by type; none if the location does not hold it. It finds classes
+     * that no service manifest names, as Kafka Connect's scan does.
+     */
+    Channel.Content find(Reference plugin) throws Exception {
+        ClassLoader loader = loader(plugin);
+        List<PluginType> types = new ArrayList<>();
+        String version = Threads.with(loader, () -> {
+            Class<?> found;
+            try {
+                found = Class.forName(plugin.className(), true, loader);
+            } catch (ClassNotFoundException e) {
+                return null;
+            }
+            if (found.getClassLoader() != loader || Modifier.isAbstract(found.getModifiers())) {
+                return null;
+            }
+            for (PluginType type : PluginType.values()) {
+                if (type.superClass().isAssignableFrom(found)) {
+                    types.add(type);
+                }
+            }
+            Object made = found.getDeclaredConstructor().newInstance();
+            return made instanceof Versioned versioned ? versioned.version() : null;
+        });
+        return out -> {
+            out.packArrayHeader(types.size());
+            for (PluginType type : types) {
+                out.packArrayHeader(3);
+                out.packString(type.toString());
+                Channel.packText(out, plugin.className());
+                Channel.packTextOrNil(out, version);
             }
         };
     }
