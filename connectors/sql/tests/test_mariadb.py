@@ -336,7 +336,6 @@ def test_a_view_is_refused(maria: Any) -> None:
         write(maria, [row({"id": 1})])
 
 
-@pytest.mark.slow
 def test_a_row_beyond_the_largest_packet_is_handed_back_with_what_to_do(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id INT, raw LONGTEXT)")
     refused = write(maria, [row({"id": 1, "raw": "x" * 17_000_000}), row({"id": 2, "raw": "x" * 15_000_000})])

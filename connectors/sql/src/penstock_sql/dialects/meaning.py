@@ -32,5 +32,6 @@ _TELLING: Final = 4
 def has_value(text: str, row: Sequence[Any]) -> bool:
     """Return whether a text that a trigger may have written holds a value of the row, besides quoted names."""
     unmarked = re.sub(r"'[^']*'|`[^`]*`", "", text)
-    values = [re.escape(value) for value in row if isinstance(value, str) and len(value) >= _TELLING]
+    most = len(unmarked)  # the pattern of a value of megabytes takes minutes
+    values = [re.escape(value) for value in row if isinstance(value, str) and _TELLING <= len(value) <= most]
     return bool(values) and re.search(rf"(?<!\w)(?:{'|'.join(values)})(?!\w)", unmarked) is not None
