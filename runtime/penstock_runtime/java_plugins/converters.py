@@ -50,6 +50,12 @@ class Read(NamedTuple):
     values: list[Any] | Fields
     failed: dict[int, Exception]
 
+    def only(self) -> tuple[Schema | None, Any]:
+        """Return the schema and the value of the only message, or raise its error."""
+        if self.failed:
+            raise self.failed[0]
+        return (self.schema[0] if isinstance(self.schema, list) else self.schema), self.values[0]
+
 
 class JavaConverterConfig(CheckedConfig):
     """The properties of a Java converter or header converter."""
@@ -147,11 +153,7 @@ class JavaConverter(JavaClass, Converter):
 
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
         """Return the schema and the value of one message."""
-        found = self.to_connect_rows(topic, [data], None)
-        if found.failed:
-            raise found.failed[0]
-        schema = found.schema[0] if isinstance(found.schema, list) else found.schema
-        return schema, found.values[0]
+        return self.to_connect_rows(topic, [data], None).only()
 
     def to_connect_rows(self, topic: str, data: Sequence[bytes | None], headers: RawHeaders | None) -> Read:
         """Read each message by itself.
@@ -201,11 +203,8 @@ class JavaHeaderConverter(JavaClass, HeaderConverter):
         assert self._object is not None
         of = self._object
         answer = of.call("to_header", _DOING, converter=of.number, topic=topic, name=name, content=data)
-        found = of.read(1, answer)
-        if found.failed:
-            raise found.failed[0]
-        schema = found.schema[0] if isinstance(found.schema, list) else found.schema
-        return Header(name, found.values[0], schema)
+        schema, value = of.read(1, answer).only()
+        return Header(name, value, schema)
 
 
 def _answer(answer: Any) -> bytes | None | Exception:

@@ -1,5 +1,6 @@
 """Record batches to messages of columns, as the plugin host reads them. The counterpart of `records`."""
 
+import struct
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final
@@ -41,12 +42,12 @@ class RecordWriter:
         if len(self._numbers) >= _MOST_SCHEMAS:
             self._numbers.clear()
             self._known.clear()
+            self._unsent = []
             self._is_reset = True
-        content = [self._batch(batch) for batch in batches]
-        whole = [[self._is_reset, self._unsent], content]
         try:
-            message = _encoded(whole)
-        except (TypeError, OverflowError, ValueError) as e:
+            content = [self._batch(batch) for batch in batches]
+            message = _encoded([[self._is_reset, self._unsent], content])
+        except (TypeError, OverflowError, ValueError, RecursionError, struct.error) as e:
             topics = sorted({str(topic) for batch in batches for topic in _topics(batch)})
             raise DataError(f"cannot give records of {', '.join(topics)} to Java: {e}") from e
         self._unsent, self._is_reset = [], False

@@ -54,8 +54,12 @@ def _step(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator) 
     found: bool | Sequence[bool | Exception]
     if isinstance(step.predicate, JavaPredicate):
         found = step.predicate.test_rows(batch)
-        if any(isinstance(a, Exception) for a in found):
-            return _singly(step, batch, operator, answers=[*found])
+        failed = [row for row, answer in enumerate(found) if isinstance(answer, Exception)]
+        if failed:
+            rest = [row for row, answer in enumerate(found) if not isinstance(answer, Exception)]
+            tested = _where(step, batch.take(rest), [found[row] for row in rest], operator)
+            again = _singly(step, batch.take(failed), operator, answers=[found[row] for row in failed])
+            return RecordBatch.merged(tested, again)
     elif has_own(step.predicate, Predicate, "test_batch"):
         try:
             found = step.predicate.test_batch(batch)
@@ -72,6 +76,13 @@ def _step(step: Step, batch: RecordBatch, operator: RetryWithToleranceOperator) 
         return _apply(step, batch, operator) if found is not step.negate else batch
     if len(found) != batch.length:
         return _singly(step, batch, operator, answers=[None] * batch.length)
+    return _where(step, batch, found, operator)
+
+
+def _where(
+    step: Step, batch: RecordBatch, found: Sequence[bool | Exception], operator: RetryWithToleranceOperator
+) -> RecordBatch:
+    """Apply a step to the records that its predicate has found, or to the others if it is negated."""
     hit = list(compress(range(batch.length), map(not_, found) if step.negate else found))
     if not hit:
         return batch

@@ -49,7 +49,7 @@ def convert_outgoing(converters: Converters, batch: RecordBatch, operator: Retry
     if batch.headers:
         batch, headers = _headers_out(converters, batch, operator)
     key: list[bytes | None] | None = None
-    if batch.key is not None or batch.key_schema is not None:
+    if batch.key is not None or batch.key_schema is not None or isinstance(converters.key, JavaConverter):
         before = batch.positions
         batch, key, headers = _side_out(converters.key, converters.names[0], "key", batch, headers, operator)
         headers = _kept(headers, before, batch.positions)
@@ -283,10 +283,11 @@ def _side_in(
     operator: RetryWithToleranceOperator,
 ) -> tuple[list[Any] | Fields | None, Any, Any]:
     topic = consumed.source.topic
-    if not isinstance(converter, JavaConverter) or data is None or not rows:
+    if not isinstance(converter, JavaConverter) or not rows:
         return _column_in(converter, name, stage, topic, data, rows, operator)
     headers = None if consumed.headers is None else [consumed.headers[row] for row in rows]
-    return java_in(converter, name, stage, topic, [data[row] for row in rows], headers, rows, operator)
+    given = [None if data is None else data[row] for row in rows]
+    return java_in(converter, name, stage, topic, given, headers, rows, operator)
 
 
 def _column_in(

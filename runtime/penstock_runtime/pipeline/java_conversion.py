@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 from penstock._common_schema import common_schema
+from penstock._unread_headers import RawHeader
 from penstock.batch import RecordBatch
 from penstock.fields import Fields
-from penstock_runtime.java_plugins.converters import JavaConverter, RawHeaders
+from penstock_runtime.java_plugins.converters import JavaConverter, RawHeaders, Written
 from penstock_runtime.pipeline.record_errors import RetryWithToleranceOperator, Stage
 
 __all__ = ["java_in", "java_out"]
@@ -33,28 +34,46 @@ def java_out(
         operator: decides about records that fail.
     """
     stage = Stage.KEY_CONVERTER if side == "key" else Stage.VALUE_CONVERTER
-    values = batch.key if side == "key" else batch.fields if batch.fields is not None else batch.value
-    schema = batch.key_schema if side == "key" else batch.value_schema
-    data, changed = converter.from_connect_rows(batch.topic, schema, values, headers or (), batch.length)
+    written = _written(converter, side, batch, headers)
+    after = headers if written.headers is None else [*written.headers]
     made: list[bytes | None] = []
     rows: list[int] = []
-    for row, (position, content) in enumerate(zip(batch.positions, data, strict=True)):
+    for row, (position, content) in enumerate(zip(batch.positions, written.data, strict=True)):
         if isinstance(content, Exception):
-            record = batch.record(row)
-            shape, value = (record.key_schema, record.key) if side == "key" else (record.value_schema, record.value)
+            one = batch.take([row])
+            own = None if headers is None else [headers[row]]
             done, again = operator.attempt(
                 position,
                 stage,
                 name,
-                _after(content, lambda: converter.from_connect(record.topic or "", shape, value)),  # noqa: B023
+                _after(content, lambda: _one_written(_written(converter, side, one, own))),  # noqa: B023
             )
-            if not done:
+            if not done or again is None:
                 continue
-            content = again
+            content, changed = again
+            if changed is not None:
+                after = [[] for _ in range(batch.length)] if after is None else [*after]
+                after[row] = changed
         made.append(content)
         rows.append(row)
     left = batch if len(rows) == batch.length else batch.take(rows)
-    return left, made, changed if changed is not None else headers
+    return left, made, after
+
+
+def _written(
+    converter: JavaConverter, side: Literal["key", "value"], batch: RecordBatch, headers: RawHeaders | None
+) -> Written:
+    values = batch.key if side == "key" else batch.fields if batch.fields is not None else batch.value
+    schema = batch.key_schema if side == "key" else batch.value_schema
+    return converter.from_connect_rows(batch.topic, schema, values, headers or (), batch.length)
+
+
+def _one_written(written: Written) -> tuple[bytes | None, Sequence[RawHeader] | None]:
+    """Return the bytes of the only record, and its headers if they have changed."""
+    (data,) = written.data
+    if isinstance(data, Exception):
+        raise data
+    return data, None if written.headers is None else written.headers[0]
 
 
 def java_in(
@@ -85,12 +104,12 @@ def java_in(
     schemas = found.schema if isinstance(found.schema, list) else [found.schema] * len(found.rows)
     pairs = dict(zip(found.rows, zip(schemas, found.values, strict=True), strict=True))
     for index, error in sorted(found.failed.items()):
-        message = data[index]
+        one, own = [data[index]], None if headers is None else [headers[index]]
         done, pair = operator.attempt(
             rows[index],
             stage,
             name,
-            _after(error, lambda: converter.to_connect(topic, message)),  # noqa: B023
+            _after(error, lambda: converter.to_connect_rows(topic, one, own).only()),  # noqa: B023
         )
         if done and pair is not None:
             pairs[index] = pair

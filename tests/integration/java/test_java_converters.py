@@ -108,6 +108,18 @@ def test_headers_that_a_converter_writes_are_in_kafka_and_reach_it_when_it_reads
     ]
 
 
+def test_headers_stay_with_a_record_that_is_tried_again(probe: Probe) -> None:
+    of = converters(probe, headers="true")
+    given = [Record(topic="t", value=value, value_schema=schema) for value, schema in (("slow 1", STRING), (7, INT32))]
+    made = convert_outgoing(of, RecordBatch.of(given), operator(RETRYING))
+    assert made.value == [b"value:t:slow 1", b"value:t:7"]
+    assert [list(map(tuple, each)) for each in made.headers or ()] == [[("schema", b"string")], [("schema", b"int32")]]
+    reading = converters(probe, headers="true")
+    slow = [b"slow:1", b"2"]
+    read = convert_consumed(reading, consumed(*slow, headers=[[("schema", b"int32")]] * 2), operator(RETRYING))
+    assert read.value == [1, 2]
+
+
 def test_a_message_that_cannot_be_read_is_the_only_one_that_fails(probe: Probe) -> None:
     asked = operator()
     read = convert_consumed(converters(probe), consumed(b"x:1", b"bad", None, b"x:3"), asked)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock import ConfigError, PluginContext, Record, RecordBatch, Transform
+from penstock import ConfigError, Int8, PluginContext, Record, RecordBatch, Transform
 from penstock.schema import INT32, STRING, struct
 from penstock_runtime.java_plugins.classes import class_of
 from penstock_runtime.java_plugins.hosts import close_host
@@ -123,14 +123,15 @@ def test_without_retries_a_record_is_given_once(probe: Probe, tmp_path: Path) ->
     assert journal.read_text().splitlines()[1:] == ["try a"]
 
 
-def test_a_result_of_a_class_that_connect_does_not_know_fails_its_record(probe: Probe) -> None:
-    made, operator = run([step(probe, "object", on="b")], texts("a", "b", "c"))
+@pytest.mark.parametrize(("does", "words"), [("object", "java.lang.Thread"), ("misfit", "Mismatching schema")])
+def test_a_result_that_connects_data_model_does_not_have_fails_its_record(probe: Probe, does: str, words: str) -> None:
+    made, operator = run([step(probe, does, on="b")], texts("a", "b", "c"))
     assert made.value == ["a", "c"]
     assert [f.position for f in operator.failures] == [1]
-    assert "java.lang.Thread" in str(operator.failures[0].error)
+    assert words in str(operator.failures[0].error)
 
 
-@pytest.mark.parametrize("wrong", [{"n": "no number"}, {"n": object()}, {"n": 2**70}])
+@pytest.mark.parametrize("wrong", [{"n": "no number"}, {"n": object()}, {"n": 2**70}, {"n": 2**31}, {"n": Int8(300)}])
 def test_a_value_that_does_not_fit_its_schema_fails_its_record(probe: Probe, wrong: object) -> None:
     schema = struct({"n": INT32})
     values: list[Any] = [{"n": n} for n in range(9)]

@@ -9,7 +9,7 @@ from penstock.batch import RecordBatch
 from penstock.errors import DataError
 from penstock.fields import Fields, Same
 from penstock.record import Header
-from penstock.schema import DATE, INT32, INT64, OPTIONAL_STRING, STRING, struct
+from penstock.schema import BYTES, DATE, INT32, INT64, OPTIONAL_STRING, STRING, struct
 from penstock.values import Instant, Int32
 from penstock_runtime.java_plugins.record_writer import RecordWriter
 from penstock_runtime.java_plugins.wire import decode
@@ -104,3 +104,16 @@ def test_a_class_that_the_data_model_lacks_is_told_without_the_value_and_its_sch
         writer.message([batch([complex(42, 1)], ORDER)])
     assert "42" not in str(caught.value)
     assert len(written(writer, batch([{"id": 1, "note": "x"}], ORDER))[0][1]) == 1
+
+
+def test_a_schema_keeps_its_number_after_a_message_that_failed_and_a_new_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("penstock_runtime.java_plugins.record_writer._MOST_SCHEMAS", 2)
+    writer = RecordWriter()
+    with pytest.raises(DataError):
+        writer.message([batch([complex(1, 1), "b"], [STRING, INT32])])
+    (is_reset, schemas), (found,) = written(writer, batch(["a"], BYTES))
+    assert is_reset
+    assert [schema[0] for schema in schemas] == ["bytes"]
+    assert found[VALUE][0][0] == 0

@@ -1,6 +1,7 @@
 package dev.penstock.host;
 
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -8,9 +9,13 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.function.Function;
 import org.apache.kafka.connect.connector.ConnectRecord;
+import org.apache.kafka.connect.data.Date;
+import org.apache.kafka.connect.data.Decimal;
 import org.apache.kafka.connect.data.Field;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.data.Struct;
+import org.apache.kafka.connect.data.Time;
+import org.apache.kafka.connect.data.Timestamp;
 import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.header.Header;
 import org.apache.kafka.connect.source.SourceRecord;
@@ -26,6 +31,11 @@ final class RecordEncoder {
     private static final int LIST = 0;
     private static final int CONSTANT = 1;
     private static final int STRUCT = 2;
+    private static final Map<String, Class<?>> LOGICAL = Map.of(
+            Decimal.LOGICAL_NAME, BigDecimal.class,
+            Date.LOGICAL_NAME, java.util.Date.class,
+            Time.LOGICAL_NAME, java.util.Date.class,
+            Timestamp.LOGICAL_NAME, java.util.Date.class);
 
     private final SchemaTable schemas = new SchemaTable();
     private int portion = 500;
@@ -132,16 +142,23 @@ final class RecordEncoder {
             for (int i = 0; i < values.length; i++) {
                 ConnectRecord<?> record = records.get(members.get(i));
                 values[i] = valueOf.apply(record);
-                if (schema != null && values[i] instanceof Struct struct) {
-                    check(struct, schemaOf.apply(record), record);
+                if (schema != null && values[i] != null) {
+                    check(values[i], schemaOf.apply(record), record);
                 }
             }
             packColumn(out, schema, values);
         }
     }
 
-    private static void check(Struct struct, Schema schema, ConnectRecord<?> record) {
-        if (struct.schema() != schema && !struct.schema().equals(schema)) {
+    /** A struct has checked its fields itself. */
+    private static void check(Object value, Schema schema, ConnectRecord<?> record) {
+        if (!(value instanceof Struct struct)) {
+            Class<?> logical = schema.name() == null ? null : LOGICAL.get(schema.name());
+            if (logical != null && !logical.isInstance(value)) {
+                throw new DataException("Mismatching schema: a record of topic " + record.topic() + " has a value of "
+                        + value.getClass() + ", and " + schema.name() + " has values of " + logical);
+            }
+        } else if (struct.schema() != schema && !struct.schema().equals(schema)) {
             throw new DataException("Mismatching schema: a record of topic " + record.topic()
                     + " has another schema than the struct in it");
         }

@@ -50,6 +50,7 @@ final class SchemaTable {
         if (byContent.size() >= MOST_SCHEMAS) {
             byObject.clear();
             byContent.clear();
+            unsent.clear(); // of a message that could not be written
             isReset = true;
         }
     }

@@ -44,11 +44,11 @@ final class ValueReader {
             }
         }
         return switch (schema.type()) {
-            case INT8 -> (byte) in.unpackLong();
-            case INT16 -> (short) in.unpackLong();
-            case INT32 -> (int) in.unpackLong();
+            case INT8 -> (byte) within(Byte.MIN_VALUE, in.unpackLong(), Byte.MAX_VALUE);
+            case INT16 -> (short) within(Short.MIN_VALUE, in.unpackLong(), Short.MAX_VALUE);
+            case INT32 -> (int) within(Integer.MIN_VALUE, in.unpackLong(), Integer.MAX_VALUE);
             case INT64 -> in.unpackLong();
-            case FLOAT32 -> next == ValueType.INTEGER ? (float) in.unpackLong() : (float) in.unpackDouble();
+            case FLOAT32 -> next == ValueType.INTEGER ? (float) in.unpackLong() : narrowed(in.unpackDouble());
             case FLOAT64 -> next == ValueType.INTEGER ? (double) in.unpackLong() : in.unpackDouble();
             case BOOLEAN -> in.unpackBoolean();
             case STRING -> in.unpackString();
@@ -57,6 +57,21 @@ final class ValueReader {
             case MAP -> map(in, schema.keySchema(), schema.valueSchema());
             case STRUCT -> struct(in, schema);
         };
+    }
+
+    private static long within(long least, long value, long most) {
+        if (value < least || value > most) {
+            throw new DataException("a whole number is not within " + least + " and " + most + ", as its schema asks for");
+        }
+        return value;
+    }
+
+    private static float narrowed(double value) {
+        float narrow = (float) value;
+        if (Float.isInfinite(narrow) && !Double.isInfinite(value)) {
+            throw new DataException("a number is beyond those of its schema, FLOAT32");
+        }
+        return narrow;
     }
 
     private static Object logical(MessageUnpacker in, Schema schema, ValueType next) throws IOException {
@@ -139,11 +154,11 @@ final class ValueReader {
             return value;
         }
         return switch (schema.type()) {
-            case INT8 -> number.byteValue();
-            case INT16 -> number.shortValue();
-            case INT32 -> number.intValue();
+            case INT8 -> (byte) within(Byte.MIN_VALUE, number.longValue(), Byte.MAX_VALUE);
+            case INT16 -> (short) within(Short.MIN_VALUE, number.longValue(), Short.MAX_VALUE);
+            case INT32 -> (int) within(Integer.MIN_VALUE, number.longValue(), Integer.MAX_VALUE);
             case INT64 -> number.longValue();
-            case FLOAT32 -> number.floatValue();
+            case FLOAT32 -> narrowed(number.doubleValue());
             case FLOAT64 -> number.doubleValue();
             default -> value;
         };

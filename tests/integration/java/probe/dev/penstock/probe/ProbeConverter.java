@@ -55,7 +55,7 @@ public class ProbeConverter implements Converter, HeaderConverter, Versioned {
 
     @Override
     public byte[] fromConnectData(String topic, Headers headers, Schema schema, Object value) {
-        if (usesHeaders && schema != null) {
+        if (usesHeaders && value != null) {
             headers.add(HEADER, schema.type().getName().getBytes(StandardCharsets.UTF_8));
         }
         return fromConnectData(topic, schema, value);
@@ -72,7 +72,7 @@ public class ProbeConverter implements Converter, HeaderConverter, Versioned {
     @Override
     public SchemaAndValue toConnectData(String topic, Headers headers, byte[] content) {
         Header written = headers.lastHeader(HEADER);
-        if (usesHeaders && written != null && "int32".equals(new String(written.value(), StandardCharsets.UTF_8))) {
+        if (usesHeaders && content != null && written != null && "int32".equals(new String(written.value(), StandardCharsets.UTF_8))) {
             String text = String.valueOf(toConnectData(topic, content).value());
             return new SchemaAndValue(Schema.INT32_SCHEMA, Integer.valueOf(text));
         }

@@ -13,6 +13,7 @@ import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.connect.components.Versioned;
 import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.data.Schema;
+import org.apache.kafka.connect.data.Timestamp;
 import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.errors.RetriableException;
 import org.apache.kafka.connect.sink.SinkRecord;
@@ -72,6 +73,7 @@ public class ProbeTransform<R extends ConnectRecord<R>> implements Transformatio
             case "throw" -> throw new DataException("this record is bad");
             case "retry" -> again(record);
             case "object" -> with(record, record.topic(), record.kafkaPartition(), Thread.currentThread());
+            case "misfit" -> record.newRecord(record.topic(), null, null, null, Timestamp.SCHEMA, 5L, null);
             case "no class" -> throw new NoClassDefFoundError("com/example/Driver");
             case "exit" -> {
                 System.exit(3);
