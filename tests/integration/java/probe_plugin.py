@@ -31,8 +31,8 @@ _SOURCES: Final = Path(__file__).with_name("probe")
 SOURCE: Final = "dev.penstock.probe.ProbeSource"
 SINK: Final = "dev.penstock.probe.ProbeSink"
 _SERVICES: Final = {
-    "org.apache.kafka.connect.source.SourceConnector": SOURCE,
-    "org.apache.kafka.connect.sink.SinkConnector": f"{SINK}\ndev.penstock.probe.WrongSink",
+    "org.apache.kafka.connect.source.SourceConnector": f"{SOURCE}\ndev.penstock.probe.ApiSource",
+    "org.apache.kafka.connect.sink.SinkConnector": f"{SINK}\ndev.penstock.probe.WrongSink\ndev.penstock.probe.ApiSink",
     "org.apache.kafka.connect.transforms.Transformation": "dev.penstock.probe.ProbeTransform",
 }
 _HOST: Final = "dev.penstock.host.Main"
