@@ -301,6 +301,7 @@ class Supervisor:
             return
         if specs is None:
             for task in old:
+                task.ended = None
                 self._restart(task)
             return
         new = [Task(spec, old[0].policy, old[0].reads_input) for spec in specs[len(old) :]]

@@ -103,10 +103,17 @@ def run_sink(lab: ProbeLab, topic: str, folder: Path) -> Report:
     report, name = Report(folder / "sink"), "dev.penstock.probe.ApiSink"
     letters = {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": f"{topic}-letters"}
     replicas = {"errors.deadletterqueue.topic.replication.factor": "1"}
-    config = {"topics": topic, "report": folder / "sink", "consumer.override.auto.offset.reset": "earliest"}
-    task = lab.processes.task(planned(lab, name, {**config, **letters, **replicas}))
+    first = {"consumer.override.auto.offset.reset": "earliest"}
+    config = {"topics": topic, "report": folder / "sink", "raise": folder / "sink-raises", **first}
+    spec = planned(lab, name, {**config, **letters, **replicas})
+    task = lab.processes.task(spec)
     report.await_method("SinkTaskContext.requestCommit()", task.last_words)
     task.stop()
+    (folder / "sink-raises").touch()
+    task = lab.processes.task(spec)
+    task.await_exit()
+    assert "ApiSink has raised an error: ConnectException: raised by the probe" in str(task.failure)
+    (folder / "sink-raises").unlink()
     entry = {"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": {"kafka_offset": 2}}
     altered(lab, name, config, entry, folder)
     return report

@@ -1,5 +1,7 @@
 package dev.penstock.probe;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -25,6 +27,9 @@ public class ApiSink extends SinkConnector {
     public void start(Map<String, String> given) {
         properties = given;
         new ApiReport(given).metrics("ConnectorContext", context().pluginMetrics());
+        if (Files.exists(Path.of(given.get("raise")))) {
+            context().raiseError(new ConnectException("raised by the probe"));
+        }
     }
 
     @Override
