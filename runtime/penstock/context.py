@@ -43,9 +43,8 @@ class PluginContext:
         """Ask for the connector to be split into tasks anew, as the method of Kafka Connect's `ConnectorContext` does.
 
         `Connector.task_configs` is called again, after `validate`. Tasks whose properties change are replaced. Requests are
-        handed on once a minute at most, and the same state again after ten minutes, since it may have been refused.
-        Kubernetes alone follows them; under `penstock run` the log asks for a new start. In Spark's workers this has no
-        effect.
+        handed on once a minute at most, and the same state again after ten minutes, since it may have been refused; under
+        `penstock run` after 5 s and 50 s. In Spark's workers this has no effect.
 
         Args:
             state: a text that stands for what the tasks are split from, such as the sorted names of all tables.

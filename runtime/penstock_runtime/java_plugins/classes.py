@@ -16,6 +16,7 @@ from penstock_runtime.java_plugins.converters import JavaConverter, JavaConverte
 from penstock_runtime.java_plugins.hosts import host
 from penstock_runtime.java_plugins.java_class import PREFIX, JavaClass, JavaConfig
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
+from penstock_runtime.java_plugins.running_connector import PlannedConnector
 from penstock_runtime.java_plugins.sink import JavaSink, JavaWriter
 from penstock_runtime.java_plugins.source import JavaSource
 from penstock_runtime.java_plugins.steps import JavaPredicate, JavaStepConfig, JavaTransform
@@ -37,10 +38,14 @@ class JavaConnector(JavaClass, Connector):
     def task_configs(
         self, config: JavaConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
-        """Return what the connector splits itself into; it is started and stopped for that."""
+        """Return what the connector splits itself into; it is started and stopped for that.
+
+        The first task gets the connector as well, which watches there what it was split from.
+        """
         given = {**self.properties(properties), "tasks.max": str(max_tasks)}
-        tasks: list[dict[str, str | None]] = self._call("task_configs", _PLAN, properties=given, max_tasks=max_tasks)
-        return [{n: text for n, text in task.items() if text is not None} for task in tasks]
+        found: list[dict[str, str | None]] = self._call("task_configs", _PLAN, properties=given, max_tasks=max_tasks)
+        tasks = [{n: text for n, text in task.items() if text is not None} for task in found]
+        return [PlannedConnector.of(given, found).kept_in(tasks[0]), *tasks[1:]] if tasks else []
 
     def properties(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Return the properties with those that Kafka Connect adds: connectors fail without them."""
@@ -79,7 +84,7 @@ class JavaSourceConnector(JavaConnector, SourceConnector):
 
     def source(self, config: JavaConfig) -> PollingSource:
         """Return the source of one task, in this process's JVM."""
-        return JavaSource(host(), self.location, self.class_name, self.properties(config.texts))
+        return JavaSource(host(), self.location, self.class_name, self.properties(config.texts), self.context)
 
 
 class JavaSinkConnector(JavaConnector, SinkConnector):
@@ -101,7 +106,7 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
 
     def sink(self, config: JavaConfig) -> Sink:
         """Return the sink of one task, in this process's JVM."""
-        self._sink = JavaSink(host(), self.location, self.class_name, self.properties(config.texts))
+        self._sink = JavaSink(host(), self.location, self.class_name, self.properties(config.texts), self.context)
         return self._sink
 
     def writer(self, config: JavaConfig) -> Writer:

@@ -37,6 +37,7 @@ class Connection:
 
     Attributes:
         told: is called with the epoch of a sink task, with what that asks for, and its arguments. In another thread.
+        connector_told: is called with what the connector beside a task asks for, and its arguments. In another thread.
         answer: returns what a question of the host asks for: for each source partition its committed offset, or None.
 
     Raises:
@@ -48,6 +49,7 @@ class Connection:
             None for _ in p
         ]
         self.told: Callable[[int, str, Any], None] = lambda epoch, what, arguments: None
+        self.connector_told: Callable[[str, Any], None] = lambda what, arguments: None
         self._jvm = Jvm(is_long=is_long)
         self._calls: dict[int, Future[Any]] = {}
         self._number = 0
@@ -187,6 +189,8 @@ class Connection:
                 future.set_exception(JavaError(*error))
             case ["told", epoch, what, arguments]:
                 self.told(epoch, what, arguments)
+            case ["connector", what, arguments]:
+                self.connector_told(what, arguments)
             case ["lookup", number, partitions]:
                 self._write(["answer", number, self._answered(partitions)])
             case ["ready", protocol] if protocol != PROTOCOL:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from penstock.batch import RecordBatch
+from penstock.context import PluginContext
 from penstock.errors import ConnectError, RetriableError
 from penstock.record import Original, Record
 from penstock.sink import Reporter, Sink, SinkTaskContext, TopicPartition, Writer
@@ -46,11 +47,14 @@ class JavaSink(Sink):
         host: the JVM.
         location, class_name: of the connector.
         properties: of the task.
+        context: of the plugin.
     """
 
-    def __init__(self, host: Connection, location: str, class_name: str, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self, host: Connection, location: str, class_name: str, properties: Mapping[str, str], context: PluginContext
+    ) -> None:
         self._host = host
-        self._task = JavaTask(host, location, class_name, properties)
+        self._task = JavaTask(host, location, class_name, properties, context)
         self._context = SinkTaskContext("", 0, "")
         self._writer = RecordWriter()
         self._open: set[TopicPartition] = set()
@@ -97,6 +101,7 @@ class JavaSink(Sink):
 
     def attend(self) -> None:
         """Put nothing now and then, as Kafka Connect does: many tasks write what they hold when time has passed."""
+        self._task.check()
         self._task.guarded(_DOING["put"], self._host.check)
         if not self._open or time.monotonic() < self._put_at:
             return

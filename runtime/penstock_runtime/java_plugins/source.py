@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final, NoReturn
 
 from penstock.batch import RecordBatch
+from penstock.context import PluginContext
 from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition
 from penstock.record import Record
 from penstock.source import Limits, PollingSource
@@ -37,11 +38,14 @@ class JavaSource(PollingSource):
         host: the JVM.
         location, class_name: of the connector.
         properties: of the task.
+        context: of the plugin.
     """
 
-    def __init__(self, host: Connection, location: str, class_name: str, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self, host: Connection, location: str, class_name: str, properties: Mapping[str, str], context: PluginContext
+    ) -> None:
         self._host = host
-        self._task = JavaTask(host, location, class_name, properties)
+        self._task = JavaTask(host, location, class_name, properties, context)
         self._is_started = self._is_polled = False
         self._committed: dict[SourcePartition, Offset] = {}
         self._reached: dict[SourcePartition, Offset | None] = {}
@@ -118,6 +122,7 @@ class JavaSource(PollingSource):
         """Return the next message of this task object; None: there is none in time."""
         deadline = time.monotonic() + seconds
         while True:
+            self._task.check()
             wait = max(0.0, deadline - time.monotonic())
             message = self._task.guarded("poll", partial(self._host.next, wait))
             if message is None:

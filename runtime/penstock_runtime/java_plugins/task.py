@@ -4,9 +4,11 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final, NoReturn, TypeVar
 
+from penstock.context import PluginContext
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.java_plugins.connection import Connection
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
+from penstock_runtime.java_plugins.running_connector import PlannedConnector, RunningConnector
 
 __all__ = ["JavaTask"]
 
@@ -22,27 +24,35 @@ class JavaTask:
     Args:
         host: the JVM.
         location, class_name: of the connector.
-        properties: of the task.
+        properties: of the task; of the first one with its connector in them.
+        context: of the plugin.
 
     Attributes:
         epoch: counts the task objects.
     """
 
-    def __init__(self, host: Connection, location: str, class_name: str, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self, host: Connection, location: str, class_name: str, properties: Mapping[str, str], context: PluginContext
+    ) -> None:
         self.host = host
         self.name = class_name
-        self.properties = dict(properties)
+        self.properties, planned = PlannedConnector.taken_from(properties)
         self.epoch = 0
         self._plugin = {"location": location, "class": class_name}
+        self._connector = None if planned is None else RunningConnector(host, self._plugin, planned, context)
+        self._has_connector = False
 
     def start(self, method: str) -> None:
-        """Start another task object.
+        """Start another task object, and before the first one the connector, if this is its first task.
 
         Args:
             method: of the host, which makes it.
 
         Raises: as `guarded`.
         """
+        if self._connector is not None and not self._has_connector:
+            self.guarded("start", self._connector.start)
+            self._has_connector = True
         arguments = {**self._plugin, "properties": self.properties, "epoch": self.epoch}
         self.guarded("start", lambda: self.host.call(method, None, **arguments))
 
@@ -66,11 +76,23 @@ class JavaTask:
         kind = RetriableError if error.kind == "retriable" else ConnectError
         raise kind(f"cannot {what} {self.name}: {error.text}") from None
 
-    def stop(self, lost: str) -> None:
+    def check(self) -> None:
+        """Raise what the connector has raised by its context (`raiseError`).
+
+        Raises:
+            ConnectError: it has.
+        """
+        if self._connector is not None and self._connector.error is not None:
+            error = self._connector.error
+            log.error("%s has raised an error:\n%s", self.name, error.trace.rstrip())
+            raise ConnectError(f"{self.name} has raised an error: {error.text}") from None
+
+    def stop(self, lost: str, *, is_end: bool = False) -> None:
         """Stop the task object, or kill the JVM.
 
         Args:
             lost: what follows where it is killed.
+            is_end: the connector stops too.
 
         Raises:
             ConnectError: it did not stop.
@@ -78,7 +100,7 @@ class JavaTask:
         if not self.host.is_open:
             return  # whoever noticed the end has reported it
         try:
-            inside = self.host.call("stop", _STOP + 0.5, millis=int(_STOP * 1000))
+            inside = self.host.call("stop", _STOP + 0.5, millis=int(_STOP * 1000), connector=is_end)
         except (JavaError, JvmEnded) as e:
             self.host.kill()
             raise ConnectError(f"cannot stop {self.name}: {e}") from None
@@ -90,9 +112,9 @@ class JavaTask:
             )
 
     def end(self, lost: str) -> None:
-        """Stop the task object, and end the JVM."""
+        """Stop the task object and the connector, and end the JVM."""
         try:
-            self.stop(lost)
+            self.stop(lost, is_end=True)
         except ConnectError as e:
             log.warning("%s", e)
         finally:

@@ -4,8 +4,8 @@ To the host: `["call", id, method, arguments]`, `["answer", id, result]` to its 
 `["commit", epoch, sequence]`, `["reported", epoch, number, failure]`. A sink's call `put` carries what `record_writer.py`
 writes.
 From it: `["ready", protocol]`, `["result", id, value]`, `["error", id, error]`, `["beat"]`,
-`["lookup", id, source partitions]`, `["failed", epoch, error]`, `["told", epoch, what, arguments]`, and
-`["records", ...]`, which `records.py` reads.
+`["lookup", id, source partitions]`, `["failed", epoch, error]`, `["told", epoch, what, arguments]`,
+`["connector", what, arguments]`, and `["records", ...]`, which `records.py` reads.
 `runtime/java_host` is the other end.
 """
 

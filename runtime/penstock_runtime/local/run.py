@@ -4,7 +4,7 @@ import logging
 import socket
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,12 +152,12 @@ def run(options: RunOptions) -> ExitCode:
             return ExitCode.OK
         sweep()
         folder = stack.enter_context(Scratch()).path
-        announced: list[tuple[TaskContext, State, Sequence[TaskSpec]]] = []
+        preparing = _Preparing(options, worker, folder, signals, kafka)
         tasks: list[Task] = []
         is_elsewhere = False
         for connector_plan, manifest in planned:
             try:
-                tasks += _prepare_tasks(connector_plan, manifest, worker, folder, announced, signals, kafka, options)
+                tasks += preparing.tasks(connector_plan, manifest)
             except Superseded as e:  # the others go on here: they may have been taken over from another run
                 say(f"{e}", level=logging.WARNING)
                 is_elsewhere = True
@@ -165,58 +165,98 @@ def run(options: RunOptions) -> ExitCode:
                 return ExitCode.OK
         if is_elsewhere and not tasks:
             return ExitCode.SUPERSEDED
-        code = _supervise(tasks, options, folder, signals, stack, kafka)
+        code = _supervise(tasks, options, folder, signals, stack, kafka, preparing.replan)
         if is_elsewhere and code is ExitCode.OK:
             code = ExitCode.SUPERSEDED
         if signals.count < 2:
             lost = {t.spec.connector for t in tasks if t.ended is TaskEnd.SUPERSEDED}
-            for context, _, specs in announced:
+            for context, specs in preparing.announced.values():
                 if context.spec.connector not in lost:  # the run that has taken it over writes its state
                     _announce_unassigned(context, specs)
         return code
 
 
-def _prepare_tasks(
-    connector_plan: Plan,
-    manifest: reader.Manifest,
-    worker: WorkerConfig,
-    folder: Path,
-    announced: list[tuple[TaskContext, State, Sequence[TaskSpec]]],
-    signals: Signals,
-    kafka: EmbeddedKafka | None,
-    options: RunOptions,
-) -> list[Task]:
-    """Create a connector's topics, fence its earlier incarnations, and return its tasks, ready to start."""
-    desired = manifest.connector.spec.state
-    if not connector_plan.tasks:
-        say(f"Connector {connector_plan.connector} is Stopped: no task is started")
-        return []
-    specs = [s.model_copy(update={"worker": dict(worker.raw)}) for s in connector_plan.tasks]
-    context = task_context(specs[0], slots_dir=folder)
-    specs = on_cluster(specs, context, options.spark)
-    standing = until_kafka_answers(lambda: prepare(context), worker, signals, kafka)
-    paused = desired is DesiredState.PAUSED
-    live = [
-        s.for_incarnation(
-            generation=standing.generation, incarnation=1, token=uuid.uuid4().hex, plan=standing.plan
-        ).model_copy(update={"state": TaskState.PAUSED if paused else TaskState.RUNNING})
-        for s in specs
-    ]
-    state = State.PAUSED if paused else State.RUNNING
-    until_kafka_answers(lambda: announce(context, state, live), worker, signals, kafka)
-    announced.append((context, state, live))
-    return [
-        Task(s, manifest.connector.spec.restart, reads_input=connector_plan.standard_input is not None) for s in live
-    ]
+class _Preparing:
+    """Makes tasks of plans, at the start of a run and when a plugin asks for it.
+
+    Attributes:
+        announced: by connector, a context, and the specs of its tasks.
+    """
+
+    def __init__(
+        self, options: RunOptions, worker: WorkerConfig, folder: Path, signals: Signals, kafka: EmbeddedKafka | None
+    ) -> None:
+        self.announced: dict[str, tuple[TaskContext, Sequence[TaskSpec]]] = {}
+        self._options = options
+        self._worker = worker
+        self._folder = folder
+        self._signals = signals
+        self._kafka = kafka
+        self._connectors: dict[str, tuple[Plan, reader.Manifest]] = {}
+
+    def tasks(self, connector_plan: Plan, manifest: reader.Manifest) -> list[Task]:
+        """Create a connector's topics, fence its earlier incarnations, and return its tasks, ready to start."""
+        if not connector_plan.tasks:
+            say(f"Connector {connector_plan.connector} is Stopped: no task is started")
+            return []
+        reads_input = connector_plan.standard_input is not None
+        restart = manifest.connector.spec.restart
+        return [Task(s, restart, reads_input=reads_input) for s in self._specs(connector_plan, manifest)]
+
+    def replan(self, connector: str) -> Callable[[], Sequence[TaskSpec] | None] | None:
+        """Plan a connector again while its tasks run; None: they stay. The supervisor waits for it."""
+        before, manifest = self._connectors[connector]
+        try:
+            after = plan(manifest.connector, self._worker, Plugins.installed(), self._options.secrets)
+        except ConnectError as e:
+            say(f"{connector} asks for new tasks and cannot be planned: {e}. Its tasks go on", level=logging.WARNING)
+            return None
+        finally:
+            close_host()
+        if after.tasks == before.tasks or not after.tasks:
+            return None
+        say(
+            f"{connector} has found something else to read: its {len(before.tasks)} tasks end, and {len(after.tasks)} start"
+        )
+        return lambda: self._successors(after, manifest)
+
+    def _successors(self, after: Plan, manifest: reader.Manifest) -> Sequence[TaskSpec] | None:
+        try:
+            return self._specs(after, manifest)
+        except ConnectError as e:
+            say(f"{after.connector} gets no new tasks: {e}. Those of before start again", level=logging.WARNING)
+        except SystemExit:  # Ctrl-C: the supervisor knows of it
+            pass
+        return None
+
+    def _specs(self, connector_plan: Plan, manifest: reader.Manifest) -> Sequence[TaskSpec]:
+        worker, signals, kafka = self._worker, self._signals, self._kafka
+        specs = [s.model_copy(update={"worker": dict(worker.raw)}) for s in connector_plan.tasks]
+        context = task_context(specs[0], slots_dir=self._folder)
+        specs = on_cluster(specs, context, self._options.spark)
+        standing = until_kafka_answers(lambda: prepare(context), worker, signals, kafka)
+        paused = manifest.connector.spec.state is DesiredState.PAUSED
+        live = [
+            s.for_incarnation(
+                generation=standing.generation, incarnation=1, token=uuid.uuid4().hex, plan=standing.plan
+            ).model_copy(update={"state": TaskState.PAUSED if paused else TaskState.RUNNING})
+            for s in specs
+        ]
+        state = State.PAUSED if paused else State.RUNNING
+        until_kafka_answers(lambda: announce(context, state, live), worker, signals, kafka)
+        self.announced[connector_plan.connector] = (context, live)
+        self._connectors[connector_plan.connector] = (connector_plan, manifest)
+        return live
 
 
 def _supervise(
-    tasks: Sequence[Task],
+    tasks: list[Task],
     options: RunOptions,
     folder: Path,
     signals: Signals,
     stack: ExitStack,
     kafka: EmbeddedKafka | None,
+    replan: Callable[[str], Callable[[], Sequence[TaskSpec] | None] | None],
 ) -> ExitCode:
     if not tasks:
         return ExitCode.OK
@@ -235,6 +275,7 @@ def _supervise(
         folder=folder,
         log_level=options.log_level,
         log=log.fileno(),
+        replan=replan,
         on_change=view.show,
         metrics_port=options.metrics_port,
         watch=lambda: revive(kafka),

@@ -4,6 +4,7 @@ The loop waits for events: a child's pipe, a child's end, a restart that is due,
 `restart_policy.next_restart`.
 """
 
+import itertools
 import math
 import os
 import selectors
@@ -30,6 +31,9 @@ _LEAVING: Final = ("FAILED", "UNASSIGNED")
 """States that an ending task reports for the status topic. Here the exit code of its process counts."""
 
 
+Successors = Callable[[], Sequence[TaskSpec] | None]
+
+
 @dataclass
 class Task:
     """The state of one task. The view reads it.
@@ -45,6 +49,8 @@ class Task:
         erred: when it failed, in seconds of the monotonic clock.
         trouble: what hinders the task now.
         follows: what happens after the last end, for messages.
+        port: of its metrics; 0: any.
+        asked: when and for what the plugin has asked for new tasks, until that is followed.
     """
 
     spec: TaskSpec
@@ -63,6 +69,8 @@ class Task:
     erred: float = -math.inf
     follows: str = ""
     trouble: str | None = None
+    port: int = 0
+    asked: str | None = None
     restarts: int = 0
     metrics_port: int | None = None
     child: Child | None = None
@@ -93,6 +101,8 @@ class Task:
                 self.trouble = event.get("trouble", self.trouble)
             case "metrics":
                 self.metrics_port = event["port"]
+            case "asked":
+                self.asked = event["asked"]
             case "failed" | "superseded":
                 self.error, self.erred = event["message"], time.monotonic()
             case _:  # an event that a newer task process has
@@ -110,6 +120,11 @@ class Task:
         self.trouble = None
         self._base = {n: getattr(self, n) for n in ("read", "written", "bytes", "failures")}
         self._to("STARTING")
+
+    def become(self, spec: TaskSpec) -> None:
+        """Take the place of the task that has ended, as one of another plan."""
+        self.spec, self.history = spec, RestartHistory()
+        self.asked = self.error = self.ended = self.due = None
 
     def finish(self, end: TaskEnd, restart: RestartDecision) -> None:
         """End the incarnation."""
@@ -148,17 +163,21 @@ class Supervisor:
         log_level: of the children.
         log: descriptor of the children's log.
         metrics_port: of the first task, the next tasks have the next ports; 0: any.
+        replan: plans a connector again whose plugin asks for new tasks. Returns None if the tasks stay as they are, else a
+            function that makes the specs of the new ones, called once the tasks have ended; None of that: the old ones start
+            again.
         watch: called as often as `on_change`, to look after what the tasks need.
         on_change: called as soon as the condition of a task changes, and at least twice a second.
     """
 
     def __init__(
         self,
-        tasks: Sequence[Task],
+        tasks: list[Task],
         *,
         folder: Path,
         log_level: str,
         log: int,
+        replan: Callable[[str], Successors | None],
         on_change: Callable[[Sequence[Task]], None],
         metrics_port: int = 0,
         watch: Callable[[], None] = lambda: None,
@@ -170,6 +189,9 @@ class Supervisor:
         self._on_change = on_change
         self._metrics_port = metrics_port
         self._watch = watch
+        self._replan = replan
+        self._successors: dict[str, Successors] = {}
+        """By connector, what follows once its tasks have ended."""
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -197,6 +219,10 @@ class Supervisor:
                     self._check_child(task)
                 if task.due is not None and not self._stopping and now >= task.due:
                     self._restart(task)
+                if task.asked is not None and not self._stopping:
+                    self._follow(task)
+            for connector in [*self._successors]:
+                self._replace(connector)
             if is_round or before != [task.condition for task in looked_at]:
                 self._on_change(self.tasks)
 
@@ -229,12 +255,14 @@ class Supervisor:
         return reporting
 
     def _start(self, task: Task) -> None:
-        port = self._metrics_port + self.tasks.index(task) if self._metrics_port else 0
+        if self._metrics_port and not task.port:
+            taken = {each.port for each in self.tasks}
+            task.port = next(port for port in itertools.count(self._metrics_port) if port not in taken)
         child = Child(
             task.spec,
             folder=self._folder,
             log_level=self._log_level,
-            metrics_port=port,
+            metrics_port=task.port,
             log=self._log,
             reads_input=task.reads_input,
         )
@@ -250,6 +278,42 @@ class Supervisor:
         )
         task.restarts += 1
         self._start(task)
+
+    def _follow(self, task: Task) -> None:
+        """Plan the connector again, since the task has asked for it, and end its tasks if there are others now."""
+        task.asked, connector = None, task.spec.connector
+        successors = None if connector in self._successors else self._replan(connector)
+        if successors is None:
+            return
+        self._successors[connector] = successors
+        for each in self._tasks_of(connector):
+            each.due = None
+            if each.child is not None:
+                each.child.stop()
+
+    def _replace(self, connector: str) -> None:
+        """Start the tasks of the new plan, once those of the old one have ended."""
+        old = self._tasks_of(connector)
+        if self._stopping or any(task.child is not None for task in old):
+            return
+        specs = self._successors.pop(connector)()
+        if self._stopping:
+            return
+        if specs is None:
+            for task in old:
+                task.ended = None
+                self._restart(task)
+            return
+        new = [Task(spec, old[0].policy, old[0].reads_input) for spec in specs[len(old) :]]
+        for task in old[len(specs) :]:
+            self.tasks.remove(task)
+        self.tasks += new
+        for task, spec in zip((*old, *new), specs, strict=False):
+            task.become(spec)
+            self._start(task)
+
+    def _tasks_of(self, connector: str) -> list[Task]:
+        return [task for task in self.tasks if task.spec.connector == connector]
 
     def _check_child(self, task: Task) -> None:
         child = task.child
@@ -268,7 +332,7 @@ class Supervisor:
         explained = child.explained
         end = TaskEnd.of(code) if explained or code < 0 or self._stopping else TaskEnd.FAILED
         restart = next_restart(end, lived=time.monotonic() - child.started, history=task.history, policy=task.policy)
-        if self._stopping:
+        if self._stopping or task.spec.connector in self._successors:
             restart = replace(restart, delay=None)
             end = TaskEnd.STOPPED if end in (TaskEnd.LOST, TaskEnd.STOPPED) else end
         elif code < 0 or not explained:

@@ -35,6 +35,11 @@ class ReconfigurationRequests:
         self._again = 0.0
         self._waiting: str | None = None
 
+    def begin(self, handed_on: Callable[[str], None], pause: float = _PAUSE) -> None:
+        """Hand on to this function from now on, first after a pause of so many seconds."""
+        with self._lock:
+            self.handed_on, self._pause, self._due = handed_on, pause, time.monotonic() + pause
+
     def ask(self, state: str) -> None:
         """A plugin is to be split anew, from this state of what it reads from."""
         digest = hashlib.sha256(state.encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -67,6 +67,8 @@ _KAFKA_CALLS = 120.0
 """Seconds that a turn of the loop may take beside one call of a plugin, for its calls of Kafka."""
 _LONG = 0.5
 """The share of the time that a turn of the loop may take, after which a sink's task reports where it stands."""
+_REPLANNING = 5.0
+"""Seconds between two requests of a plugin for new tasks under `penstock run`, where planning takes no pod."""
 _REPORT_STOP = 3.0
 """Seconds for writing the state of a task that stops as asked."""
 
@@ -195,7 +197,10 @@ class _Process:
         writer = StatusWriter(context.shared, client_id=f"penstock-status-{self._spec.id}")
         closing.callback(writer.close)
         self._reports = self._create_reports(context, writer)
-        context.reconfiguration.handed_on = self._reports.ask
+        if self._pod is None:
+            context.reconfiguration.begin(self._reports.ask, _REPLANNING)
+        else:
+            context.reconfiguration.begin(self._reports.ask)
         if self._connection is not None:
             self._connection.on_topics_reset = self._reports.forget_topics
             self._connection.begin(context, self._options.reach_seconds, self._stopping.asked)

@@ -286,12 +286,12 @@ class TaskReports:
                 self._listener.trouble(message)
 
     def ask(self, asked: str) -> None:
-        """Report to the listener that the plugin asks to be split into tasks anew. From any thread."""
+        """Report to the listener or the parent that the plugin asks to be split into tasks anew. From any thread."""
+        log.info("The plugin asks to be split into tasks anew; the connector is planned again")
         if self._listener is not None:
-            log.info("The plugin asks to be split into tasks anew; the operator plans the connector again")
             self._listener.ask(asked)
         else:
-            log.warning("The plugin asks to be split into tasks anew. Start `penstock run` again, which does it")
+            self._parent.send("asked", asked=asked)
 
     def spark(self, *, up: bool) -> None:
         """Report to the metrics."""

@@ -46,8 +46,8 @@ PREDICATE: Final = "dev.penstock.probe.ProbePredicate"
 CONVERTER: Final = "dev.penstock.probe.ProbeConverter"
 JSON: Final = "dev.penstock.probe.ProbeJson"
 _SERVICES: Final = {
-    "org.apache.kafka.connect.source.SourceConnector": SOURCE,
-    "org.apache.kafka.connect.sink.SinkConnector": f"{SINK}\ndev.penstock.probe.WrongSink",
+    "org.apache.kafka.connect.source.SourceConnector": f"{SOURCE}\ndev.penstock.probe.ApiSource",
+    "org.apache.kafka.connect.sink.SinkConnector": f"{SINK}\ndev.penstock.probe.WrongSink\ndev.penstock.probe.ApiSink",
     "org.apache.kafka.connect.transforms.Transformation": f"{TRANSFORM}\n{TRANSFORM}$Value",
     "org.apache.kafka.connect.transforms.predicates.Predicate": PREDICATE,
     "org.apache.kafka.connect.storage.Converter": f"{CONVERTER}\n{JSON}",

@@ -31,6 +31,10 @@ final class Arguments {
         return get(name).asIntegerValue().asInt();
     }
 
+    boolean flag(String name) {
+        return get(name).asBooleanValue().getBoolean();
+    }
+
     String text(String name) {
         return get(name).asStringValue().asString();
     }

@@ -128,6 +128,11 @@ final class ConnectorCalls {
                 connector.stop();
             }
         });
+        return packed(tasks);
+    }
+
+    /** The properties of tasks; null: there are none. */
+    static Channel.Content packed(List<Map<String, String>> tasks) {
         List<Map<String, String>> given = tasks == null ? List.of() : tasks;
         return out -> {
             out.packArrayHeader(given.size());

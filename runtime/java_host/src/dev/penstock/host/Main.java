@@ -10,6 +10,8 @@ import java.io.InputStream;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.connect.connector.Connector;
 import org.apache.kafka.connect.sink.SinkTask;
 import org.apache.kafka.connect.source.SourceTask;
 import org.msgpack.core.MessagePack;
@@ -40,6 +42,7 @@ public final class Main {
     private final ConverterCalls converters = new ConverterCalls(plugins);
     private final ExecutorService calls = Executors.newCachedThreadPool(Threads.daemons("penstock-call"));
     private volatile TaskRunner task;
+    private volatile RunningConnector connector;
 
     private Main(Channel channel) {
         this.channel = channel;
@@ -182,15 +185,23 @@ public final class Main {
             case "exactly_once" -> connectors.exactlyOnceSupport(given.plugin(), given.properties());
             case "alter_offsets" -> connectors.alterOffsets(given.plugin(), given.properties(), given.offsets());
             case "alter_positions" -> connectors.alterPositions(given.plugin(), given.properties(), given.positions());
+            case "start_connector" -> startConnector(given);
             case "start" -> start(given);
             case "start_sink" -> startSink(given);
             case "open" -> sink().open(given.partitions());
             case "close" -> sink().close(given.partitions());
             case "put" -> sink().put(given.bytes("records"));
             case "preCommit" -> sink().preCommit(given.positions());
-            case "stop" -> stop(given.number("millis"));
+            case "stop" -> stop(given.number("millis"), given.flag("connector"));
             default -> throw new IllegalArgumentException("unknown method " + method);
         };
+    }
+
+    private Channel.Content startConnector(Arguments given) throws Exception {
+        RunningConnector started = new RunningConnector(
+                plugins.make(given.plugin(), Connector.class), plugins.loader(given.plugin()), given.number("max_tasks"), channel);
+        connector = started;
+        return started.start(given.properties());
     }
 
     private Channel.Content start(Arguments given) throws Exception {
@@ -226,9 +237,18 @@ public final class Main {
         }
     }
 
-    private Channel.Content stop(int millis) throws InterruptedException {
+    /** Stops the task, and with it the connector, unless another task object follows. */
+    private Channel.Content stop(int millis, boolean withConnector) throws InterruptedException {
+        RunningConnector watching = withConnector ? connector : null;
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        if (watching != null) {
+            watching.beginStop();
+        }
         TaskRunner running = task;
         String inside = running == null ? null : running.stop(millis);
+        if (watching != null) {
+            watching.awaitStop(TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime()));
+        }
         return out -> Channel.packTextOrNil(out, inside);
     }
 }

@@ -7,10 +7,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
@@ -155,17 +153,9 @@ final class SinkTaskRunner implements TaskRunner {
     }
 
     private Channel.Content call(String method, Callable<Channel.Content> work) throws Exception {
-        Future<Channel.Content> result = calls.submit(() -> {
+        return Threads.result(calls.submit(() -> {
             inside = method;
             return work.call();
-        });
-        try {
-            return result.get();
-        } catch (ExecutionException e) {
-            if (e.getCause() instanceof Error error) {
-                throw error;
-            }
-            throw e.getCause() instanceof Exception cause ? cause : e;
-        }
+        }));
     }
 }

@@ -1,5 +1,7 @@
 package dev.penstock.host;
 
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -19,6 +21,18 @@ final class Threads {
             thread.setDaemon(true);
             return thread;
         };
+    }
+
+    /** Waits for the result of work in another thread, and throws what that has thrown. */
+    static <T> T result(Future<T> work) throws Exception {
+        try {
+            return work.get();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof Error error) {
+                throw error;
+            }
+            throw e.getCause() instanceof Exception cause ? cause : e;
+        }
     }
 
     /** Runs work as Kafka Connect calls plugins: with their class loader as the thread's. */

@@ -4,6 +4,9 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -11,12 +14,14 @@ import java.util.Map;
 import org.apache.kafka.common.config.Config;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.connect.connector.Task;
+import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.source.ExactlyOnceSupport;
 import org.apache.kafka.connect.source.SourceConnector;
 
 /** A source whose behaviour is chosen by properties. */
 public class ProbeSource extends SourceConnector {
     private Map<String, String> properties;
+    private volatile boolean stopped;
 
     @Override
     public String version() {
@@ -30,6 +35,40 @@ public class ProbeSource extends SourceConnector {
     @Override
     public void start(Map<String, String> given) {
         properties = given;
+        if (given.get("watched") != null) {
+            new Thread(this::watch, "probe-watch").start();
+        }
+        new Actions(given).at("connector.start");
+    }
+
+    /** Requests a reconfiguration when the file "watched" changes, which holds the number of tasks; raises what is no number. */
+    private void watch() {
+        try {
+            String known = watched();
+            while (!stopped) {
+                Thread.sleep(50);
+                String found = watched();
+                if (!found.equals(known)) {
+                    known = found;
+                    if (found.matches("\\d+")) {
+                        context().requestTaskReconfiguration();
+                        append("journal", "requested\n");
+                    } else {
+                        context().raiseError(new ConnectException("cannot watch", new IOException(found)));
+                    }
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private String watched() {
+        try {
+            return Files.readString(Path.of(properties.get("watched"))).strip();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     @Override
@@ -40,7 +79,7 @@ public class ProbeSource extends SourceConnector {
     @Override
     public List<Map<String, String>> taskConfigs(int maxTasks) {
         new Actions(properties).at("taskConfigs");
-        String tasks = properties.getOrDefault("tasks", "1");
+        String tasks = properties.get("watched") != null ? watched() : properties.getOrDefault("tasks", "1");
         if (tasks.equals("null")) {
             return null;
         }
@@ -54,7 +93,22 @@ public class ProbeSource extends SourceConnector {
     }
 
     @Override
-    public void stop() {}
+    public void stop() {
+        stopped = true;
+        append("stops", "x");
+    }
+
+    private void append(String file, String text) {
+        if (properties == null || properties.get(file) == null) {
+            return;
+        }
+        try {
+            Files.writeString(
+                    Path.of(properties.get(file)), text, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
 
     @Override
     public ConfigDef config() {
