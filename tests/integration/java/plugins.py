@@ -1,5 +1,6 @@
 """Java plugins from Maven Central, as Penstock and Kafka Connect take them."""
 
+import hashlib
 from pathlib import Path
 from typing import Final
 
@@ -8,7 +9,7 @@ from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins.locations import plugin_locations
 from penstock_runtime.maven import cache_folder, exclusively, fetch_archive, fetch_jars
 
-__all__ = ["apache_connectors", "debezium", "folder_of"]
+__all__ = ["apache_connectors", "debezium", "folder_of", "jars_of", "mongodb"]
 
 DEBEZIUM: Final = "3.6.1.Final"
 _VERSIONS: Final = {"jdbc": "3.2.0.Final"}
@@ -47,6 +48,41 @@ def apache_connectors() -> Path:
                     for name in _APACHE
                 ]
                 fetch_jars(find_java(), jars, libs, what="Kafka's own connectors", check=_missing)
+    return libs
+
+
+def mongodb() -> Path:
+    """A folder with the jar of MongoDB's connectors that holds all it needs, fetched once."""
+    jar = (
+        '<dependency org="org.mongodb.kafka" name="mongo-kafka-connect" rev="2.0.1" transitive="false" '
+        'conf="default->default"><artifact name="mongo-kafka-connect" type="jar" ext="jar" m:classifier="all"/>'
+        "</dependency>"
+    )
+    digest = "d31c9a74f5a4243c3b7aa21a8254f967989249a2c76a2c570cdc19ac68fa9d7f"
+    return jars_of("mongo-kafka-connect-2.0.1", [jar], digest)
+
+
+def jars_of(name: str, dependencies: list[str], sha256: str) -> Path:
+    """A folder of jars, fetched once.
+
+    Args:
+        name: of the folder in the cache.
+        dependencies: as `fetch_jars` takes them.
+        sha256: of the lines `<SHA-256> <file name>` of all jars, by name.
+    """
+    folder = cache_folder() / "jars" / name
+    libs = folder / "libs"
+
+    def wrong(libs: Path) -> str | None:
+        jars = sorted(libs.glob("*.jar"))
+        lines = "".join(f"{hashlib.sha256(jar.read_bytes()).hexdigest()} {jar.name}\n" for jar in jars)
+        found = hashlib.sha256(lines.encode()).hexdigest()
+        return None if found == sha256 else f"the list of its {len(jars)} jars has the SHA-256 {found}, not {sha256}"
+
+    if not libs.is_dir():
+        with exclusively(folder):
+            if not libs.is_dir():
+                fetch_jars(find_java(), dependencies, libs, what=name, check=wrong)
     return libs
 
 
