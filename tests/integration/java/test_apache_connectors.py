@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from penstock_runtime.embedded import EmbeddedKafka
 
@@ -23,6 +24,8 @@ pytestmark = pytest.mark.slow
 FILE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+HEARTBEAT = "org.apache.kafka.connect.mirror.MirrorHeartbeatConnector"
+CHECKPOINT = "org.apache.kafka.connect.mirror.MirrorCheckpointConnector"
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 
@@ -221,13 +224,7 @@ def test_mirror_source_copies_a_topic_of_another_kafka_byte_by_byte(
 ) -> None:
     source, name = own_kafka.bootstrap_servers, new_name("orders")
     create(source, name, partitions=3)
-    producer = Producer({"bootstrap.servers": source, "acks": "all"})
-    for number in range(1_000):
-        key = f"key {number}".encode() if number % 5 else None
-        value = bytes([number % 256, 0, 255]) if number % 7 else None
-        producer.produce(name, value, key, partition=number % 3, headers=[("number", str(number).encode())])
-    assert producer.flush(60) == 0
-    producer.close()
+    fill(source, name)
     alias = new_name("old")
     connector = manifest(
         new_name("mirror"),
@@ -255,6 +252,79 @@ def test_mirror_source_copies_a_topic_of_another_kafka_byte_by_byte(
     assert by_partition(copied) == by_partition(await_records(source, name, 1_000))
 
 
-def by_partition(records: list[Read]) -> dict[int, list[Read]]:
-    """The records of each partition, in order."""
+def mirrored(source: str, target: str, topic: str) -> dict[str, dict[str, str]]:
+    """The three connectors of MirrorMaker by name, from one Kafka to another."""
+    common = {
+        "source.cluster.alias": "old",
+        "target.cluster.alias": "new",
+        "source.cluster.bootstrap.servers": source,
+        "target.cluster.bootstrap.servers": target,
+        "replication.factor": "1",
+        "offset-syncs.topic.replication.factor": "1",
+        "heartbeats.topic.replication.factor": "1",
+        "checkpoints.topic.replication.factor": "1",
+        "sync.topic.acls.enabled": "false",
+        "key.converter": BYTES,
+        "value.converter": BYTES,
+        "header.converter": BYTES,
+    }
+    return {
+        "mirror": {"connector.class": MIRROR, **common, "topics": topic, "consumer.isolation.level": "read_committed"},
+        "heartbeat": {"connector.class": HEARTBEAT, **common, "emit.heartbeats.interval.seconds": "1"},
+        "checkpoint": {
+            "connector.class": CHECKPOINT,
+            **common,
+            "groups": "readers",
+            "emit.checkpoints.interval.seconds": "1",
+            "refresh.groups.interval.seconds": "1",
+        },
+    }
+
+
+@pytest.mark.timeout(300)
+def test_mirrormakers_connectors_write_what_they_do_in_kafka_connect(
+    kafka_on: Callable[[str], EmbeddedKafka], processes: Processes, tmp_path: Path
+) -> None:
+    brokers = [kafka_on(name) for name in ("source", "beside", "own")]
+    for broker in brokers:
+        broker.start()
+    source, theirs, ours = (broker.bootstrap_servers for broker in brokers)
+    create(source, "orders", partitions=3)
+    fill(source, "orders")
+    consumer = Consumer({"bootstrap.servers": source, "group.id": "readers"})
+    consumer.commit(offsets=[TopicPartition("orders", p, 100) for p in range(3)], asynchronous=False)
+    consumer.close()
+    plugins = str(apache_connectors())
+    with ConnectWorker(theirs, tmp_path / "connect", plugin_path=str(apache_connectors().parent)) as connect:
+        for name, config in mirrored(source, theirs, "orders").items():
+            connect.do("POST", "/connectors", {"name": name, "config": config})
+        given = [manifest(name, c.pop("connector.class"), c) for name, c in mirrored(source, ours, "orders").items()]
+        run = processes.run(given, ours, "--plugin-path", plugins)
+        # Where transactions end, offsets have gaps.
+        found = [by_partition(await_records(s, "old.orders", 1_000), offsets=False) for s in (theirs, ours)]
+        assert found[0] == found[1]
+        beats = [await_records(servers, "heartbeats", 3) for servers in (theirs, ours)]
+        assert {r.key for r in beats[0]} == {r.key for r in beats[1]}
+        # Both read the offset syncs that Kafka Connect's MirrorSourceConnector writes to the source: Penstock's writes none.
+        checkpoints = [await_records(servers, "old.checkpoints.internal", 3) for servers in (theirs, ours)]
+        keyed = [{r.key for r in records} for records in checkpoints]
+        assert keyed[0] == keyed[1]
+        run.stop()
+
+
+def fill(servers: str, topic: str) -> None:
+    """Write 1,000 records into three partitions, with keys, headers and nulls."""
+    producer = Producer({"bootstrap.servers": servers, "acks": "all"})
+    for number in range(1_000):
+        key = f"key {number}".encode() if number % 5 else None
+        value = bytes([number % 256, 0, 255]) if number % 7 else None
+        producer.produce(topic, value, key, partition=number % 3, headers=[("number", str(number).encode())])
+    assert producer.flush(60) == 0
+    producer.close()
+
+
+def by_partition(records: list[Read], *, offsets: bool = True) -> dict[int, list[Read]]:
+    """The records of each partition, in order; without `offsets` they are all 0."""
+    if not offsets:
+        records = [replace(r, offset=0) for r in records]
     return {p: [r for r in records if r.partition == p] for p in {r.partition for r in records}}
