@@ -176,9 +176,9 @@ def test_lines_of_the_file_sink_are_those_of_kafka_connect(
     own_kafka: EmbeddedKafka, processes: Processes, tmp_path: Path
 ) -> None:
     servers = own_kafka.bootstrap_servers
-    loose = [json.dumps(each).encode() for each in [*_LOOSE, *(order(n) for n in range(200))]]
-    orders = [json.dumps({"schema": _SCHEMA, "payload": order(n)}).encode() for n in range(200)]
-    maps = [json.dumps(order(n)).encode() for n in range(200)]
+    loose: list[bytes | None] = [json.dumps(each).encode() for each in [*_LOOSE, *(order(n) for n in range(200))]]
+    orders: list[bytes | None] = [json.dumps({"schema": _SCHEMA, "payload": order(n)}).encode() for n in range(200)]
+    maps: list[bytes | None] = [json.dumps(order(n)).encode() for n in range(200)]
     work: dict[str, tuple[Mapping[str, str], list[bytes | None]]] = {
         "strings": (STRING, [None if text is None else text.encode() for text in _STRINGS * 100]),
         "loose": (json_converters(schemas=False), loose),
