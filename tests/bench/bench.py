@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from tests.bench import data
 from tests.bench.broker_away import AwayFigures, Kind, run_broker_away
 from tests.bench.executors import executor_rows, run_executors
 from tests.bench.java_work import JAVA_WORK, java_rows, java_sides, postgresql, run_java
@@ -159,7 +160,7 @@ class Bench:
 
     def _java(self, part: str) -> list[Measure]:
         bench = replace(self, sides=java_sides(find_java(), self.sides, self.folder))
-        rows = []
+        rows, lines = [], self.folder / "lines.txt"
         with postgresql(self.folder.parent) as server:
             for what in JAVA_WORK:
                 count = self.records if what == "orders" else self.records // 2
@@ -168,6 +169,9 @@ class Bench:
                     lambda s, f, w=what, n=count: run_java(s, self.servers, w, n, server, f),  # type: ignore[misc]
                 )
                 rows += java_rows(what, *figures)
+        data.write_lines(lines, self.records)
+        sinks = bench._alternate(part, lambda s, f: run_sink(s, self.servers, lines, self.records, f))
+        rows += java_rows("sink", *sinks)
         self.tables[part] = as_table(rows)
         return rows
 

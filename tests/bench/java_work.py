@@ -1,8 +1,8 @@
-"""Java source connectors, unchanged, on both sides: records made in the JVM, a Debezium snapshot, Debezium's stream.
+"""Java connectors, unchanged, on both sides: records made in the JVM, a Debezium snapshot, Debezium's stream, a file sink.
 
 CPU seconds and memory are those of the side alone, not PostgreSQL's. Orders and snapshot: from the start of the processes to
 the moment at which a `read_committed` reader could read the last record, so the start counts. Stream: from the first commit
-of the changes on. Both sides have the same heap.
+of the changes on. Sink: as `sink_work` has it, by Kafka's own FileStreamSinkConnector. Both sides have the same heap.
 """
 
 import subprocess
@@ -23,7 +23,7 @@ from tests.bench.source_work import Figures, spent
 from tests.bench.timeline import Timeline
 from tests.bench.topics import Topic
 from tests.bench.tree import PeakMemory
-from tests.integration.java.plugins import debezium
+from tests.integration.java.plugins import apache_connectors, debezium
 
 from penstock_runtime.java import Java
 from penstock_runtime.java_plugins.host_jar import compile_jar
@@ -56,6 +56,7 @@ def java_sides(java: Java, sides: Sequence[Side], folder: Path) -> list[Side]:
     plugins.mkdir()
     subprocess.run(["tar", "xzf", debezium("postgres"), "-C", plugins], check=True)
     (plugins / "orders").mkdir()
+    (plugins / "kafka").symlink_to(apache_connectors())
     compile_jar(java, fetched_jars(java, print), Path(__file__).with_name("java"), plugins / "orders" / "orders.jar")
     found: list[Side] = []
     for side in sides:
@@ -125,7 +126,12 @@ def run_java(side: Side, servers: str, what: str, count: int, server: Server, fo
 
 def java_rows(what: str, ours: Sequence[Figures], peer: Sequence[Figures]) -> list[Measure]:
     """The goals of issue "Java connectors, part 1"; the peer delivers at least once."""
-    title = {"orders": "records made in the JVM", "snapshot": "Debezium snapshot", "stream": "Debezium stream"}[what]
+    title = {
+        "orders": "records made in the JVM",
+        "snapshot": "Debezium snapshot",
+        "stream": "Debezium stream",
+        "sink": "file sink",
+    }[what]
 
     def row(name: str, unit: str, figure: Any, goal: Times | NoMoreThan | AtMost) -> Measure:
         return Measure(f"{title}: {name}", unit, [figure(f) for f in ours], [figure(f) for f in peer], goal)

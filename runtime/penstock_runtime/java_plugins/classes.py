@@ -95,6 +95,16 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
     buffering: ClassVar[bool] = True
     _sink: JavaSink | None = None
 
+    def validate(self, config: JavaConfig) -> Iterable[Problem]:
+        """Refuse a connector that needs what no task here has; else as every Java connector."""
+        if self.class_name in _OF_MEMBERS:
+            message = (
+                f"cannot run {self.class_name}: its tasks look for each other among the members of the consumer group "
+                f"connect-{self.context.connector}, which tasks of Penstock do not join; run it in Kafka Connect"
+            )
+            return [Problem("connector.class", message)]
+        return super().validate(config)
+
     def alter_offsets(self, config: JavaConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Ask the connector (`alterOffsets`, KIP-875)."""
         positions = [
@@ -116,6 +126,10 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
         return JavaWriter(self._sink)
 
 
+_OF_MEMBERS: Final = frozenset(
+    {"org.apache.iceberg.connect.IcebergSinkConnector", "io.tabular.iceberg.connect.IcebergSinkConnector"}
+)
+"""Sinks that would start and commit nothing: who commits is decided by the assignment of the group's members."""
 _ASKED: Final = {
     "validate": "validate the configuration of",
     "task_configs": "split into tasks",

@@ -1,6 +1,6 @@
 """Java plugins from Maven Central, as Penstock and Kafka Connect take them."""
 
-from collections.abc import Sequence
+import hashlib
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +9,15 @@ from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins.locations import plugin_locations
 from penstock_runtime.maven import cache_folder, exclusively, fetch_archive, fetch_jars
 
-__all__ = ["apache_connectors", "apicurio_converter", "apicurio_registry", "debezium", "folder_of"]
+__all__ = [
+    "apache_connectors",
+    "apicurio_converter",
+    "apicurio_registry",
+    "debezium",
+    "folder_of",
+    "jars_of",
+    "mongodb",
+]
 
 DEBEZIUM: Final = "3.6.1.Final"
 _VERSIONS: Final = {"jdbc": "3.2.0.Final"}
@@ -55,31 +63,57 @@ def apache_connectors() -> Path:
 
 def apicurio_converter() -> Path:
     """A folder with the jars of Apicurio's Avro converter and what it needs, fetched once."""
-    names = ("apicurio-registry-utils-converter", "apicurio-registry-serdes-avro-serde")
-    return _apicurio("apicurio-converter", names, 'transitive="true"', "", f"{names[0]}-{_APICURIO}.jar")
+    jars = [
+        f'<dependency org="io.apicurio" name="{name}" rev="{_APICURIO}" transitive="true" conf="default->default"/>'
+        for name in ("apicurio-registry-utils-converter", "apicurio-registry-serdes-avro-serde")
+    ]
+    digest = "6f7ad82d498e57ed95e2f066d3199e30a7f253ce0ca0faf60d259a343ad60a69"
+    return jars_of(f"apicurio-converter-{_APICURIO}", jars, digest)
 
 
 def apicurio_registry() -> Path:
     """The archive of Apicurio's schema registry, for Java 17, fetched once."""
     name = "apicurio-registry-app"
-    artifact = f'<artifact name="{name}" type="tar.gz" ext="tar.gz" m:classifier="all"/>'
-    archive = f"{name}-{_APICURIO}-all.tar.gz"
-    return _apicurio("apicurio-registry", (name,), 'transitive="false"', artifact, archive) / archive
+    jar = (
+        f'<dependency org="io.apicurio" name="{name}" rev="{_APICURIO}" transitive="false" conf="default->default">'
+        f'<artifact name="{name}" type="tar.gz" ext="tar.gz" m:classifier="all"/></dependency>'
+    )
+    digest = "d99489206c811f470606af623b5a61da8430cb6a5f08edc59314f7546a9fca8f"
+    return jars_of(f"{name}-{_APICURIO}", [jar], digest) / f"{name}-{_APICURIO}-all.tar.gz"
 
 
-def _apicurio(what: str, names: Sequence[str], transitive: str, artifact: str, wanted: str) -> Path:
-    folder = cache_folder() / f"{what}-{_APICURIO}"
+def mongodb() -> Path:
+    """A folder with the jar of MongoDB's connectors that holds all it needs, fetched once."""
+    jar = (
+        '<dependency org="org.mongodb.kafka" name="mongo-kafka-connect" rev="2.0.1" transitive="false" '
+        'conf="default->default"><artifact name="mongo-kafka-connect" type="jar" ext="jar" m:classifier="all"/>'
+        "</dependency>"
+    )
+    digest = "d31c9a74f5a4243c3b7aa21a8254f967989249a2c76a2c570cdc19ac68fa9d7f"
+    return jars_of("mongo-kafka-connect-2.0.1", [jar], digest)
+
+
+def jars_of(name: str, dependencies: list[str], sha256: str) -> Path:
+    """A folder of jars or archives, fetched once.
+
+    Args:
+        name: of the folder in the cache.
+        dependencies: as `fetch_jars` takes them.
+        sha256: of the lines `<SHA-256> <file name>` of all files, by name.
+    """
+    folder = cache_folder() / "jars" / name
     libs = folder / "libs"
+
+    def wrong(libs: Path) -> str | None:
+        jars = sorted(libs.iterdir())
+        lines = "".join(f"{hashlib.sha256(jar.read_bytes()).hexdigest()} {jar.name}\n" for jar in jars)
+        found = hashlib.sha256(lines.encode()).hexdigest()
+        return None if found == sha256 else f"the list of its {len(jars)} files has the SHA-256 {found}, not {sha256}"
+
     if not libs.is_dir():
         with exclusively(folder):
             if not libs.is_dir():
-                jars = [
-                    f'<dependency org="io.apicurio" name="{name}" rev="{_APICURIO}" {transitive} '
-                    f'conf="default->default">{artifact}</dependency>'
-                    for name in names
-                ]
-                check = lambda libs: None if (libs / wanted).is_file() else f"{wanted} is missing"  # noqa: E731
-                fetch_jars(find_java(), jars, libs, what=what, check=check)
+                fetch_jars(find_java(), dependencies, libs, what=name, check=wrong)
     return libs
 
 

@@ -1,4 +1,4 @@
-"""`penstock validate` of Debezium's connectors finds what Kafka Connect's REST API finds."""
+"""`penstock validate` of Debezium's and MongoDB's connectors finds what Kafka Connect's REST API finds."""
 
 import json
 import re
@@ -17,16 +17,26 @@ from ..connect_worker import ConnectWorker
 from ..ports import free_port
 from ..running import manifest
 from .capture import capture
-from .plugins import debezium, folder_of
+from .plugins import debezium, folder_of, mongodb
 
 pytestmark = pytest.mark.slow
 
 CLASSES: Final = {
+    "mongodb": "com.mongodb.kafka.connect.MongoSinkConnector",
     "mysql": "io.debezium.connector.mysql.MySqlConnector",
     "postgres": "io.debezium.connector.postgresql.PostgresConnector",
 }
 # Each property is wrong; required ones are missing besides.
 FAULTY: Final[Mapping[str, Mapping[str, str]]] = {
+    "mongodb": {
+        "topics": "orders",
+        "connection.uri": "http://nowhere",
+        "max.batch.size": "many",
+        "writemodel.strategy": "-",
+        "delete.on.null.values": "maybe",
+        "mongo.errors.tolerance": "some",
+        "timeseries.granularity": "years",
+    },
     "mysql": {
         "database.port": "not-a-port",
         "topic.prefix": "a b/c",
@@ -52,6 +62,19 @@ FAULTY: Final[Mapping[str, Mapping[str, str]]] = {
         "slot.max.retries": "many",
     },
 }
+
+
+DATABASES: Final = tuple(name for name in CLASSES if name != "mongodb")
+
+
+def plugin_path(plugin: str) -> Path:
+    """What is on the plugin path of Penstock."""
+    return mongodb() if plugin == "mongodb" else debezium(plugin)
+
+
+def connect_path(plugin: str) -> Path:
+    """What is on the plugin path of Kafka Connect, which takes no archives."""
+    return mongodb().parent if plugin == "mongodb" else folder_of(debezium(plugin))
 
 
 def plausible(plugin: str) -> dict[str, str]:
@@ -82,7 +105,7 @@ def validate(plugin: str, config: Mapping[str, str], file: Path) -> "subprocess.
         "penstock_runtime.cli",
         "validate",
         "--plugin-path",
-        str(debezium(plugin)),
+        str(plugin_path(plugin)),
         str(file),
     ]
     return subprocess.run(command, capture_output=True, text=True, check=False)
@@ -107,17 +130,22 @@ def connect_finds(connect: ConnectWorker, plugin: str, config: Mapping[str, str]
     values = [each["value"] for each in answer["configs"] if each["value"]]
     found = [(value["name"], message) for value in values for message in value["errors"]]
     assert len(found) == answer["error_count"]
+    hidden = config.get("connection.uri")  # Kafka Connect shows it, with the password in it
+    if hidden:
+        found = [(name, message.replace(hidden, "[hidden]")) for name, message in found]
     return sorted(set(found))  # Debezium checks a field again for each field that depends on it
 
 
 @pytest.fixture(scope="module")
 def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectWorker]:
-    """Kafka Connect with both of Debezium's connectors."""
+    """Kafka Connect with the three connectors."""
     folder = tmp_path_factory.mktemp("connect")
-    plugins = ",".join(str(folder_of(debezium(plugin))) for plugin in CLASSES)
+    plugins = ",".join(str(connect_path(plugin)) for plugin in CLASSES)
     with (
         EmbeddedKafka(folder / "kafka") as broker,
-        ConnectWorker(broker.bootstrap_servers, folder / "worker", plugin_path=plugins) as worker,
+        ConnectWorker(
+            broker.bootstrap_servers, folder / "worker", plugin_path=plugins, plugin_discovery="hybrid_warn"
+        ) as worker,
     ):
         yield worker
 
@@ -127,11 +155,11 @@ def test_faulty_configuration_gets_the_errors_of_kafka_connect(
     connect: ConnectWorker, plugin: str, tmp_path: Path
 ) -> None:
     expected = connect_finds(connect, plugin, FAULTY[plugin])
-    assert FAULTY[plugin].keys() <= {name for name, _ in expected}
+    assert FAULTY[plugin].keys() - {"topics"} <= {name for name, _ in expected}
     assert penstock_finds(plugin, FAULTY[plugin], tmp_path) == expected
 
 
-@pytest.mark.parametrize("plugin", sorted(CLASSES))
+@pytest.mark.parametrize("plugin", DATABASES)
 def test_only_the_connection_fails_where_the_configuration_is_sound(
     connect: ConnectWorker, plugin: str, tmp_path: Path
 ) -> None:
@@ -145,3 +173,31 @@ def test_only_the_connection_fails_where_the_configuration_is_sound(
 def test_sound_configuration_of_a_running_server_is_valid_and_exactly_once(database: Database, tmp_path: Path) -> None:
     done = validate("postgres", capture(database, "shop"), tmp_path / "manifest.yaml")
     assert (done.returncode, done.stdout) == (0, "validated: valid (source, 1 task, exactly once)\n"), done.stderr
+
+
+def test_only_the_connection_of_mongodbs_sink_fails_where_the_configuration_is_sound(
+    connect: ConnectWorker, tmp_path: Path
+) -> None:
+    uri = f"mongodb://127.0.0.1:{free_port()}/?connectTimeoutMS=100&serverSelectionTimeoutMS=100"
+    config = {"topics": "orders,payments", "database": "shop", "connection.uri": uri}
+    found = penstock_finds("mongodb", config, tmp_path)
+    assert found == connect_finds(connect, "mongodb", config)
+    assert [name for name, _ in found] == ["connection.uri"]
+
+
+def test_each_faulty_property_of_a_topic_of_mongodbs_sink_gets_the_errors_of_kafka_connect(
+    connect: ConnectWorker, tmp_path: Path
+) -> None:
+    config = {
+        "topics": "orders",
+        "database": "shop",
+        "connection.uri": "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100",
+        "document.id.strategy": "no.such.Strategy",
+        "post.processor.chain": "no.such.Processor",
+        "change.data.capture.handler": "no.such.Handler",
+    }
+    found = penstock_finds("mongodb", config, tmp_path)
+    assert found == connect_finds(connect, "mongodb", config)
+    assert {"document.id.strategy", "post.processor.chain", "change.data.capture.handler"} <= {
+        name for name, _ in found
+    }

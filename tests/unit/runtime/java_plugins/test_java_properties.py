@@ -1,4 +1,4 @@
-"""What a Java connector is given as its properties."""
+"""What a Java connector is given as its properties, and which connector is refused."""
 
 from typing import cast
 
@@ -29,3 +29,15 @@ def test_aliases_of_converters_become_java_classes(written: str, given: str) -> 
         "name": "copy",
         "connector.class": "org.example.MirrorSourceConnector",
     }
+
+
+def test_a_sink_that_needs_the_members_of_its_group_is_refused() -> None:
+    name = "org.apache.iceberg.connect.IcebergSinkConnector"
+    cls = adapter("sink", "/plugins/iceberg", name)
+    connector = cls()
+    connector.context = PluginContext("orders", "connector", "1.0")
+    (problem,) = connector.validate(cast("JavaConfig", cls.Config.parse({"topics": "orders"})))
+    assert problem.message == (
+        f"cannot run {name}: its tasks look for each other among the members of the consumer group connect-orders, which "
+        "tasks of Penstock do not join; run it in Kafka Connect"
+    )
