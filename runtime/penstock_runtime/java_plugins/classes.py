@@ -167,7 +167,7 @@ _ADAPTERS: Final[Mapping[str, tuple[type[Any], type[JavaConfig]]]] = {
         (JavaHeaderConverter, JavaConverterConfig),
     )
 }
-_REFERENCE: Final = re.compile(f"{PREFIX}({'|'.join(_ADAPTERS)}):([^#]+)#([^#]+)")
+_REFERENCE: Final = re.compile(f"{PREFIX}({'|'.join(_ADAPTERS)}):([^#].*)#([^#]+)")
 
 
 @cache

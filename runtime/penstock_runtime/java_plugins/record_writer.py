@@ -97,8 +97,10 @@ class RecordWriter:
             return known[1]
         number = self._numbers.get(schema)
         if number is None:
+            content = _schema(schema)
+            _encoded([content])  # where it cannot be encoded, only the records that have it fail
             number = self._numbers[schema] = len(self._numbers)
-            self._unsent.append(_schema(schema))
+            self._unsent.append(content)
         if len(self._known) < _MOST_SCHEMAS:
             self._known[id(schema)] = (schema, number)
         return number

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from penstock.batch import RecordBatch
+from penstock.errors import DataError
 from penstock.fields import Column, Fields, Same
 from penstock.record import Header
 from penstock.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, Field, Schema, Type
@@ -27,7 +28,8 @@ class RecordReader:
     """Reads the messages of one task or step, in order: a schema is sent with the first message that uses it."""
 
     def __init__(self) -> None:
-        self._schemas: list[Schema] = []
+        self._schemas: list[Schema | DataError] = []
+        """By their numbers; an error stands for one that Penstock does not take."""
         self._known: dict[Schema, Schema] = {}
 
     def batch(self, message: Sequence[Any]) -> RecordBatch:
@@ -38,12 +40,16 @@ class RecordReader:
         )
 
     def columns(self, count: int, encoded: Sequence[Any]) -> dict[str, Any]:
-        """Return the columns of a batch: `[topic, partition, timestamp, key, value, headers, schemas]`."""
+        """Return the columns of a batch: `[topic, partition, timestamp, key, value, headers, schemas]`.
+
+        Raises:
+            DataError: a record has a schema that Penstock does not take.
+        """
         topic, partition, timestamp, key, value, headers, (is_reset, schemas) = encoded
         if is_reset:
             self._schemas.clear()
             self._known.clear()
-        self._schemas += map(self._schema, schemas)
+        self._schemas += map(self._read_schema, schemas)
         keys, key_schema = self._side(key, count)
         values, value_schema = self._side(value, count)
         return {
@@ -62,13 +68,13 @@ class RecordReader:
         """Read keys or values: groups of one schema each, with their rows."""
         if len(groups) == 1:
             number, _, column = groups[0]
-            schema = None if number is None else self._schemas[number]
+            schema = self._numbered(number)
             values = _values(column, schema, count)
             return (None if schema is None and _is_absent(values) else values), schema
         all_values: list[Any] = [None] * count
         all_schemas: list[Schema | None] = [None] * count
         for number, rows, column in groups:
-            schema = None if number is None else self._schemas[number]
+            schema = self._numbered(number)
             for row, value in zip(rows, _values(column, schema, len(rows)), strict=True):
                 all_values[row] = value
                 all_schemas[row] = schema
@@ -81,7 +87,19 @@ class RecordReader:
         return [*map(self._header_list, given)]
 
     def _header_list(self, headers: Sequence[Any]) -> tuple[Header, ...]:
-        return tuple(Header(n, value, None if s is None else self._schemas[s]) for n, s, value in headers)
+        return tuple(Header(n, value, self._numbered(s)) for n, s, value in headers)
+
+    def _numbered(self, number: int | None) -> Schema | None:
+        schema = None if number is None else self._schemas[number]
+        if isinstance(schema, DataError):
+            raise schema
+        return schema
+
+    def _read_schema(self, encoded: Any) -> Schema | DataError:
+        try:
+            return self._schema(encoded)
+        except (ValueError, TypeError) as e:
+            return DataError(f"cannot take a schema of a Java plugin: {e}")
 
     def _schema(self, encoded: Any) -> Schema:
         """Return the schema; equal ones are one object, since work is kept by schema."""

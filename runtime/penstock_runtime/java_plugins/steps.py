@@ -69,15 +69,14 @@ class JavaTransform(JavaClass, Transform):
         assert self._object is not None
         try:
             rows, columns, errors = self._object.on(batch, "apply")
+            left = batch if rows is None else batch.take(rows)
+            if columns is not None:
+                left = left.replace(**self._object.reader.columns(left.length, columns))
         except DataError as e:
             if batch.length == 1:
                 return batch.take(()), {0: e}
             return self._apply_halves(batch)
-        failed = {row: exception_of(*thrown, kind=kind) for row, (kind, thrown) in errors}
-        left = batch if rows is None else batch.take(rows)
-        if columns is not None:
-            left = left.replace(**self._object.reader.columns(left.length, columns))
-        return left, failed
+        return left, {row: exception_of(*thrown, kind=kind) for row, (kind, thrown) in errors}
 
     def _apply_halves(self, batch: RecordBatch) -> tuple[RecordBatch, Mapping[int, Exception]]:
         half = batch.length // 2

@@ -152,7 +152,9 @@ class Plugins:
 
     def _find(self, kind: type[P], name: str, version: VersionRange | None) -> PluginRef[P]:
         plain, _, variant = name.partition("$")
-        entry = self._entry(kind, plain) or self._java_other(kind, name)
+        entry = self._entry(kind, plain)
+        if entry is None or (variant and entry.java_name):  # a nested class of Java is a plugin of its own
+            entry = self._java_named(kind, name)
         if entry is not None and entry.java_name:
             found = self._java_ref(kind, entry.java_name, version)
         else:
@@ -176,17 +178,17 @@ class Plugins:
             return ()
         return find_class(dict.fromkeys(p.location for p in self.java), name)
 
-    def _java_other(self, kind: type[Plugin], name: str) -> PluginEntry | None:
-        """The Java transform, predicate or converter of that name.
+    def _java_named(self, kind: type[Plugin], name: str) -> PluginEntry | None:
+        """The Java plugin of that name, which is that of a class.
 
         Raises:
             ConfigError: a short name is that of several classes.
         """
-        found = [e for e in self._java_others if _is_of(e, kind)]
-        if exact := [e for e in found if e.java_name == name]:
-            return exact[0]
+        every = (*self._layers[1], *self._java_others)
+        if exact := [e for e in every if e.java_name == name]:
+            return next((e for e in exact if _is_of(e, kind)), exact[0])
         possible = _aliases(kind, name)
-        named = [e for e in found if e.alias in possible]
+        named = [e for e in every if e.alias in possible and _is_of(e, kind)]
         return _only(named, name) if named else None
 
     def _java_ref(self, kind: type[Plugin], class_name: str, version: VersionRange | None) -> PluginRef[Plugin]:
@@ -209,7 +211,8 @@ class Plugins:
             return None
         last = name.rpartition(".")[2]
         likely = {last, *(last.removesuffix(e) for e in endings)}
-        for entry in sorted(self._entries, key=lambda e: e.alias not in likely):  # the likely ones first
+        others = chain.from_iterable(self._layers)
+        for entry in sorted(others, key=lambda e: e.alias not in likely):  # the likely ones first
             try:
                 if name in entry.ref().cls.java_names:
                     return entry

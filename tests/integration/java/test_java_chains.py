@@ -162,9 +162,10 @@ def test_a_name_means_penstocks_own_plugin_first(probe_lab: ProbeLab, tmp_path: 
         "transforms.c.replacement": "b",
     }
     assert validated(probe_lab, tmp_path, config) == (0, "")
-    code, text = validated(probe_lab, tmp_path, {**config, "transforms.a.type": "ProbeTransform$Key"})
-    assert code == 2
-    assert "Class ProbeTransform$Key could not be found" in text
+    for name in ("ProbeTransform$Key", f"{TRANSFORM}$Key"):
+        code, text = validated(probe_lab, tmp_path, {**config, "transforms.a.type": name})
+        assert code == 2
+        assert f"Class {name} could not be found" in text
     code, text = validated(probe_lab, tmp_path, {**config, "transforms.a.most": "10", "transforms.c.regex": "("})
     assert code == 2
     assert "transforms.a.most" in text

@@ -1,8 +1,10 @@
 """Names of Java classes, among the plugins of the environment."""
 
+from typing import Any
+
 import pytest
 
-from penstock import ConfigError, Connector, SinkConnector
+from penstock import ConfigError, Connector, SinkConnector, Transform
 from penstock_model.connect.versions import VersionRange
 from penstock_runtime.java_plugins.catalog import JavaPlugin
 from penstock_runtime.plugins.discovery import Plugins
@@ -54,6 +56,15 @@ def test_a_java_sink_is_found_as_a_sink(name: str) -> None:
     ref = plugins().find(Connector, name)  # type: ignore[type-abstract]
     assert issubclass(ref.cls, SinkConnector)
     assert ref.reference == "java:sink:/plugins/sink#org.example.TableSinkConnector"
+
+
+def test_a_nested_class_is_a_plugin_of_its_own() -> None:
+    of = [JavaPlugin("transform", name, "1.0", "/plugins/n") for name in ("a.N", "a.N$Value")]
+    for name in ("a.N", "a.N$Value", "N", "N$Value"):
+        cls: Any = Plugins((), java=of).find(Transform, name).cls  # type: ignore[type-abstract]
+        assert cls.class_name == (name if name.startswith("a.") else f"a.{name}")
+    with pytest.raises(ConfigError, match=r"Class N\$Key could not be found"):
+        Plugins((), java=of).find(Transform, "N$Key")  # type: ignore[type-abstract]
 
 
 def test_a_class_of_a_known_plugin_that_is_not_here_says_where_to_get_it() -> None:

@@ -9,7 +9,7 @@ from penstock.batch import RecordBatch
 from penstock.errors import DataError
 from penstock.fields import Fields, Same
 from penstock.record import Header
-from penstock.schema import BYTES, DATE, INT32, INT64, OPTIONAL_STRING, STRING, struct
+from penstock.schema import BYTES, DATE, INT32, INT64, OPTIONAL_STRING, STRING, Schema, Type, struct
 from penstock.values import Instant, Int32
 from penstock_runtime.java_plugins.record_writer import RecordWriter
 from penstock_runtime.java_plugins.wire import decode
@@ -117,3 +117,12 @@ def test_a_schema_keeps_its_number_after_a_message_that_failed_and_a_new_beginni
     assert is_reset
     assert [schema[0] for schema in schemas] == ["bytes"]
     assert found[VALUE][0][0] == 0
+
+
+def test_a_schema_that_cannot_be_encoded_fails_its_records_alone() -> None:
+    writer = RecordWriter()
+    wrong = Schema(Type.INT32, default=object(), optional=True)
+    with pytest.raises(DataError):
+        writer.message([batch([1], wrong)])
+    (_, schemas), _ = written(writer, batch(["a"], STRING))
+    assert [schema[0] for schema in schemas] == ["string"]

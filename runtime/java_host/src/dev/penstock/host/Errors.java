@@ -39,10 +39,13 @@ final class Errors {
         Channel.packTextOrNil(out, error == null ? null : trace(error));
     }
 
-    /** Packs why a record failed: whether it may be tried again, and what a dead letter tells of the exception. */
+    /**
+     * Packs why a record failed: whether it may be tried again, and what a dead letter tells of the exception. Kafka Connect
+     * tries a record again for its own exception alone.
+     */
     static void packOfRecord(MessagePacker out, Throwable error) throws IOException {
         out.packArrayHeader(2);
-        out.packString(kind(error));
+        out.packString(error instanceof org.apache.kafka.connect.errors.RetriableException ? "retriable" : "fatal");
         packThrown(out, error);
     }
 

@@ -3,6 +3,7 @@ package dev.penstock.host;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Date;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -184,7 +185,12 @@ final class RecordDecoder {
         int kind = in.unpackInt();
         Object[] cells = new Object[count];
         if (kind == CONSTANT) {
-            Arrays.fill(cells, ValueReader.read(in, schema));
+            Object value = ValueReader.read(in, schema);
+            if (value instanceof Date date) { // which a plugin may change in place
+                Arrays.setAll(cells, row -> new Date(date.getTime()));
+            } else {
+                Arrays.fill(cells, value);
+            }
         } else if (kind == LIST) {
             in.unpackArrayHeader();
             for (int i = 0; i < count; i++) {

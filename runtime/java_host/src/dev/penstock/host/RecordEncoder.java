@@ -154,9 +154,10 @@ final class RecordEncoder {
     private static void check(Object value, Schema schema, ConnectRecord<?> record) {
         if (!(value instanceof Struct struct)) {
             Class<?> logical = schema.name() == null ? null : LOGICAL.get(schema.name());
-            if (logical != null && !logical.isInstance(value)) {
+            boolean isLogical = value instanceof BigDecimal || value instanceof java.util.Date;
+            if (logical == null ? isLogical : !logical.isInstance(value)) {
                 throw new DataException("Mismatching schema: a record of topic " + record.topic() + " has a value of "
-                        + value.getClass() + ", and " + schema.name() + " has values of " + logical);
+                        + value.getClass() + ", which is none of " + schema);
             }
         } else if (struct.schema() != schema && !struct.schema().equals(schema)) {
             throw new DataException("Mismatching schema: a record of topic " + record.topic()

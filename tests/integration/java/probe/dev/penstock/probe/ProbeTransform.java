@@ -6,13 +6,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.connect.components.Versioned;
 import org.apache.kafka.connect.connector.ConnectRecord;
+import org.apache.kafka.connect.data.ConnectSchema;
+import org.apache.kafka.connect.data.Field;
 import org.apache.kafka.connect.data.Schema;
+import org.apache.kafka.connect.data.Struct;
 import org.apache.kafka.connect.data.Timestamp;
 import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.errors.RetriableException;
@@ -74,6 +78,12 @@ public class ProbeTransform<R extends ConnectRecord<R>> implements Transformatio
             case "retry" -> again(record);
             case "object" -> with(record, record.topic(), record.kafkaPartition(), Thread.currentThread());
             case "misfit" -> record.newRecord(record.topic(), null, null, null, Timestamp.SCHEMA, 5L, null);
+            case "nameless" -> {
+                List<Field> fields = List.of(new Field("", 0, Schema.STRING_SCHEMA));
+                Schema schema = new ConnectSchema(Schema.Type.STRUCT, false, null, null, null, null, null, fields, null, null);
+                Struct value = new Struct(schema).put("", "x");
+                yield record.newRecord(record.topic(), null, null, null, schema, value, null);
+            }
             case "no class" -> throw new NoClassDefFoundError("com/example/Driver");
             case "exit" -> {
                 System.exit(3);
