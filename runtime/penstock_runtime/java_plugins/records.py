@@ -98,7 +98,7 @@ class RecordReader:
     def _read_schema(self, encoded: Any) -> Schema | DataError:
         try:
             return self._schema(encoded)
-        except (ValueError, TypeError) as e:
+        except (DataError, ValueError, TypeError) as e:
             return DataError(f"cannot take a schema of a Java plugin: {e}")
 
     def _schema(self, encoded: Any) -> Schema:
