@@ -5,7 +5,7 @@ What each module is for, from the top down:
     classes     adapters that present Java connectors as plugins, made from a location and a class name
     source      the source of a task: takes the records that the JVM polls, and commits
     sink        the sink of a task: puts records into the JVM, and commits what that allows
-    running_connector  the Connector object beside a connector's first task
+    running_connector  the Connector object in the JVM of the first task
     task        what both share: a task object, calls and the errors of these, the end
     catalog     which plugins a plugin path holds
     hosts       the JVM of this process

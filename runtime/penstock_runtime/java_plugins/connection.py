@@ -37,7 +37,7 @@ class Connection:
 
     Attributes:
         told: is called with the epoch of a sink task, with what that asks for, and its arguments. In another thread.
-        connector_told: is called with what the connector beside a task asks for, and its arguments. In another thread.
+        connector_told: is called with what the Connector object asks for, and its arguments. In another thread.
         answer: returns what a question of the host asks for: for each source partition its committed offset, or None.
 
     Raises:

@@ -29,7 +29,7 @@ class RecordReader:
 
     def __init__(self) -> None:
         self._schemas: list[Schema | DataError] = []
-        """By their numbers; an error stands for one that Penstock does not take."""
+        """By their numbers; an error in place of one that Penstock does not take."""
         self._known: dict[Schema, Schema] = {}
 
     def batch(self, message: Sequence[Any]) -> RecordBatch:

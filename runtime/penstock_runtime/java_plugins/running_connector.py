@@ -1,4 +1,4 @@
-"""The Connector object beside the first task of a Java connector: it watches what the connector reads from.
+"""The Connector object in the JVM of the first task: it watches what the connector reads from.
 
 A plan lasts as long as it takes, so what it has found is kept in properties of the first task: the connector's own
 configuration, and a digest of what the tasks were split from.

@@ -1,4 +1,4 @@
-"""Avro by a schema registry's own converter: Apicurio's, unchanged, at connectors of Python, beside Kafka Connect."""
+"""Avro by a schema registry's own converter: Apicurio's, unchanged, at connectors of Python, compared with Kafka Connect."""
 
 import subprocess
 import tarfile

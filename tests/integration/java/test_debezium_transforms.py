@@ -1,4 +1,4 @@
-"""Debezium's transforms, in the JVM, in chains with transforms of Penstock: beside Kafka Connect, and at a Python sink."""
+"""Debezium's transforms in the JVM, in chains with Penstock's: compared with Kafka Connect, and at a Python sink."""
 
 import json
 import sqlite3

@@ -51,7 +51,7 @@ class SqlSourceConfig(DatabaseConfig):
         "table.whitelist",
         "",
         doc="The tables to read, separated by commas, with or without their schema, and the database of the URL before it; "
-        "all where none is named. A name with a dot or a comma stands in quotation marks, of MariaDB also in backquotes.",
+        "all where none is named. A name with a dot or a comma needs quotation marks; MariaDB takes backquotes too.",
     )
     blacklist: str = prop("table.blacklist", "", doc="Tables not to read, likewise.")
     schema_pattern: str | None = prop(
