@@ -1,4 +1,4 @@
-"""A Java connector that watches what it reads from: it lives in the JVM of its first task, asks for new tasks, raises errors."""
+"""A Java connector that watches what it reads from, in the JVM of its first task: it asks for new tasks, raises errors."""
 
 from pathlib import Path
 
