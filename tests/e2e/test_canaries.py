@@ -58,6 +58,7 @@ def run(connector: Connector, *expected: str) -> None:
     connector.until(there, f"its tasks run {expected}", limit=120)
 
 
+@pytest.mark.slow
 def test_a_version_that_fails_reaches_one_of_four_tasks_and_one_that_runs_reaches_all(
     place: Place, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from .place import Place
 
 
+@pytest.mark.slow
 def test_a_connector_that_is_made_anew_goes_on_where_the_deleted_one_was(place: Place) -> None:
     source = place.datagen("orders", config={"rate": 100})
     source.reaches("Running")

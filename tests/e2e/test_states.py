@@ -65,6 +65,7 @@ def test_paused_from_the_start_moves_nothing(place: Place) -> None:
     assert place.kafka.arriving(source.topic, seconds=2) == 0
 
 
+@pytest.mark.slow
 def test_kubectl_scale_changes_the_number_of_tasks_both_ways(place: Place) -> None:
     source = place.datagen("orders", config={"partitions": 3, "rate": 60})
     source.reaches("Running")

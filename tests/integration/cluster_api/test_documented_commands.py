@@ -123,6 +123,7 @@ def test_commands_left_out_are_those_that_need_pods() -> None:
     assert len(left) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [b for b in blocks("console") if b.page in PAGES and typed(b)], ids=str)
 def test_the_commands_of_a_page_do_what_they_are_for(console: Console, block: Block) -> None:
     prepare(console, block)

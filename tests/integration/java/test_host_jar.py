@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins import host_jar
 from penstock_runtime.java_plugins.jars import fetched_jars
 
 
+@pytest.mark.slow
 def test_equal_sources_make_equal_jars(tmp_path: Path) -> None:
     java = find_java()
     libs = fetched_jars(java, print)

@@ -162,17 +162,21 @@ def test_a_name_means_penstocks_own_plugin_first(probe_lab: ProbeLab, tmp_path: 
         "transforms.c.replacement": "b",
     }
     assert validated(probe_lab, tmp_path, config) == (0, "")
-    for name in ("ProbeTransform$Key", f"{TRANSFORM}$Key"):
-        code, text = validated(probe_lab, tmp_path, {**config, "transforms.a.type": name})
-        assert code == 2
-        assert f"Class {name} could not be found" in text
-    code, text = validated(probe_lab, tmp_path, {**config, "transforms.a.most": "10", "transforms.c.regex": "("})
+    wrong = {
+        "transforms": "a,b,c,short,full,kind",
+        "transforms.a.most": "10",
+        "transforms.c.regex": "(",
+        "transforms.short.type": "ProbeTransform$Key",
+        "transforms.full.type": f"{TRANSFORM}$Key",
+        "transforms.kind.type": PREDICATE,
+    }
+    code, text = validated(probe_lab, tmp_path, {**config, **wrong})
     assert code == 2
+    for name in ("ProbeTransform$Key", f"{TRANSFORM}$Key"):
+        assert f"Class {name} could not be found" in text
+    assert f"Class {PREDICATE} does not implement the Transform interface; it is a Predicate" in text
     assert "transforms.a.most" in text
     assert "transforms.c.regex" in text
-    code, text = validated(probe_lab, tmp_path, {**config, "transforms.a.type": PREDICATE})
-    assert code == 2
-    assert f"Class {PREDICATE} does not implement the Transform interface; it is a Predicate" in text
 
 
 def validated(lab: ProbeLab, folder: Path, config: dict[str, Any]) -> tuple[int, str]:

@@ -62,7 +62,7 @@ def test_a_source_under_load_stands_still_when_it_is_paused_and_goes_on_when_it_
 
 @pytest.mark.scenario("state-pause-source")
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
-@pytest.mark.parametrize("polling", [False, True])
+@pytest.mark.parametrize("polling", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_paused_source_moves_no_record_and_has_committed_what_it_has_sent(
     pods: Pods, guarantee: str, polling: bool
 ) -> None:

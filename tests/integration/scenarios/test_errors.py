@@ -334,7 +334,7 @@ def test_a_dead_letter_that_kafka_refuses_is_not_passed_over(lab: Lab) -> None:
     assert lab.committed(name, topic) is None
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("polling", [False, True])
 def test_a_source_has_a_dead_letter_queue_too(lab: Lab, guarantee: str, polling: bool) -> None:
     topic = lab.topic()
@@ -366,7 +366,7 @@ def test_a_source_has_no_dead_letter_queue_unless_it_is_asked_for(lab: Lab, prop
     assert task_context(lab.spec(resource), slots_dir=Path()).policy.dead_letter_topic is None
 
 
-@pytest.mark.parametrize("kind", ["sink", "exactly-once", "at-least-once"])
+@pytest.mark.parametrize("kind", ["sink", "exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 def test_where_nothing_is_tolerated_the_record_is_buried_and_the_task_fails_at_each_restart(
     lab: Lab, kind: str
 ) -> None:

@@ -68,7 +68,7 @@ def test_a_partition_is_found_in_any_order_of_fields_and_written_back_with_the_b
     assert found == [(key.encode(), b'{"i":0}'), (key.encode(), b'{"i":1}')]
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("polling", [False, True])
 def test_a_null_offset_forgets_where_a_source_partition_stood(lab: Lab, polling: bool, guarantee: str) -> None:
     """A tombstone, as in Kafka Connect; the plugin does not find the partition among its offsets then."""
@@ -177,7 +177,7 @@ def test_a_source_may_ask_to_be_asked_again_and_any_other_error_is_the_end(lab: 
 
 
 @pytest.mark.scenario("source-too-large-all")
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 def test_a_record_that_is_too_large_is_passed_over_where_errors_are_tolerated(lab: Lab, guarantee: str) -> None:
     topic = lab.topic()
     script = [["small"], [{"value": "x", "repeat": 2_000_000}, "after"], ["later"]]
@@ -203,7 +203,7 @@ def test_a_negative_timestamp_is_never_tolerated(lab: Lab) -> None:
     assert lab.offsets(name) == [{"i": 0}]
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 def test_a_negative_partition_is_never_tolerated_nor_taken_for_none(lab: Lab, guarantee: str) -> None:
     topic, more = lab.topic(), {"errors.tolerance": "all", "delivery.guarantee": guarantee}
     name, task = lab.source([["a"], [{"value": "b", "partition": -1}]], topic, **more)

@@ -32,7 +32,7 @@ def policy(p: str, **limits: object) -> TopicPolicy:
     return TopicPolicy(rules=PolicyRules(policy="shop-topics", groups=(tables,), default=default), limits=own)
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 def test_topics_are_created_by_the_rules_of_the_policy_and_what_exists_stays_as_it_is(lab: Lab, guarantee: str) -> None:
     p, there = new_name("p"), lab.topic(retention_ms="4444")
     names = [f"{p}.a", f"{p}.table.x", f"{p}.table.x.tmp", f"{p}.other", there]
@@ -47,7 +47,7 @@ def test_topics_are_created_by_the_rules_of_the_policy_and_what_exists_stays_as_
         assert [r.value for r in read_all(lab.servers, name)] == [b"v"]
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 def test_a_forbidden_topic_fails_the_task_as_a_wrong_configuration_whatever_is_tolerated(
     lab: Lab, guarantee: str
 ) -> None:
@@ -118,7 +118,7 @@ def within(*limits: dict[str, object]) -> TopicPolicy:
     return TopicPolicy(limits=tuple(PolicyLimits.model_validate(each) for each in limits))
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 def test_under_limits_alone_a_topic_without_a_rule_is_not_left_to_the_broker_that_creates_topics_by_itself(
     lab: Lab, guarantee: str
 ) -> None:

@@ -74,7 +74,7 @@ def test_patterns_match_whole_names(lab: Lab) -> None:
     assert [created(lab, name)[0] for name in (f"{p}.x", f"y.{p}")] == [3, 3]
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 def test_the_name_that_transforms_gave_counts_and_what_exists_stays_as_it_is(lab: Lab, guarantee: str) -> None:
     there, new = lab.topic(retention_ms="4444"), new_name("new")
     route = {
@@ -105,7 +105,7 @@ def test_the_name_that_transforms_gave_counts_and_what_exists_stays_as_it_is(lab
     ],
     ids=["more replicas than brokers", "an unknown setting"],
 )
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 def test_a_topic_that_cannot_be_created_fails_the_task_at_once_whatever_is_tolerated(
     lab: Lab, more: Rules, message: str, guarantee: str
 ) -> None:
@@ -138,7 +138,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
 
 @pytest.mark.slow
 @pytest.mark.scenario("topics-not-authorized")
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 def test_a_topic_that_may_not_be_described_or_created_fails_the_task_with_the_right_that_is_missing(
     guarded: SecuredKafka, processes: Processes, journal: Journal, guarantee: str
 ) -> None:

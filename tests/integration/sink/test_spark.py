@@ -19,7 +19,7 @@ from ..running import manifest, new_name, until
 BACKLOG = 150_000
 
 
-@pytest.mark.parametrize("transactional", [False, True])
+@pytest.mark.parametrize("transactional", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_backlog_is_written_by_spark_once_and_in_order(lab: Lab, tmp_path: Path, transactional: bool) -> None:
     topic, empty, out = lab.topic("t", 3), lab.topic("empty"), tmp_path / "out.txt"
     expected = {p: fill(lab, topic, p, BACKLOG // 2, transactional=transactional) for p in range(2)}  # 2 stays empty

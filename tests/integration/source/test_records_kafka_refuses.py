@@ -63,7 +63,9 @@ def in_order(values: Sequence[str], count: int, guarantee: str) -> None:
 
 @MODES
 @pytest.mark.parametrize("tolerance", ["none", "all"])
-@pytest.mark.parametrize(("limit", "count"), [(50_000, 20_000), (1_000_012, 200_000)])
+@pytest.mark.parametrize(
+    ("limit", "count"), [(50_000, 20_000), pytest.param(1_000_012, 200_000, marks=pytest.mark.slow)]
+)
 def test_a_batch_never_exceeds_what_its_topic_takes(
     lab: Lab, tmp_path: Path, guarantee: str, tolerance: str, limit: int, count: int
 ) -> None:

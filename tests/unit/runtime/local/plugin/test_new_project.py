@@ -96,6 +96,7 @@ def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
     assert [p.name for p in (tmp_path / "acme").iterdir()] == ["notes"]
 
 
+@pytest.mark.slow
 def test_a_plugin_that_no_suite_tests_is_told_with_its_suite(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = new_project("acme", "sink", tmp_path)
     (folder / "tests" / "test_acme.py").write_text("def test_nothing() -> None: ...\n")
@@ -106,6 +107,7 @@ def test_a_plugin_that_no_suite_tests_is_told_with_its_suite(tmp_path: Path, cap
     )
 
 
+@pytest.mark.slow
 def test_names_that_mean_something_else_already_are_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = new_project("acme", "source", tmp_path)
     (folder / "tests" / "test_acme.py").write_text("def test_nothing() -> None: ...\n")
@@ -167,6 +169,7 @@ def test_tests_that_fail_are_told_and_so_is_that_there_are_none(
     assert f"{folder} has no tests." in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_one_mistake_is_told_once_by_the_lines_of_its_author_and_last_of_all_with_the_number_of_its_tests(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -183,6 +186,7 @@ def test_one_mistake_is_told_once_by_the_lines_of_its_author_and_last_of_all_wit
     assert len(printed.splitlines()) < 60
 
 
+@pytest.mark.slow
 def test_what_a_pod_would_refuse_is_told_after_the_tests_have_run(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
