@@ -56,7 +56,7 @@ format: setup ## Format the code and mend what ruff can mend
 	$(PY) -m ruff format .
 
 .PHONY: test
-test: java setup ## Whether a change holds: a test for each thing that Penstock does, all that are quick (15 minutes)
+test: java setup ## Whether a change holds: a test for each thing that Penstock does, all that are quick (20 minutes)
 	@scripts/test $(PY) quick
 
 .PHONY: test-all
