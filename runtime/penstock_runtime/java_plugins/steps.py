@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from penstock.batch import RecordBatch
+from penstock.context import PluginContext
 from penstock.errors import DataError
 from penstock.plugin import Predicate, Transform
 from penstock.record import Record
@@ -39,10 +40,10 @@ class _Object(JavaObject):
         return self.call(method, method, step=self.number, records=self._writer.message([batch]))
 
 
-class JavaTransform(JavaClass, Transform):
-    """A transform of Kafka Connect, from the jars of its plugin."""
+class _JavaStep(JavaClass):
+    """What transforms and predicates of Java share."""
 
-    kind: ClassVar[str] = "transform"
+    context: PluginContext
     _object: _Object | None = None
 
     def configure(self, config: JavaStepConfig) -> None:
@@ -52,6 +53,17 @@ class JavaTransform(JavaClass, Transform):
             ConfigError: it refuses its properties.
         """
         self._object = _Object(self, config, self.context.place)
+
+    def close(self) -> None:
+        """Close the Java object."""
+        if self._object is not None:
+            self._object.close("close_step", step=self._object.number)
+
+
+class JavaTransform(_JavaStep, Transform):
+    """A transform of Kafka Connect, from the jars of its plugin."""
+
+    kind: ClassVar[str] = "transform"
 
     def apply(self, record: Record) -> Record | None:
         """Transform one record."""
@@ -84,25 +96,11 @@ class JavaTransform(JavaClass, Transform):
         second, others = self.apply_rows(batch.take(range(half, batch.length)))
         return RecordBatch.merged(first, second), {**failed, **{half + row: error for row, error in others.items()}}
 
-    def close(self) -> None:
-        """Close the Java object."""
-        if self._object is not None:
-            self._object.close("close_step", step=self._object.number)
 
-
-class JavaPredicate(JavaClass, Predicate):
+class JavaPredicate(_JavaStep, Predicate):
     """A predicate of Kafka Connect, from the jars of its plugin."""
 
     kind: ClassVar[str] = "predicate"
-    _object: _Object | None = None
-
-    def configure(self, config: JavaStepConfig) -> None:
-        """Make and configure the Java object.
-
-        Raises:
-            ConfigError: it refuses its properties.
-        """
-        self._object = _Object(self, config, self.context.place)
 
     def test(self, record: Record) -> bool:
         """Test one record."""
@@ -129,11 +127,6 @@ class JavaPredicate(JavaClass, Predicate):
                 *self.test_rows(batch.take(range(half, batch.length))),
             ]
         return [a if isinstance(a, bool) else exception_of(*a[1], kind=a[0]) for a in answers]
-
-    def close(self) -> None:
-        """Close the Java object."""
-        if self._object is not None:
-            self._object.close("close_step", step=self._object.number)
 
 
 def _alone(record: Record) -> RecordBatch:
