@@ -13,10 +13,11 @@ from penstock.source import PollingSource, SourceConnector
 from penstock_model.connect import plugin_chain
 from penstock_model.connect.plugin_names import BUILT_INS, ENDINGS, PluginKind, aliases
 from penstock_runtime.java_plugins.converters import JavaConverter, JavaConverterConfig, JavaHeaderConverter
+from penstock_runtime.java_plugins.group_sinks import GroupMembership
 from penstock_runtime.java_plugins.hosts import host
 from penstock_runtime.java_plugins.java_class import PREFIX, JavaClass, JavaConfig
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
-from penstock_runtime.java_plugins.running_connector import PlannedConnector
+from penstock_runtime.java_plugins.running_connector import PlannedConnector, Tasks
 from penstock_runtime.java_plugins.sink import JavaSink, JavaWriter
 from penstock_runtime.java_plugins.source import JavaSource
 from penstock_runtime.java_plugins.steps import JavaPredicate, JavaStepConfig, JavaTransform
@@ -43,9 +44,9 @@ class JavaConnector(JavaClass, Connector):
         The first task gets the connector as well, which watches there what it was split from.
         """
         given = {**self.properties(properties), "tasks.max": str(max_tasks)}
-        found: list[dict[str, str | None]] = self._call("task_configs", _PLAN, properties=given, max_tasks=max_tasks)
-        tasks = [{n: text for n, text in task.items() if text is not None} for task in found]
-        return [PlannedConnector.of(given, found).kept_in(tasks[0]), *tasks[1:]] if tasks else []
+        answers: list[Tasks] = self._call("task_configs", _PLAN, properties=given, max_tasks=max_tasks)
+        tasks = [{n: text for n, text in task.items() if text is not None} for task in answers[-1]]
+        return [PlannedConnector.of(given, answers).kept_in(tasks[0]), *tasks[1:]] if tasks else []
 
     def properties(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Return the properties with those that Kafka Connect adds: connectors fail without them."""
@@ -96,11 +97,11 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
     _sink: JavaSink | None = None
 
     def validate(self, config: JavaConfig) -> Iterable[Problem]:
-        """Refuse a connector that needs what no task here has; else as every Java connector."""
-        if self.class_name in _OF_MEMBERS:
+        """Refuse a connector that needs what no task of Penstock has; else as every Java connector."""
+        if self.class_name == _TABULAR:
             message = (
-                f"cannot run {self.class_name}: its tasks look for each other among the members of the consumer group "
-                f"connect-{self.context.connector}, which tasks of Penstock do not join; run it in Kafka Connect"
+                f"cannot run {self.class_name}: it needs the worker's own consumer, and has been replaced by "
+                "org.apache.iceberg.connect.IcebergSinkConnector of Apache Iceberg; use that"
             )
             return [Problem("connector.class", message)]
         return super().validate(config)
@@ -116,7 +117,9 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
 
     def sink(self, config: JavaConfig) -> Sink:
         """Return the sink of one task, in this process's JVM."""
-        self._sink = JavaSink(host(), self.location, self.class_name, self.properties(config.texts), self.context)
+        given, context = self.properties(config.texts), self.context
+        membership = GroupMembership.of(self.class_name, context.connector, context.task or 0, given)
+        self._sink = JavaSink(host(), self.location, self.class_name, given, context, membership)
         return self._sink
 
     def writer(self, config: JavaConfig) -> Writer:
@@ -126,10 +129,7 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
         return JavaWriter(self._sink)
 
 
-_OF_MEMBERS: Final = frozenset(
-    {"org.apache.iceberg.connect.IcebergSinkConnector", "io.tabular.iceberg.connect.IcebergSinkConnector"}
-)
-"""Sinks that would start and commit nothing: who commits is decided by the assignment of the group's members."""
+_TABULAR: Final = "io.tabular.iceberg.connect.IcebergSinkConnector"
 _ASKED: Final = {
     "validate": "validate the configuration of",
     "task_configs": "split into tasks",

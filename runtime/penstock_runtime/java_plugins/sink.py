@@ -13,6 +13,7 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.record import Original, Record
 from penstock.sink import Reporter, Sink, SinkTaskContext, TopicPartition, Writer
 from penstock_runtime.java_plugins.connection import Connection
+from penstock_runtime.java_plugins.group_sinks import GroupMembership
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded, exception_of
 from penstock_runtime.java_plugins.record_writer import RecordWriter
 from penstock_runtime.java_plugins.task import JavaTask
@@ -48,10 +49,17 @@ class JavaSink(Sink):
         location, class_name: of the connector.
         properties: of the task.
         context: of the plugin.
+        membership: in the connector's consumer group; None: the task needs none.
     """
 
     def __init__(
-        self, host: Connection, location: str, class_name: str, properties: Mapping[str, str], context: PluginContext
+        self,
+        host: Connection,
+        location: str,
+        class_name: str,
+        properties: Mapping[str, str],
+        context: PluginContext,
+        membership: GroupMembership | None = None,
     ) -> None:
         self._host = host
         self._task = JavaTask(host, location, class_name, properties, context)
@@ -62,6 +70,10 @@ class JavaSink(Sink):
         """Positions that the task has set for partitions before they were open to it."""
         self._timeout: float | None = None
         """Seconds after which the task wants to be called again (`SinkTaskContext.timeout`)."""
+        self._membership = membership
+        self._is_rebalanced = False
+        self._left: str | None = None
+        """Why the task is no member of its group any more."""
         self._pause = _FIRST_PAUSE
         self._put_at = 0.0
 
@@ -74,14 +86,18 @@ class JavaSink(Sink):
         self._task.epoch += 1
         self._writer = RecordWriter()
         self._host.told = self._told
-        self._task.start("start_sink")
+        of = self._membership
+        member = {"group": None} if of is None else {"group": of.group, "member": of.member, "clients": of.clients}
+        self._task.start("start_sink", **member)
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Open partitions, and return the positions that the task has set for them."""
-        self._call("open", partitions=[list(of) for of in partitions])
+        """Open partitions, and return the positions that the task has set for them, or has committed itself."""
+        self._is_rebalanced = False
+        committed = self._call("open", partitions=[list(of) for of in partitions])
         self._open.update(partitions)
         self._awake()
-        return {of: self._early.pop(of) for of in partitions if of in self._early}
+        found = {TopicPartition(topic, partition): offset for topic, partition, offset in committed}
+        return {**found, **{of: self._early.pop(of) for of in partitions if of in self._early}}
 
     def put(self, batches: Sequence[RecordBatch]) -> None:
         """Put records into the task; none: it may do what is due.
@@ -103,6 +119,10 @@ class JavaSink(Sink):
         """Put nothing now and then, as Kafka Connect does: many tasks write what they hold when time has passed."""
         self._task.check()
         self._task.guarded(_DOING["put"], self._host.check)
+        if self._left is not None:
+            raise ConnectError(f"cannot {_DOING['put']} {self._task.name}: {self._left}")
+        if self._is_rebalanced:
+            self._reopen()
         if not self._open or time.monotonic() < self._put_at:
             return
         try:
@@ -110,7 +130,8 @@ class JavaSink(Sink):
         except RetriableError as e:
             log.warning("%s", e)
         pause = self._pause if self._timeout is None else self._timeout
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        if self._membership is None:  # else the tasks exchange messages in put(), and wait for each other
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         self._put_at = time.monotonic() + pause
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
@@ -140,6 +161,14 @@ class JavaSink(Sink):
     def stop(self) -> None:
         """Stop the task, and end the JVM."""
         self._task.end(_LOST)
+
+    def _reopen(self) -> None:
+        """Close all partitions and open them again, as Kafka Connect does when the group is rebalanced."""
+        log.info("The consumer group was rebalanced, and %s opens its partitions again", self._task.name)
+        partitions = sorted(self._open)
+        self.close(partitions)
+        found = self.open(partitions)
+        self._context.seek({of: found.get(of) for of in partitions})
 
     def _awake(self) -> None:
         """Put nothing soon, and less often if nothing comes of it."""
@@ -186,6 +215,10 @@ class JavaSink(Sink):
                     self._context.request_commit()
                 case "report":
                     self._report(*arguments)
+                case "rebalanced":
+                    self._is_rebalanced = True
+                case "left":
+                    self._left = arguments
                 case _:
                     log.warning("%s asks for %s, which is not known here", self._task.name, what)
         except ConnectError as e:

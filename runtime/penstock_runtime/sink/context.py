@@ -11,6 +11,7 @@ from penstock.errors import ConfigError
 from penstock.sink import FrameSink, Sink, SinkConnector, SinkTaskContext, Writer
 from penstock_java.regex import compile_java
 from penstock_model.connect.connector_config import SinkConfig
+from penstock_runtime.java_plugins.group_sinks import client_prefix, with_worker_clients
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.sink.asked import Asked
 from penstock_runtime.sink.frames import FramePut
@@ -56,6 +57,19 @@ class SinkContext(TaskContext):
     def group(self) -> str:
         """`connect-<connector>`, or its override."""
         return str(self.settings.consumer.get("group.id", f"connect-{self.spec.connector}"))
+
+    @property
+    def client_prefix(self) -> str | None:
+        """The prefix of the Kafka client properties of a Java sink that commits its offsets itself; None: no such sink."""
+        return client_prefix(self.spec.plugins["connector"].reference)
+
+    @cached_property
+    def plugin_config(self) -> Any:
+        """The connector's parsed `Config`."""
+        if self.client_prefix is None:
+            return super().plugin_config
+        layers = self.worker.clients("consumer")
+        return self.connector.Config.parse(with_worker_clients(self.config, self.client_prefix, layers))
 
     @property
     def topics(self) -> list[str]:

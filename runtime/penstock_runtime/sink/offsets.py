@@ -47,6 +47,7 @@ class SinkOffsets:
         sets_back: whether a partition that the sink pauses is read again from what it let be committed last.
         asked: what the sink has asked for.
         settle: waits for dead letters of records that the sink has handed back; nothing is committed before.
+        commits: whether offsets are committed here; otherwise the sink does it, as a member of the group.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class SinkOffsets:
         sets_back: bool = True,
         asked: Asked | None = None,
         settle: Callable[[], None] = lambda: None,
+        commits: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sink = sink
@@ -70,6 +72,7 @@ class SinkOffsets:
         self._sets_back = sets_back
         self._asked = asked or Asked()
         self._settle = settle
+        self._commits = commits
         self.held: frozenset[TopicPartition] = frozenset()
         """Partitions that are neither read nor planned, because the sink has paused them."""
         self._held_more = False
@@ -207,9 +210,12 @@ class SinkOffsets:
         if self.positions:
             self.commit()
         self._fence.check()
-        self._refuse_members()
+        if self._commits:
+            self._refuse_members()
         committed = {**self._consumer.committed(partitions), **dict.fromkeys(first, 0)}
-        if committed:  # what it holds already; refused when the group has members, which may not be asked everywhere
+        if (
+            committed and self._commits
+        ):  # as it has them; refused when it has members, which may not be asked everywhere
             self._consumer.commit(committed)
         # Found out now, not when reading begins: what comes to a task that is paused, or is lost before its first record,
         # is no record of before.
@@ -359,7 +365,7 @@ class SinkOffsets:
 
     def _commit_anew(self) -> None:
         now = self._clock()
-        if now >= self._anew_at and self._committed:
+        if now >= self._anew_at and self._committed and self._commits:
             self._fence.check()
             self._foreign.look(self._committed, self._committed)
             self._consumer.commit(self._committed)
@@ -386,7 +392,7 @@ class SinkOffsets:
         self._warn(beyond, allowed)
         sound = {**self._begun, **{tp: o for tp, o in allowed.items() if tp not in beyond}}
         good = {tp: o for tp, o in sound.items() if tp not in without and self._committed.get(tp) != o}
-        if good:
+        if good and self._commits:
             if self._clock() - begun > _BRIEF:
                 self._fence.check()
             self._foreign.look(self._committed, good)

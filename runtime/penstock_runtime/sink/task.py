@@ -119,6 +119,7 @@ class SinkTask:
             sets_back=not context.connector.buffering,
             asked=asked,
             settle=self._reported.settle,
+            commits=context.client_prefix is None,
             clock=clock,
         )
         self._size = PutSize(
@@ -191,9 +192,9 @@ class SinkTask:
             if isinstance(self._state, Unknown):
                 self._offsets.reopen()
                 self._state = task_state.detached(self._state)
-            if self._offsets.hold():
-                self._state = task_state.detached(self._state)
             self._attend()
+            if self._offsets.hold():  # also what the sink has just set
+                self._state = task_state.detached(self._state)
             batches = self._spark_batches
             if batches is not None and self._may_begin(batches):
                 self._on_spark(batches)

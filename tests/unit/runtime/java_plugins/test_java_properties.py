@@ -31,13 +31,13 @@ def test_aliases_of_converters_become_java_classes(written: str, given: str) -> 
     }
 
 
-def test_a_sink_that_needs_the_members_of_its_group_is_refused() -> None:
-    name = "org.apache.iceberg.connect.IcebergSinkConnector"
+def test_the_ancestor_of_apaches_iceberg_sink_is_refused() -> None:
+    name = "io.tabular.iceberg.connect.IcebergSinkConnector"
     cls = adapter("sink", "/plugins/iceberg", name)
     connector = cls()
     connector.context = PluginContext("orders", "connector", "1.0")
     (problem,) = connector.validate(cast("JavaConfig", cls.Config.parse({"topics": "orders"})))
     assert problem.message == (
-        f"cannot run {name}: its tasks look for each other among the members of the consumer group connect-orders, which "
-        "tasks of Penstock do not join; run it in Kafka Connect"
+        f"cannot run {name}: it needs the worker's own consumer, and has been replaced by "
+        "org.apache.iceberg.connect.IcebergSinkConnector of Apache Iceberg; use that"
     )

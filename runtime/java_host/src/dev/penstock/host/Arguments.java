@@ -39,14 +39,23 @@ final class Arguments {
         return get(name).asStringValue().asString();
     }
 
+    String textOrNull(String name) {
+        return get(name).isNilValue() ? null : text(name);
+    }
+
     /** The location of a plugin and the name of its class. */
     Plugins.Reference plugin() {
         return new Plugins.Reference(text("location"), text("class"));
     }
 
     Map<String, String> properties() {
+        return properties("properties");
+    }
+
+    /** Texts by name; null where there is none. */
+    Map<String, String> properties(String argument) {
         Map<String, String> found = new HashMap<>();
-        get("properties").asMapValue().map().forEach((name, value) ->
+        get(argument).asMapValue().map().forEach((name, value) ->
                 found.put(name.asStringValue().asString(), value.isNilValue() ? null : value.asStringValue().asString()));
         return found;
     }

@@ -1,6 +1,7 @@
 package dev.penstock.host;
 
 import java.lang.reflect.Method;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -116,19 +117,31 @@ final class ConnectorCalls {
         };
     }
 
-    /** The properties of each task. The connector is started and stopped for it. */
+    /**
+     * Returns the properties of each task, as the connector has them when it is asked again and again: twice, and if the
+     * answers differ a third time. It is started and stopped for it.
+     */
     Channel.Content taskConfigs(Plugins.Reference plugin, Map<String, String> properties, int most) throws Exception {
         Connector connector = plugins.make(plugin, Connector.class);
-        List<Map<String, String>> tasks = Threads.with(plugins.loader(plugin), () -> {
+        List<List<Map<String, String>>> answers = Threads.with(plugins.loader(plugin), () -> {
             connector.initialize(connector instanceof SinkConnector ? new SinkContext() : new SourceContext(channel));
             try {
                 connector.start(properties);
-                return connector.taskConfigs(most);
+                List<Map<String, String>> first = connector.taskConfigs(most);
+                List<Map<String, String>> second = connector.taskConfigs(most);
+                return Objects.equals(first, second)
+                        ? Arrays.asList(first, second)
+                        : Arrays.asList(first, second, connector.taskConfigs(most));
             } finally {
                 connector.stop();
             }
         });
-        return packed(tasks);
+        return out -> {
+            out.packArrayHeader(answers.size());
+            for (List<Map<String, String>> tasks : answers) {
+                packed(tasks).write(out);
+            }
+        };
     }
 
     /** The properties of tasks; null: there are none. */

@@ -13,12 +13,12 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.metrics.PluginMetrics;
 import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.errors.IllegalWorkerStateException;
+import org.apache.kafka.connect.runtime.WorkerSinkTaskContext;
 import org.apache.kafka.connect.sink.ErrantRecordReporter;
-import org.apache.kafka.connect.sink.SinkTaskContext;
 import org.msgpack.core.MessagePacker;
 
 /** What a sink task asks for: told to the parent at once, which acts on it between two batches. For any thread. */
-final class HostSinkContext implements SinkTaskContext {
+final class HostSinkContext extends WorkerSinkTaskContext {
     private final int epoch;
     private final Map<String, String> properties;
     private final Channel channel;
@@ -27,7 +27,16 @@ final class HostSinkContext implements SinkTaskContext {
     private final Set<TopicPartition> assignment = ConcurrentHashMap.newKeySet();
     private final PluginMetrics metrics = ConnectorCalls.metrics();
 
-    HostSinkContext(int epoch, Map<String, String> properties, Channel channel) {
+    /**
+     * Makes the context of a task.
+     *
+     * @param member of the connector's group, whose consumer is found where Kafka Connect has the worker's; or null
+     */
+    HostSinkContext(int epoch, Map<String, String> properties, Channel channel, GroupMember member) {
+        super(member == null ? null : member.asConsumer(), null, null);
+        if (member != null) {
+            member.serve(this);
+        }
         this.epoch = epoch;
         this.properties = properties;
         this.channel = channel;

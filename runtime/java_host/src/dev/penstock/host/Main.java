@@ -217,8 +217,12 @@ public final class Main {
     private Channel.Content startSink(Arguments given) throws Exception {
         Map<String, String> properties = given.properties();
         SinkTask made = connectors.task(given.plugin(), properties, SinkTask.class);
+        String group = given.textOrNull("group");
+        GroupMember member = group == null
+                ? null
+                : new GroupMember(group, given.text("member"), given.properties("clients"));
         SinkTaskRunner runner = new SinkTaskRunner(
-                given.number("epoch"), made, plugins.loader(given.plugin()), properties, channel);
+                given.number("epoch"), made, plugins.loader(given.plugin()), properties, channel, member);
         task = runner;
         return runner.start();
     }

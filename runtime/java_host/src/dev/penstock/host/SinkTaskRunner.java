@@ -6,9 +6,10 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
@@ -21,25 +22,38 @@ import org.slf4j.LoggerFactory;
 final class SinkTaskRunner implements TaskRunner {
     private static final Logger log = LoggerFactory.getLogger(SinkTaskRunner.class);
 
+    private static final int ATTEND_MILLIS = 250;
+    /** The coordinator of a group leaves groups of its own, whose next members would wait for it otherwise. */
+    private static final int COORDINATOR_MILLIS = 1_500;
+
     private final int epoch;
     private final SinkTask task;
     private final ClassLoader loader;
     private final Map<String, String> properties;
     private final HostSinkContext context;
     private final RecordDecoder decoder = new RecordDecoder();
-    private final ExecutorService calls;
+    private final ScheduledExecutorService calls;
+    /** Of the connector's group, if the task needs one; else null. */
+    private final GroupMember member;
     private volatile Thread thread;
     private boolean stopCalled;
     /** The method of the task that its thread is in, or was in last. */
     private volatile String inside = "start";
 
-    SinkTaskRunner(int epoch, SinkTask task, ClassLoader loader, Map<String, String> properties, Channel channel) {
+    SinkTaskRunner(
+            int epoch,
+            SinkTask task,
+            ClassLoader loader,
+            Map<String, String> properties,
+            Channel channel,
+            GroupMember member) {
         this.epoch = epoch;
         this.task = task;
         this.loader = loader;
         this.properties = properties;
-        this.context = new HostSinkContext(epoch, properties, channel);
-        this.calls = Executors.newSingleThreadExecutor(work -> {
+        this.member = member;
+        this.context = new HostSinkContext(epoch, properties, channel, member);
+        this.calls = Executors.newSingleThreadScheduledExecutor(work -> {
             Thread made = new Thread(work, "penstock-task");
             made.setDaemon(true);
             made.setContextClassLoader(loader);
@@ -57,16 +71,34 @@ final class SinkTaskRunner implements TaskRunner {
         return call("start", () -> {
             task.initialize(context);
             task.start(properties);
+            if (member != null) {
+                calls.scheduleWithFixedDelay(this::attend, ATTEND_MILLIS, ATTEND_MILLIS, TimeUnit.MILLISECONDS);
+            }
             return Channel.NOTHING;
         });
     }
 
+    /** Opens partitions, and returns the offsets that the group has, if the task commits them itself. */
     Channel.Content open(Collection<TopicPartition> partitions) throws Exception {
         return call("open", () -> {
             context.assigned(partitions);
+            Map<TopicPartition, OffsetAndMetadata> committed = member == null ? new HashMap<>() : member.claim(context.assignment());
+            committed.keySet().retainAll(Set.copyOf(partitions));
             task.open(partitions);
-            return Channel.NOTHING;
+            return out -> pack(out, committed);
         });
+    }
+
+    private void attend() {
+        try {
+            if (member.attend()) {
+                context.tell("rebalanced", Channel.NOTHING);
+            }
+        } catch (RuntimeException e) {
+            log.error("The task cannot stay in its group", e);
+            context.tell("left", out -> Channel.packText(out, e.getMessage()));
+            throw e; // it is not called again
+        }
     }
 
     Channel.Content close(Collection<TopicPartition> partitions) throws Exception {
@@ -75,6 +107,9 @@ final class SinkTaskRunner implements TaskRunner {
                 task.close(partitions);
             } finally {
                 context.revoked(partitions);
+            }
+            if (member != null && !context.assignment().isEmpty()) {
+                member.claim(context.assignment());
             }
             return Channel.NOTHING;
         });
@@ -147,6 +182,10 @@ final class SinkTaskRunner implements TaskRunner {
                 inside = "stop";
             }
             task.stop();
+            if (member != null && Thread.currentThread() == thread) {
+                member.close();
+                Threads.awaitOf(loader, COORDINATOR_MILLIS);
+            }
         } catch (Throwable e) {
             log.warn("The task's stop() has failed", e);
         }

@@ -3,6 +3,7 @@ package dev.penstock.host;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Makes this program's own threads, and runs work with the class loader of a plugin. */
@@ -44,6 +45,16 @@ final class Threads {
             return work.run();
         } finally {
             thread.setContextClassLoader(before);
+        }
+    }
+
+    /** Waits for the threads whose classes a plugin has defined, at most so long. */
+    static void awaitOf(ClassLoader loader, long millis) throws InterruptedException {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        for (Thread each : Thread.getAllStackTraces().keySet()) {
+            if (each.getClass().getClassLoader() == loader) {
+                TimeUnit.NANOSECONDS.timedJoin(each, end - System.nanoTime());
+            }
         }
     }
 }
