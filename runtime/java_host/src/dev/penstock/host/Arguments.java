@@ -45,9 +45,18 @@ final class Arguments {
     }
 
     Map<String, String> properties() {
+        return texts("properties");
+    }
+
+    /** The tags of a plugin's metrics. */
+    Map<String, String> tags() {
+        return texts("tags");
+    }
+
+    private Map<String, String> texts(String name) {
         Map<String, String> found = new HashMap<>();
-        get("properties").asMapValue().map().forEach((name, value) ->
-                found.put(name.asStringValue().asString(), value.isNilValue() ? null : value.asStringValue().asString()));
+        get(name).asMapValue().map().forEach((key, value) ->
+                found.put(key.asStringValue().asString(), value.isNilValue() ? null : value.asStringValue().asString()));
         return found;
     }
 

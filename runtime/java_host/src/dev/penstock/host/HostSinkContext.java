@@ -25,11 +25,12 @@ final class HostSinkContext implements SinkTaskContext {
     private final ErrantRecords errantRecords;
     private final boolean reports;
     private final Set<TopicPartition> assignment = ConcurrentHashMap.newKeySet();
-    private final PluginMetrics metrics = ConnectorCalls.metrics();
+    private final PluginMetrics metrics;
 
-    HostSinkContext(int epoch, Map<String, String> properties, Channel channel) {
+    HostSinkContext(int epoch, Map<String, String> properties, PluginMetrics metrics, Channel channel) {
         this.epoch = epoch;
         this.properties = properties;
+        this.metrics = metrics;
         this.channel = channel;
         this.errantRecords = new ErrantRecords(this, "all".equals(properties.get("errors.tolerance")));
         // As Kafka Connect: a task gets a reporter where something becomes of what it reports.

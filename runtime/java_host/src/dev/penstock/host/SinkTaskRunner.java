@@ -12,6 +12,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
 import org.apache.kafka.connect.sink.SinkTask;
 import org.msgpack.core.MessagePacker;
 import org.slf4j.Logger;
@@ -25,6 +26,7 @@ final class SinkTaskRunner implements TaskRunner {
     private final SinkTask task;
     private final ClassLoader loader;
     private final Map<String, String> properties;
+    private final PluginMetricsImpl metrics;
     private final HostSinkContext context;
     private final RecordDecoder decoder = new RecordDecoder();
     private final ExecutorService calls;
@@ -33,12 +35,19 @@ final class SinkTaskRunner implements TaskRunner {
     /** The method of the task that its thread is in, or was in last. */
     private volatile String inside = "start";
 
-    SinkTaskRunner(int epoch, SinkTask task, ClassLoader loader, Map<String, String> properties, Channel channel) {
+    SinkTaskRunner(
+            int epoch,
+            SinkTask task,
+            ClassLoader loader,
+            Map<String, String> properties,
+            PluginMetricsImpl metrics,
+            Channel channel) {
         this.epoch = epoch;
         this.task = task;
         this.loader = loader;
         this.properties = properties;
-        this.context = new HostSinkContext(epoch, properties, channel);
+        this.metrics = metrics;
+        this.context = new HostSinkContext(epoch, properties, metrics, channel);
         this.calls = Executors.newSingleThreadExecutor(work -> {
             Thread made = new Thread(work, "penstock-task");
             made.setDaemon(true);
@@ -118,6 +127,7 @@ final class SinkTaskRunner implements TaskRunner {
     @Override
     public String stop(int millis) throws InterruptedException {
         calls.execute(this::callStop);
+        calls.execute(() -> PluginRegistries.close(metrics));
         calls.shutdown();
         if (calls.awaitTermination(millis / 3, TimeUnit.MILLISECONDS)) {
             return null;
