@@ -9,6 +9,7 @@ What each module is for, from the top down:
     task        what both share: a task object, calls and the errors of these, the end
     catalog     which plugins a plugin path holds
     hosts       the JVM of this process
+    jvm_metrics  what plugins measure, for Prometheus
     connection  calls, records and logs between this process and one JVM
     jvm         the JVM's process: its command, its output, how it ended
     records     messages of columns to record batches

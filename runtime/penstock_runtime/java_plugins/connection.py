@@ -1,6 +1,7 @@
 """Calls, records and questions between this process and one JVM."""
 
 import logging
+import select
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -8,6 +9,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from copy import copy
+from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
@@ -52,8 +54,10 @@ class Connection:
         self.connector_told: Callable[[str, Any], None] = lambda what, arguments: None
         self._jvm = Jvm(is_long=is_long)
         self._calls: dict[int, Future[Any]] = {}
-        self._number = 0
-        self._lock = threading.Lock()
+        self._numbers = count(1)
+        self._writing = threading.Lock()
+        self._asking = threading.Lock()
+        self._asked: Future[Any] | None = None
         self._arrived: SimpleQueue[Message | None] = SimpleQueue()
         self._heard = 0
         self._silence = 0.0
@@ -90,6 +94,27 @@ class Connection:
                 self._check()
             if deadline is not None and time.monotonic() >= deadline:
                 raise JvmEnded(f"it has not answered {method} within {timeout:g} s")
+
+    def ask(self, method: str, seconds: float) -> Any:
+        """Call a method that has no arguments beside what the task does, which this never holds up.
+
+        One such call is under way at most. A JVM that does not answer is left alone.
+
+        Returns:
+            The result; None if there is none in time, or the JVM has ended.
+        """
+        deadline = time.monotonic() + seconds
+        if not self._asking.acquire(timeout=seconds):
+            return None
+        try:
+            if self._asked is None or self._asked.done():
+                self._asked = self._send_at_once(method, deadline)
+            return None if self._asked is None else self._asked.result(max(0.0, deadline - time.monotonic()))
+        except (FutureTimeoutError, JavaError, JvmEnded) as e:
+            log.debug("The JVM of Java plugins does not answer %s: %s", method, e)
+            return None
+        finally:
+            self._asking.release()
 
     def commit(self, epoch: int, sequence: int) -> None:
         """Tell the task of that epoch that the records up to this message are in Kafka, without waiting for it."""
@@ -135,18 +160,34 @@ class Connection:
         self._jvm.kill()
 
     def _send(self, method: str, arguments: Mapping[str, Any]) -> "Future[Any]":
-        future: Future[Any] = Future()
-        with self._lock:
-            self._number += 1
-            number = self._number
-            self._calls[number] = future
+        number, future = next(self._numbers), Future[Any]()
+        self._calls[number] = future
         self._write(["call", number, method, arguments])
         return future
+
+    def _send_at_once(self, method: str, deadline: float) -> "Future[Any] | None":
+        """Send a short call if that need not wait longer for others, or for room in the pipe; None: it would have to."""
+        if not self._writing.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            return None
+        try:
+            pipe = select.poll()
+            pipe.register(self._jvm.requests, select.POLLOUT)
+            if not pipe.poll(1000 * max(0.0, deadline - time.monotonic())):
+                return None
+            number, future = next(self._numbers), Future[Any]()
+            self._calls[number] = future
+            self._jvm.requests.write(frame(["call", number, method, {}]))
+        except (OSError, ValueError):
+            return None
+        else:
+            return future
+        finally:
+            self._writing.release()
 
     def _write(self, message: Message) -> None:
         content = frame(message)
         try:
-            with self._lock:
+            with self._writing:
                 rest = memoryview(content)
                 while rest:  # a raw pipe may take less than all
                     rest = rest[self._jvm.requests.write(rest) :]

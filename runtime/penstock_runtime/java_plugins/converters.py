@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from penstock.batch import RecordBatch
+from penstock.context import PluginContext
 from penstock.errors import DataError
 from penstock.fields import Fields
 from penstock.plugin import Converter, HeaderConverter
@@ -12,6 +13,7 @@ from penstock.schema import Schema
 from penstock_runtime.java_plugins.java_class import JavaClass
 from penstock_runtime.java_plugins.java_error import exception_of
 from penstock_runtime.java_plugins.java_object import CheckedConfig, JavaObject
+from penstock_runtime.java_plugins.jvm_metrics import metric_tags
 from penstock_runtime.java_plugins.record_writer import RecordWriter
 from penstock_runtime.java_plugins.records import RecordReader
 from penstock_runtime.java_plugins.wire import encode
@@ -69,8 +71,9 @@ class JavaConverterConfig(CheckedConfig):
 class _Object(JavaObject):
     """A converter, with the schemas that were exchanged for it."""
 
-    def __init__(self, converter: JavaClass, config: JavaConverterConfig, place: str, type_: str) -> None:
-        super().__init__(converter, "make_converter", place, type=type_, properties=config.texts)
+    def __init__(self, converter: JavaClass, config: JavaConverterConfig, context: PluginContext, type_: str) -> None:
+        tags = metric_tags(context)
+        super().__init__(converter, "make_converter", context.place, type=type_, properties=config.texts, tags=tags)
         self.writer = RecordWriter()
         self.reader = RecordReader()
 
@@ -98,7 +101,7 @@ class JavaConverter(JavaClass, Converter):
         Raises:
             ConfigError: it refuses its properties.
         """
-        self._object = _Object(self, config, self.context.place, "key" if is_key else "value")
+        self._object = _Object(self, config, self.context, "key" if is_key else "value")
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         """Return the bytes of one value."""
@@ -185,7 +188,7 @@ class JavaHeaderConverter(JavaClass, HeaderConverter):
         Raises:
             ConfigError: it refuses its properties.
         """
-        self._object = _Object(self, config, self.context.place, "header")
+        self._object = _Object(self, config, self.context, "header")
 
     def from_connect(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
         """Return the bytes of a header's value."""

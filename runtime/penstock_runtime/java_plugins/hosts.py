@@ -5,7 +5,7 @@ import threading
 
 from penstock_runtime.java_plugins.connection import Connection
 
-__all__ = ["close_host", "expect_long_work", "host"]
+__all__ = ["close_host", "expect_long_work", "host", "running_host"]
 
 _lock = threading.Lock()
 _running: list[Connection] = []
@@ -22,6 +22,12 @@ def host() -> Connection:
         if not (_running and _running[0].is_open):
             _running[:] = [Connection(is_long=_is_long.is_set())]
         return _running[0]
+
+
+def running_host() -> Connection | None:
+    """Return the running host; None: there is none. It waits for no JVM that starts."""
+    running = [*_running]
+    return running[0] if running and running[0].is_open else None
 
 
 def expect_long_work() -> None:

@@ -123,7 +123,8 @@ class RunningConnector:
         properties, self._first = self._planned.properties, ""
         self._host.connector_told = self._told
         most = int(properties[_MOST_TASKS])
-        tasks = self._host.call("start_connector", None, **self._plugin, properties=properties, max_tasks=most)
+        given = {**self._plugin, "properties": properties, "tags": {"connector": self._context.connector}}
+        tasks = self._host.call("start_connector", None, **given, max_tasks=most)
         self._first = self._planned.dealt(tasks)
         state = self._planned.split(tasks)
         if state != self._planned.digest:

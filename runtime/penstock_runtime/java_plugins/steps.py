@@ -11,6 +11,7 @@ from penstock.record import Record
 from penstock_runtime.java_plugins.java_class import JavaClass
 from penstock_runtime.java_plugins.java_error import exception_of
 from penstock_runtime.java_plugins.java_object import CheckedConfig, JavaObject
+from penstock_runtime.java_plugins.jvm_metrics import metric_tags
 from penstock_runtime.java_plugins.record_writer import RecordWriter
 from penstock_runtime.java_plugins.records import RecordReader
 
@@ -29,9 +30,9 @@ class JavaStepConfig(CheckedConfig):
 class _Object(JavaObject):
     """A transform or a predicate, with the schemas that were exchanged for it."""
 
-    def __init__(self, step: JavaClass, config: JavaStepConfig, place: str) -> None:
+    def __init__(self, step: JavaClass, config: JavaStepConfig, context: PluginContext) -> None:
         properties = {**config.texts, **config.added("")}
-        super().__init__(step, "make_step", f"{place}.type", properties=properties)
+        super().__init__(step, "make_step", f"{context.place}.type", properties=properties, tags=metric_tags(context))
         self._writer = RecordWriter()
         self.reader = RecordReader()
 
@@ -52,7 +53,7 @@ class _JavaStep(JavaClass):
         Raises:
             ConfigError: it refuses its properties.
         """
-        self._object = _Object(self, config, self.context.place)
+        self._object = _Object(self, config, self.context)
 
     def close(self) -> None:
         """Close the Java object."""

@@ -8,6 +8,7 @@ from penstock.context import PluginContext
 from penstock.errors import ConnectError, RetriableError
 from penstock_runtime.java_plugins.connection import Connection
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
+from penstock_runtime.java_plugins.jvm_metrics import metric_tags
 from penstock_runtime.java_plugins.running_connector import PlannedConnector, RunningConnector
 
 __all__ = ["JavaTask"]
@@ -39,6 +40,7 @@ class JavaTask:
         self.properties, planned = PlannedConnector.taken_from(properties)
         self.epoch = 0
         self._plugin = {"location": location, "class": class_name}
+        self._tags = metric_tags(context)
         self._connector = None if planned is None else RunningConnector(host, self._plugin, planned, context)
         self._has_connector = False
 
@@ -54,7 +56,8 @@ class JavaTask:
         if self._connector is not None and not self._has_connector:
             self.guarded("start", self._connector.start)
             self._has_connector = True
-        arguments = {**self._plugin, "properties": self.properties, "epoch": self.epoch, **more}
+        given = {"properties": self.properties, "tags": self._tags, "epoch": self.epoch}
+        arguments = {**self._plugin, **given, **more}
         self.guarded("start", lambda: self.host.call(method, None, **arguments))
 
     def guarded(self, what: str, work: Callable[[], T]) -> T:

@@ -7,17 +7,16 @@ Counters of `task-error-metrics` end in `_total` too, as Prometheus has it.
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, Summary
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary as BatchSummary
 from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
+from penstock_runtime.task.plugin_collector import PluginCollector
 
 __all__ = ["TaskMetrics"]
 
@@ -45,7 +44,7 @@ class TaskMetrics:
 
     def __init__(self, spec: TaskSpec, plugins: MetricsByPlace) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(_PluginCollector((spec.connector, str(spec.task)), plugins))
+        self.registry.register(PluginCollector(spec.connector, spec.task, plugins))
         self._labels = {"connector": spec.connector, "task": str(spec.task)}
         self._source = spec.kind == "source"
         self._describe(spec)
@@ -208,22 +207,3 @@ class TaskMetrics:
     def _counter(self, name: str, doc: str, *labels: str) -> Counter:
         counter = Counter(f"kafka_connect_{name}", doc, (*_LABELS, *labels), registry=self.registry)
         return counter if labels else counter.labels(**self._labels)
-
-
-class _PluginCollector(Collector):
-    """Reads what plugins have measured by now, at each scrape (KIP-877)."""
-
-    def __init__(self, labels: tuple[str, str], plugins: MetricsByPlace) -> None:
-        self._labels = labels
-        self._plugins = plugins
-
-    def collect(self) -> Iterable[Metric]:
-        """All of it."""
-        for name, doc, kind, values in self._plugins.families():
-            family: CounterMetricFamily | GaugeMetricFamily
-            family = (CounterMetricFamily if kind == "counter" else GaugeMetricFamily)(
-                name, doc, labels=(*_LABELS, "plugin")
-            )
-            for place, value in values:
-                family.add_metric((*self._labels, place), value)
-            yield family

@@ -6,6 +6,7 @@ Import the fixtures by name into a test module: `from .probe_plugin import probe
 import os
 import subprocess
 import sys
+import urllib.request
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,8 +34,10 @@ __all__ = [
     "Probe",
     "ProbeLab",
     "host_jvms",
+    "planned",
     "probe",
     "probe_lab",
+    "scraped",
     "sink_lab",
 ]
 
@@ -158,12 +161,7 @@ class ProbeLab:
 
     def spec(self, topic: str, config: Mapping[str, Any] | None = None, **more: Any) -> TaskSpec:
         """The spec of its only task, planned in this process."""
-        use_plugin_path([str(self.probe.folder)])
-        try:
-            return specs(self.manifest(topic, config, **more), self.servers)[0]
-        finally:
-            use_plugin_path([])
-            close_host()
+        return planned(self.manifest(topic, config, **more), self.servers, self.probe.folder)
 
     def fails(self, topic: str, config: Mapping[str, Any] | None = None, **more: Any) -> str:
         """Run it without restarts until it has ended by itself with an error; its log."""
@@ -217,6 +215,24 @@ def sink_lab(probe_lab: ProbeLab) -> ProbeLab:
     """The probe's sink on the shared Kafka."""
     probe_lab.connector = SINK
     return probe_lab
+
+
+def planned(resource: dict[str, Any], servers: str, path: Path) -> TaskSpec:
+    """The spec of the only task of a manifest, planned in this process with a plugin path."""
+    use_plugin_path([str(path)])
+    try:
+        return specs(resource, servers)[0]
+    finally:
+        use_plugin_path([])
+        close_host()
+
+
+def scraped(task: Running) -> dict[str, float]:
+    """The metrics at the endpoint of a task, by name and labels."""
+    port = task.await_event(lambda e: e["event"] == "metrics")["port"]
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        lines = answer.read().decode().splitlines()
+    return {name: float(value) for name, _, value in (x.rpartition(" ") for x in lines if not x.startswith("#"))}
 
 
 def host_jvms(run: Running) -> list[psutil.Process]:

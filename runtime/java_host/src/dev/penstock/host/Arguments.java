@@ -49,14 +49,23 @@ final class Arguments {
     }
 
     Map<String, String> properties() {
-        return properties("properties");
+        return texts("properties");
     }
 
-    /** Texts by name; null where there is none. */
-    Map<String, String> properties(String argument) {
+    /** The tags of a plugin's metrics. */
+    Map<String, String> tags() {
+        return texts("tags");
+    }
+
+    /** Properties of the clients of Kafka that a task has itself. */
+    Map<String, String> clients() {
+        return texts("clients");
+    }
+
+    private Map<String, String> texts(String name) {
         Map<String, String> found = new HashMap<>();
-        get(argument).asMapValue().map().forEach((name, value) ->
-                found.put(name.asStringValue().asString(), value.isNilValue() ? null : value.asStringValue().asString()));
+        get(name).asMapValue().map().forEach((key, value) ->
+                found.put(key.asStringValue().asString(), value.isNilValue() ? null : value.asStringValue().asString()));
         return found;
     }
 

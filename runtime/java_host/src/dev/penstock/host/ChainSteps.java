@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.common.Configurable;
-import org.apache.kafka.common.metrics.Monitorable;
+import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
 import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.transforms.Transformation;
 import org.apache.kafka.connect.transforms.predicates.Predicate;
@@ -16,29 +16,30 @@ import org.msgpack.core.MessagePacker;
 /** Transforms and predicates, which the parent calls with many records at once. It calls each in one thread at a time. */
 final class ChainSteps {
     /** A configured transform or predicate, with the schemas that were exchanged for it. */
-    private record Step(Object plugin, ClassLoader loader, RecordDecoder decoder, RecordEncoder encoder) {}
+    private record Step(
+            Object plugin, ClassLoader loader, PluginMetricsImpl metrics, RecordDecoder decoder, RecordEncoder encoder) {}
 
     private final Plugins plugins;
+    private final PluginRegistries registries;
     private final AtomicInteger made = new AtomicInteger();
     private final Map<Integer, Step> steps = new ConcurrentHashMap<>();
 
-    ChainSteps(Plugins plugins) {
+    ChainSteps(Plugins plugins, PluginRegistries registries) {
         this.plugins = plugins;
+        this.registries = registries;
     }
 
     /** Makes and configures a plugin, and answers with its number. */
-    Channel.Content make(Plugins.Reference reference, Map<String, String> properties) throws Exception {
+    Channel.Content make(Plugins.Reference reference, Map<String, String> properties, Map<String, String> tags)
+            throws Exception {
         Configurable plugin = plugins.make(reference, Configurable.class);
         ClassLoader loader = plugins.loader(reference);
-        Threads.with(loader, () -> {
+        PluginMetricsImpl metrics = Threads.with(loader, () -> {
             plugin.configure(properties);
-            if (plugin instanceof Monitorable monitorable) {
-                monitorable.withPluginMetrics(ConnectorCalls.metrics());
-            }
-            return null;
+            return registries.give(plugin, tags);
         });
         int number = made.incrementAndGet();
-        steps.put(number, new Step(plugin, loader, new RecordDecoder(), new RecordEncoder()));
+        steps.put(number, new Step(plugin, loader, metrics, new RecordDecoder(), new RecordEncoder()));
         return out -> out.packInt(number);
     }
 
@@ -101,11 +102,15 @@ final class ChainSteps {
     /** Closes a plugin; its number is not valid after that. */
     Channel.Content close(int number) throws Exception {
         Step step = steps.remove(number);
-        if (step != null && step.plugin() instanceof AutoCloseable plugin) {
-            Threads.with(step.loader(), () -> {
-                plugin.close();
-                return null;
-            });
+        if (step != null) {
+            try {
+                Threads.with(step.loader(), () -> {
+                    ((AutoCloseable) step.plugin()).close();
+                    return null;
+                });
+            } finally {
+                PluginRegistries.close(step.metrics());
+            }
         }
         return Channel.NOTHING;
     }

@@ -9,9 +9,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.Config;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigValue;
-import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.metrics.PluginMetrics;
-import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
 import org.apache.kafka.connect.connector.Connector;
 import org.apache.kafka.connect.connector.ConnectorContext;
 import org.apache.kafka.connect.errors.ConnectException;
@@ -124,7 +122,7 @@ final class ConnectorCalls {
     Channel.Content taskConfigs(Plugins.Reference plugin, Map<String, String> properties, int most) throws Exception {
         Connector connector = plugins.make(plugin, Connector.class);
         List<List<Map<String, String>>> answers = Threads.with(plugins.loader(plugin), () -> {
-            connector.initialize(connector instanceof SinkConnector ? new SinkContext() : new SourceContext(channel));
+            connector.initialize(connector instanceof SinkConnector ? new SinkContext(properties) : new SourceContext(properties, channel));
             try {
                 connector.start(properties);
                 List<Map<String, String>> first = connector.taskConfigs(most);
@@ -203,14 +201,13 @@ final class ConnectorCalls {
         });
     }
 
-    /** The metrics that a plugin registers (KIP-877). They are kept, and not yet exported. */
-    static PluginMetrics metrics() {
-        return new PluginMetricsImpl(new Metrics(), new java.util.LinkedHashMap<>());
-    }
-
     /** The context of a connector that lives only while it is planned. */
     private static class Context implements ConnectorContext {
-        private final PluginMetrics metrics = metrics();
+        private final PluginMetrics metrics;
+
+        Context(Map<String, String> properties) {
+            this.metrics = PluginRegistries.unread(Map.of("connector", properties.getOrDefault("name", "")));
+        }
 
         @Override
         public void requestTaskReconfiguration() {
@@ -228,12 +225,17 @@ final class ConnectorCalls {
         }
     }
 
-    private static final class SinkContext extends Context implements SinkConnectorContext {}
+    private static final class SinkContext extends Context implements SinkConnectorContext {
+        SinkContext(Map<String, String> properties) {
+            super(properties);
+        }
+    }
 
     private static final class SourceContext extends Context implements SourceConnectorContext {
         private final OffsetStorageReader offsets;
 
-        SourceContext(Channel channel) {
+        SourceContext(Map<String, String> properties, Channel channel) {
+            super(properties);
             this.offsets = new Offsets(channel);
         }
 

@@ -9,7 +9,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeaders;
-import org.apache.kafka.common.metrics.Monitorable;
 import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.data.SchemaAndValue;
 import org.apache.kafka.connect.source.SourceRecord;
@@ -30,11 +29,13 @@ final class ConverterCalls {
     private record Made(Object plugin, ClassLoader loader, RecordDecoder decoder, RecordEncoder encoder) {}
 
     private final Plugins plugins;
+    private final PluginRegistries registries;
     private final AtomicInteger count = new AtomicInteger();
     private final Map<Integer, Made> converters = new ConcurrentHashMap<>();
 
-    ConverterCalls(Plugins plugins) {
+    ConverterCalls(Plugins plugins, PluginRegistries registries) {
         this.plugins = plugins;
+        this.registries = registries;
     }
 
     /**
@@ -42,7 +43,8 @@ final class ConverterCalls {
      *
      * @param type {@code key}, {@code value} or {@code header}
      */
-    Channel.Content make(Plugins.Reference reference, String type, Map<String, String> properties) throws Exception {
+    Channel.Content make(
+            Plugins.Reference reference, String type, Map<String, String> properties, Map<String, String> tags) throws Exception {
         boolean ofHeaders = type.equals(ConverterType.HEADER.getName());
         Object plugin = ofHeaders
                 ? plugins.make(reference, HeaderConverter.class)
@@ -56,10 +58,7 @@ final class ConverterCalls {
             } else {
                 ((Converter) plugin).configure(properties, type.equals(ConverterType.KEY.getName()));
             }
-            if (plugin instanceof Monitorable monitorable) {
-                monitorable.withPluginMetrics(ConnectorCalls.metrics());
-            }
-            return null;
+            return registries.give(plugin, tags);
         });
         int number = count.incrementAndGet();
         converters.put(number, new Made(plugin, loader, new RecordDecoder(), new RecordEncoder()));

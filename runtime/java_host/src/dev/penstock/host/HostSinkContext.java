@@ -25,20 +25,21 @@ final class HostSinkContext extends WorkerSinkTaskContext {
     private final ErrantRecords errantRecords;
     private final boolean reports;
     private final Set<TopicPartition> assignment = ConcurrentHashMap.newKeySet();
-    private final PluginMetrics metrics = ConnectorCalls.metrics();
+    private final PluginMetrics metrics;
 
     /**
      * Makes the context of a task.
      *
      * @param member of the connector's group, whose consumer is found where Kafka Connect has the worker's; or null
      */
-    HostSinkContext(int epoch, Map<String, String> properties, Channel channel, GroupMember member) {
+    HostSinkContext(int epoch, Map<String, String> properties, PluginMetrics metrics, Channel channel, GroupMember member) {
         super(member == null ? null : member.asConsumer(), null, null);
         if (member != null) {
             member.serve(this);
         }
         this.epoch = epoch;
         this.properties = properties;
+        this.metrics = metrics;
         this.channel = channel;
         this.errantRecords = new ErrantRecords(this, "all".equals(properties.get("errors.tolerance")));
         // As Kafka Connect: a task gets a reporter where something becomes of what it reports.

@@ -38,8 +38,10 @@ public final class Main {
     private final Channel channel;
     private final Plugins plugins = new Plugins();
     private final ConnectorCalls connectors;
-    private final ChainSteps steps = new ChainSteps(plugins);
-    private final ConverterCalls converters = new ConverterCalls(plugins);
+    private final PluginRegistries registries = new PluginRegistries();
+    private final MetricsReader metrics = new MetricsReader(registries);
+    private final ChainSteps steps = new ChainSteps(plugins, registries);
+    private final ConverterCalls converters = new ConverterCalls(plugins, registries);
     private final ExecutorService calls = Executors.newCachedThreadPool(Threads.daemons("penstock-call"));
     private volatile TaskRunner task;
     private volatile RunningConnector connector;
@@ -170,11 +172,12 @@ public final class Main {
             case "config" -> connectors.config(given.plugin());
             case "validate" -> connectors.validate(given.plugin(), given.properties());
             case "validate_definition" -> connectors.validateDefinition(given.plugin(), given.text("prefix"), given.properties());
-            case "make_step" -> steps.make(given.plugin(), given.properties());
+            case "make_step" -> steps.make(given.plugin(), given.properties(), given.tags());
             case "apply" -> steps.apply(given.number("step"), given.bytes("records"));
             case "test" -> steps.test(given.number("step"), given.bytes("records"));
             case "close_step" -> steps.close(given.number("step"));
-            case "make_converter" -> converters.make(given.plugin(), given.text("type"), given.properties());
+            case "make_converter" -> converters.make(
+                    given.plugin(), given.text("type"), given.properties(), given.tags());
             case "from_connect" -> converters.fromConnect(given.number("converter"), given.bytes("records"));
             case "to_connect" -> converters.toConnect(given.number("converter"), given.bytes("message"));
             case "from_header" -> converters.fromHeader(
@@ -192,6 +195,7 @@ public final class Main {
             case "close" -> sink().close(given.partitions());
             case "put" -> sink().put(given.bytes("records"));
             case "preCommit" -> sink().preCommit(given.positions());
+            case "metrics" -> metrics.read();
             case "stop" -> stop(given.number("millis"), given.flag("connector"));
             default -> throw new IllegalArgumentException("unknown method " + method);
         };
@@ -199,7 +203,11 @@ public final class Main {
 
     private Channel.Content startConnector(Arguments given) throws Exception {
         RunningConnector started = new RunningConnector(
-                plugins.make(given.plugin(), Connector.class), plugins.loader(given.plugin()), given.number("max_tasks"), channel);
+                plugins.make(given.plugin(), Connector.class),
+                plugins.loader(given.plugin()),
+                given.number("max_tasks"),
+                registries.make(given.tags()),
+                channel);
         connector = started;
         return started.start(given.properties());
     }
@@ -208,7 +216,7 @@ public final class Main {
         Map<String, String> properties = given.properties();
         SourceTask made = connectors.task(given.plugin(), properties, SourceTask.class);
         SourceTaskRunner runner = new SourceTaskRunner(
-                given.number("epoch"), made, plugins.loader(given.plugin()), properties, channel);
+                given.number("epoch"), made, plugins.loader(given.plugin()), properties, registries.make(given.tags()), channel);
         task = runner;
         runner.start();
         return Channel.NOTHING;
@@ -220,9 +228,15 @@ public final class Main {
         String group = given.textOrNull("group");
         GroupMember member = group == null
                 ? null
-                : new GroupMember(group, given.text("member"), given.properties("clients"));
+                : new GroupMember(group, given.text("member"), given.clients());
         SinkTaskRunner runner = new SinkTaskRunner(
-                given.number("epoch"), made, plugins.loader(given.plugin()), properties, channel, member);
+                given.number("epoch"),
+                made,
+                plugins.loader(given.plugin()),
+                properties,
+                registries.make(given.tags()),
+                channel,
+                member);
         task = runner;
         return runner.start();
     }

@@ -7,6 +7,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
 import org.apache.kafka.connect.connector.Connector;
 import org.apache.kafka.connect.connector.ConnectorContext;
 import org.apache.kafka.connect.errors.ConnectException;
@@ -28,14 +29,17 @@ final class RunningConnector {
     private final Connector connector;
     private final ClassLoader loader;
     private final int mostTasks;
+    private final PluginMetricsImpl metrics;
     private final Channel channel;
     private final ExecutorService calls = Executors.newSingleThreadExecutor(Threads.daemons("penstock-connector"));
     private final AtomicBoolean requested = new AtomicBoolean();
 
-    RunningConnector(Connector connector, ClassLoader loader, int mostTasks, Channel channel) {
+    RunningConnector(
+            Connector connector, ClassLoader loader, int mostTasks, PluginMetricsImpl metrics, Channel channel) {
         this.connector = connector;
         this.loader = loader;
         this.mostTasks = mostTasks;
+        this.metrics = metrics;
         this.channel = channel;
     }
 
@@ -58,6 +62,8 @@ final class RunningConnector {
                 });
             } catch (Throwable e) {
                 log.warn("The connector's stop() has failed", e);
+            } finally {
+                PluginRegistries.close(metrics);
             }
         });
         synchronized (calls) {
@@ -96,8 +102,6 @@ final class RunningConnector {
     }
 
     private class Context implements ConnectorContext {
-        private final PluginMetrics metrics = ConnectorCalls.metrics();
-
         @Override
         public void requestTaskReconfiguration() {
             synchronized (calls) {

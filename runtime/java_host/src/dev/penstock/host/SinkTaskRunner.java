@@ -13,6 +13,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
 import org.apache.kafka.connect.sink.SinkTask;
 import org.msgpack.core.MessagePacker;
 import org.slf4j.Logger;
@@ -30,6 +31,7 @@ final class SinkTaskRunner implements TaskRunner {
     private final SinkTask task;
     private final ClassLoader loader;
     private final Map<String, String> properties;
+    private final PluginMetricsImpl metrics;
     private final HostSinkContext context;
     private final RecordDecoder decoder = new RecordDecoder();
     private final ScheduledExecutorService calls;
@@ -45,14 +47,16 @@ final class SinkTaskRunner implements TaskRunner {
             SinkTask task,
             ClassLoader loader,
             Map<String, String> properties,
+            PluginMetricsImpl metrics,
             Channel channel,
             GroupMember member) {
         this.epoch = epoch;
         this.task = task;
         this.loader = loader;
         this.properties = properties;
+        this.metrics = metrics;
         this.member = member;
-        this.context = new HostSinkContext(epoch, properties, channel, member);
+        this.context = new HostSinkContext(epoch, properties, metrics, channel, member);
         this.calls = Executors.newSingleThreadScheduledExecutor(work -> {
             Thread made = new Thread(work, "penstock-task");
             made.setDaemon(true);
@@ -153,6 +157,7 @@ final class SinkTaskRunner implements TaskRunner {
     @Override
     public String stop(int millis) throws InterruptedException {
         calls.execute(this::callStop);
+        calls.execute(() -> PluginRegistries.close(metrics));
         calls.shutdown();
         if (calls.awaitTermination(millis / 3, TimeUnit.MILLISECONDS)) {
             return null;

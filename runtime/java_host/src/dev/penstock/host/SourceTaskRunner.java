@@ -16,6 +16,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
 import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
@@ -39,6 +40,7 @@ final class SourceTaskRunner implements TaskRunner {
     private final SourceTask task;
     private final ClassLoader loader;
     private final Map<String, String> properties;
+    private final PluginMetricsImpl metrics;
     private final Channel channel;
     private final RecordEncoder encoder = new RecordEncoder();
     private final Semaphore polls = new Semaphore(0);
@@ -54,11 +56,18 @@ final class SourceTaskRunner implements TaskRunner {
     /** The method of the task that its thread is in, or was in last. */
     private volatile String inside = "start";
 
-    SourceTaskRunner(int epoch, SourceTask task, ClassLoader loader, Map<String, String> properties, Channel channel) {
+    SourceTaskRunner(
+            int epoch,
+            SourceTask task,
+            ClassLoader loader,
+            Map<String, String> properties,
+            PluginMetricsImpl metrics,
+            Channel channel) {
         this.epoch = epoch;
         this.task = task;
         this.loader = loader;
         this.properties = properties;
+        this.metrics = metrics;
         this.channel = channel;
         this.commitsRecords = overridesCommitRecord(task.getClass());
         this.thread = new Thread(this::run, "penstock-task");
@@ -167,13 +176,14 @@ final class SourceTaskRunner implements TaskRunner {
             log.debug("The task's thread ends", e);
         } finally {
             callStop();
+            PluginRegistries.close(metrics);
             ended.countDown();
         }
     }
 
     private boolean begin() {
         try {
-            task.initialize(new Context(properties, channel));
+            task.initialize(new Context(properties, metrics, channel));
             task.start(properties);
             started.complete(null);
             return true;
@@ -272,10 +282,11 @@ final class SourceTaskRunner implements TaskRunner {
     private static final class Context implements SourceTaskContext {
         private final Map<String, String> properties;
         private final OffsetStorageReader offsets;
-        private final PluginMetrics metrics = ConnectorCalls.metrics();
+        private final PluginMetrics metrics;
 
-        Context(Map<String, String> properties, Channel channel) {
+        Context(Map<String, String> properties, PluginMetrics metrics, Channel channel) {
             this.properties = properties;
+            this.metrics = metrics;
             this.offsets = new Offsets(channel);
         }
 

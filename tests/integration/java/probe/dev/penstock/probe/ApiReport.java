@@ -11,6 +11,8 @@ import java.util.Map;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.metrics.Measurable;
 import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.common.metrics.Sensor;
+import org.apache.kafka.common.metrics.stats.CumulativeSum;
 
 /** Writes what became of each method of Kafka Connect's API to the file "report": {@code <method> TAB <word>}. */
 final class ApiReport {
@@ -42,15 +44,19 @@ final class ApiReport {
     void metrics(String context, PluginMetrics metrics) {
         works(context + ".pluginMetrics()", metrics != null);
         MetricName name = metrics.metricName("probe-metric", "A probe.", new LinkedHashMap<>());
-        note("PluginMetrics.metricName(String, String, LinkedHashMap)", name.name().equals("probe-metric") ? "no effect" : "fails");
+        works("PluginMetrics.metricName(String, String, LinkedHashMap)", name.tags().containsKey("connector"));
         metrics.addMetric(name, (Measurable) (config, now) -> 1.0);
-        note("PluginMetrics.addMetric(MetricName, MetricValueProvider)", "no effect");
-        metrics.removeMetric(name);
-        note("PluginMetrics.removeMetric(MetricName)", "no effect");
-        metrics.addSensor("probe-sensor").record(1);
-        note("PluginMetrics.addSensor(String)", "no effect");
-        metrics.removeSensor("probe-sensor");
-        note("PluginMetrics.removeSensor(String)", "no effect");
-        metrics.addMetric(name, (Measurable) (config, now) -> 1.0); // to be looked for
+        works("PluginMetrics.addMetric(MetricName, MetricValueProvider)", true);
+        MetricName removed = metrics.metricName("probe-removed", "A probe.", new LinkedHashMap<>());
+        metrics.addMetric(removed, (Measurable) (config, now) -> 1.0);
+        metrics.removeMetric(removed);
+        works("PluginMetrics.removeMetric(MetricName)", true);
+        Sensor sensor = metrics.addSensor("probe-sensor");
+        sensor.add(metrics.metricName("probe-counted", "A probe.", new LinkedHashMap<>()), new CumulativeSum());
+        sensor.record(7);
+        works("PluginMetrics.addSensor(String)", true);
+        metrics.addSensor("probe-gone").add(removed, new CumulativeSum());
+        metrics.removeSensor("probe-gone");
+        works("PluginMetrics.removeSensor(String)", true);
     }
 }

@@ -26,7 +26,7 @@ public class ApiSource extends SourceConnector {
     private Map<String, String> properties;
     private ApiReport report;
     private boolean hasContext;
-    private int splits;
+    private volatile int splits;
 
     @Override
     public void initialize(ConnectorContext context) {
@@ -59,6 +59,7 @@ public class ApiSource extends SourceConnector {
             while (!Files.exists(Path.of(properties.get("ask")))) {
                 Thread.sleep(50);
             }
+            splits++;
             context().requestTaskReconfiguration();
             report.works("ConnectorContext.requestTaskReconfiguration()", true);
             while (!Files.exists(Path.of(properties.get("raise")))) {
@@ -86,7 +87,7 @@ public class ApiSource extends SourceConnector {
         report.called("Connector.taskClass()"); // or there would be no task
         report.called("Connector.taskConfigs(int)");
         Map<String, String> task = new HashMap<>(properties);
-        task.put("split", String.valueOf(++splits));
+        task.put("split", String.valueOf(splits));
         return List.of(task);
     }
 

@@ -6,6 +6,9 @@ import java.util.Map;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.metrics.Monitorable;
+import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.common.metrics.Sensor;
 import org.apache.kafka.connect.components.Versioned;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.data.SchemaAndValue;
@@ -18,11 +21,12 @@ import org.apache.kafka.connect.storage.HeaderConverter;
  * Writes {@code <type>:<topic>:<value>}, and reads what follows the last colon. It fails with "bad", fails twice with
  * "slow", and keeps the type of the schema in a header, as registries' converters do.
  */
-public class ProbeConverter implements Converter, HeaderConverter, Versioned {
+public class ProbeConverter implements Converter, HeaderConverter, Versioned, Monitorable {
     private static final String HEADER = "schema";
 
     private final Map<Object, Integer> tries = new HashMap<>();
     private String type;
+    private Sensor checked;
     private boolean usesHeaders;
 
     @Override
@@ -89,7 +93,13 @@ public class ProbeConverter implements Converter, HeaderConverter, Versioned {
         return toConnectData(topic, content);
     }
 
+    @Override
+    public void withPluginMetrics(PluginMetrics metrics) {
+        checked = ProbeMetrics.counter(metrics, "calls");
+    }
+
     private void check(Object value) {
+        checked.record();
         String text = String.valueOf(value);
         if (text.contains("bad")) {
             throw new DataException("this value is bad");

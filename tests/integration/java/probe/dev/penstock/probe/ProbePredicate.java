@@ -3,14 +3,18 @@ package dev.penstock.probe;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.metrics.Monitorable;
+import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.common.metrics.Sensor;
 import org.apache.kafka.connect.components.Versioned;
 import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.transforms.predicates.Predicate;
 
 /** Whether the value of a record contains a match of "pattern"; it fails with values that contain "poison". */
-public class ProbePredicate<R extends ConnectRecord<R>> implements Predicate<R>, Versioned {
+public class ProbePredicate<R extends ConnectRecord<R>> implements Predicate<R>, Versioned, Monitorable {
     private Pattern pattern;
+    private Sensor tested;
 
     @Override
     public String version() {
@@ -24,6 +28,7 @@ public class ProbePredicate<R extends ConnectRecord<R>> implements Predicate<R>,
 
     @Override
     public boolean test(R record) {
+        tested.record();
         String value = String.valueOf(record.value());
         if (value.contains("poison")) {
             throw new DataException("this record cannot be tested");
@@ -34,6 +39,11 @@ public class ProbePredicate<R extends ConnectRecord<R>> implements Predicate<R>,
     @Override
     public void configure(Map<String, ?> given) {
         pattern = Pattern.compile((String) given.get("pattern"));
+    }
+
+    @Override
+    public void withPluginMetrics(PluginMetrics metrics) {
+        tested = ProbeMetrics.counter(metrics, "calls");
     }
 
     @Override

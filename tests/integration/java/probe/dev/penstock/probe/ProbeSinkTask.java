@@ -18,6 +18,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.metrics.Sensor;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.errors.DataException;
@@ -40,6 +41,7 @@ public class ProbeSinkTask extends SinkTask {
     private final List<SinkRecord> late = new ArrayList<>();
     private final TreeSet<String> asked = new TreeSet<>();
     private long received;
+    private Sensor puts;
 
     @Override
     public String version() {
@@ -50,6 +52,7 @@ public class ProbeSinkTask extends SinkTask {
     public void start(Map<String, String> given) {
         properties = given;
         actions = new Actions(given);
+        puts = ProbeMetrics.counter(context.pluginMetrics(), "calls");
         tell("start " + (context.configs().equals(given) ? "" : "with other properties"));
         actions.at("start");
         reporter = context.errantRecordReporter();
@@ -77,6 +80,7 @@ public class ProbeSinkTask extends SinkTask {
 
     @Override
     public void put(Collection<SinkRecord> records) {
+        puts.record();
         if (records.isEmpty()) {
             tell("put nothing");
             actions.at("idle");

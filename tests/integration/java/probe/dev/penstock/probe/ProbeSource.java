@@ -35,6 +35,7 @@ public class ProbeSource extends SourceConnector {
     @Override
     public void start(Map<String, String> given) {
         properties = given;
+        ProbeMetrics.counter(context().pluginMetrics(), "calls").record();
         if (given.get("watched") != null) {
             new Thread(this::watch, "probe-watch").start();
         }

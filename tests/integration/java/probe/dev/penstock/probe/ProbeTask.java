@@ -8,6 +8,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.common.metrics.Sensor;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
@@ -18,6 +19,7 @@ public class ProbeTask extends SourceTask {
     private Actions actions;
     private Map<String, ?> partition;
     private long next;
+    private Sensor polls;
 
     @Override
     public String version() {
@@ -28,6 +30,7 @@ public class ProbeTask extends SourceTask {
     public void start(Map<String, String> given) {
         properties = given;
         actions = new Actions(given);
+        polls = ProbeMetrics.counter(context.pluginMetrics(), "calls");
         partition = Map.of("p", given.getOrDefault("number", "0"));
         Map<String, Object> offset = context.offsetStorageReader().offset(partition);
         next = offset == null ? 0 : (Long) offset.get("n");
@@ -38,6 +41,7 @@ public class ProbeTask extends SourceTask {
     @Override
     public List<SourceRecord> poll() throws InterruptedException {
         tell("poll");
+        polls.record();
         long pause = number("pause", 0);
         if (pause > 0) {
             Thread.sleep(pause);

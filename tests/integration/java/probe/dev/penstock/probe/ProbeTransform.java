@@ -11,6 +11,9 @@ import java.util.Map;
 import java.util.regex.Pattern;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.metrics.Monitorable;
+import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.common.metrics.Sensor;
 import org.apache.kafka.connect.components.Versioned;
 import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.data.ConnectSchema;
@@ -24,7 +27,7 @@ import org.apache.kafka.connect.sink.SinkRecord;
 import org.apache.kafka.connect.transforms.Transformation;
 
 /** A transform that does what its property "does" says with records whose value contains a match of "on". */
-public class ProbeTransform<R extends ConnectRecord<R>> implements Transformation<R>, Versioned {
+public class ProbeTransform<R extends ConnectRecord<R>> implements Transformation<R>, Versioned, Monitorable {
     /** A nested class, as Kafka's own transforms have them. */
     public static class Value<R extends ConnectRecord<R>> extends ProbeTransform<R> {}
 
@@ -32,6 +35,7 @@ public class ProbeTransform<R extends ConnectRecord<R>> implements Transformatio
     private Pattern on;
     private String does;
     private String journal;
+    private Sensor applied;
 
     @Override
     public String version() {
@@ -55,16 +59,26 @@ public class ProbeTransform<R extends ConnectRecord<R>> implements Transformatio
         if ("refuse".equals(does)) {
             throw new ConfigException("does", does, "this cannot be done");
         }
+        if ("beans".equals(does)) {
+            ProbeMetrics.registerBeans(Integer.parseInt(on.pattern()));
+            on = Pattern.compile("");
+        }
         tell("configure " + given.get("type"));
     }
 
     @Override
+    public void withPluginMetrics(PluginMetrics metrics) {
+        applied = ProbeMetrics.counter(metrics, "calls");
+    }
+
+    @Override
     public R apply(R record) {
+        applied.record();
         if (!on.matcher(String.valueOf(record.value())).find()) {
             return record;
         }
         return switch (does) {
-            case "nothing" -> record;
+            case "nothing", "beans" -> record;
             case "upper" -> with(record, record.topic(), record.kafkaPartition(), String.valueOf(record.value()).toUpperCase());
             case "drop" -> null;
             case "topic" -> with(record, record.topic() + "-moved", record.kafkaPartition(), record.value());

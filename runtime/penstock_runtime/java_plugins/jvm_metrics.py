@@ -1,0 +1,85 @@
+"""What Java plugins measure, for Prometheus: their metrics (KIP-877), and numbers of the beans that they register in JMX.
+
+Names of metrics are Kafka Connect's: `record-age-ms` is `kafka_connect_plugins_record_age_ms`, with the tags as labels.
+Beans have the names of Prometheus' JMX exporter, where no rule changes them; those of Debezium's connectors have the names
+that the rules of its own example give them, which its dashboards read.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from penstock.context import PluginContext
+from penstock_runtime.java_plugins.hosts import running_host
+
+__all__ = ["Sample", "metric_tags", "samples"]
+
+_SECONDS: Final = 2.5
+"""Seconds to wait for the JVM, which reads for 1.5 s at most."""
+_FORBIDDEN: Final = re.compile(r"[^a-zA-Z0-9]+|_{2,}")
+_OWN: Final = ("connector", "task")
+_ALIASES: Final = {"transforms": "transformation", "predicates": "predicate"}
+
+
+class Sample(NamedTuple):
+    """A number that a plugin measures.
+
+    Attributes:
+        name: of the metric.
+        doc: what it measures.
+        labels: with `connector`, and `task` unless the Connector object measures it.
+        value: the number.
+    """
+
+    name: str
+    doc: str
+    labels: Mapping[str, str]
+    value: float
+
+
+def metric_tags(context: PluginContext) -> dict[str, str]:
+    """Return the tags that Kafka Connect gives the metrics of a plugin (KIP-877)."""
+    tags = {"connector": context.connector, "task": str(context.task or 0)}
+    kind, _, alias = context.place.partition(".")
+    if kind in _ALIASES:
+        return {**tags, _ALIASES[kind]: alias}
+    return {**tags, "converter": kind} if alias == "converter" else tags
+
+
+def samples(connector: str, task: int) -> Iterator[Sample]:
+    """Yield what the Java plugins of this task measure now; nothing if there is no JVM, or it does not answer in time."""
+    host = running_host()
+    answer = None if host is None else host.ask("metrics", _SECONDS)
+    if answer is None:
+        return
+    of_plugins, of_beans = answer
+    for name, doc, tags, value in of_plugins:
+        labels = {_safe(tag): text for tag, text in tags.items()}
+        yield Sample(f"kafka_connect_plugins_{_safe(name)}", doc or "Of a Java plugin.", labels, value)
+    own = dict(zip(_OWN, (connector, str(task)), strict=True))
+    for domain, attribute, properties, value in of_beans:
+        name, labels = _of_bean(domain, attribute, properties)
+        others = {_label(label, text, own): text for label, text in labels.items()}
+        yield Sample(name, "Of a JMX bean of a Java plugin.", {**others, **own}, value)
+
+
+def _of_bean(domain: str, attribute: str, properties: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return the metric and the labels of a bean's attribute."""
+    if domain.startswith("debezium.") and properties.get("type") == "connector-metrics":
+        renamed = {"server": "name", "key": "table"}
+        labels = {renamed.get(key, key): text for key, text in properties.items() if key != "type"}
+        return f"debezium_metrics_{_safe(attribute)}", {**labels, "plugin": domain.removeprefix("debezium.")}
+    first, *others = properties.items()
+    return _safe(f"{domain}_{first[1]}_{attribute}"), dict(others)
+
+
+def _label(label: str, text: str, own: Mapping[str, str]) -> str:
+    """Return the name of a bean's label: as Prometheus renames one that the target has with another value."""
+    safe = _safe(label)
+    return f"exported_{safe}" if own.get(safe, text) != text else safe
+
+
+def _safe(text: str) -> str:
+    """Return a text as a name for Prometheus, as its JMX exporter makes it."""
+    safe = _FORBIDDEN.sub("_", text)
+    return f"_{safe}" if safe[:1].isdigit() else safe
