@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from penstock.context import PluginContext
 from penstock.errors import ConnectError, RetriableError
@@ -42,18 +42,19 @@ class JavaTask:
         self._connector = None if planned is None else RunningConnector(host, self._plugin, planned, context)
         self._has_connector = False
 
-    def start(self, method: str) -> None:
+    def start(self, method: str, **more: Any) -> None:
         """Start another task object, and before the first one the connector, if this is its first task.
 
         Args:
             method: of the host, which makes it.
+            more: arguments of that method.
 
         Raises: as `guarded`.
         """
         if self._connector is not None and not self._has_connector:
             self.guarded("start", self._connector.start)
             self._has_connector = True
-        arguments = {**self._plugin, "properties": self.properties, "epoch": self.epoch}
+        arguments = {**self._plugin, "properties": self.properties, "epoch": self.epoch, **more}
         self.guarded("start", lambda: self.host.call(method, None, **arguments))
 
     def guarded(self, what: str, work: Callable[[], T]) -> T:
