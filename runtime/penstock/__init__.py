@@ -26,7 +26,16 @@ from penstock.python_data import schema_of, schema_of_cursor, value_of
 from penstock.record import Header, Original, Record
 from penstock.schema import Field, Schema, Type
 from penstock.sink import FrameSink, Reporter, Sink, SinkConnector, SinkTaskContext, TopicPartition, Writer
-from penstock.source import InputPartition, Limits, PartitionReader, PollingSource, Source, SourceConnector
+from penstock.source import (
+    InputPartition,
+    Limits,
+    PartitionReader,
+    PollingSource,
+    Portion,
+    Source,
+    SourceConnector,
+    TransactionEnd,
+)
 from penstock.values import Float32, Float64, Instant, Int8, Int16, Int32, Int64
 
 __all__ = [
@@ -66,6 +75,7 @@ __all__ = [
     "PluginContext",
     "PluginMetrics",
     "PollingSource",
+    "Portion",
     "Predicate",
     "Primitive",
     "Problem",
@@ -84,6 +94,7 @@ __all__ = [
     "SourcePartition",
     "Superseded",
     "TopicPartition",
+    "TransactionEnd",
     "Transform",
     "Type",
     "Writer",

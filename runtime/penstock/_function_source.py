@@ -71,7 +71,7 @@ class FunctionSource(SourceConnector):
         own[0][f"{TASK_STREAMS}{_ALL}"] = json.dumps(sorted(names))
         return own
 
-    def source(self, config: Any) -> PollingSource:
+    def source(self, config: Any) -> "FunctionReader":
         """All of this task's streams."""
         given = config.open_properties(TASK_STREAMS)
         names = json.loads(given[""]) if "" in given else self._names(config)

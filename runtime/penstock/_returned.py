@@ -18,7 +18,7 @@ from penstock.offsets import OffsetUpdates, SourcePartition
 from penstock.record import Header, Record
 from penstock.schema import Schema
 from penstock.sink import TopicPartition
-from penstock.source import InputPartition, record_batches
+from penstock.source import InputPartition, TransactionEnd, record_batches
 
 __all__ = [
     "ReturnedWrong",
@@ -30,12 +30,12 @@ __all__ = [
     "name",
     "offsets",
     "parts",
+    "portion",
     "portions",
     "positions",
     "problems",
     "read",
     "records",
-    "records_and_offsets",
     "reported",
     "schemas",
     "task_properties",
@@ -134,15 +134,18 @@ def offsets(found: Any, method: str) -> OffsetUpdates:
     return cast("OffsetUpdates", found)
 
 
-def records_and_offsets(found: Any, method: str) -> tuple[RecordBatch | Sequence[Record], OffsetUpdates]:
-    """What a polling source yields: a portion of records, with the offsets after it.
+def portion(found: Any, method: str) -> tuple[RecordBatch | Sequence[Record], OffsetUpdates, TransactionEnd | None]:
+    """What a polling source yields: records, the offsets after them, and whether and how the transaction ends there.
 
     Raises:
-        ReturnedWrong: it is no pair, or the offsets are of another form.
+        ReturnedWrong: it is neither a pair nor one with a `TransactionEnd`, or the offsets are of another form.
     """
-    if not (isinstance(found, tuple) and len(found) == 2):
+    if not (isinstance(found, tuple) and len(found) in (2, 3)):
         raise wrong(method, found, "a pair of records and the source offsets after them")
-    return found[0], offsets(found[1], method)
+    end = found[2] if len(found) == 3 else None
+    if not (end is None or isinstance(end, TransactionEnd)):
+        raise wrong(method, end, "a TransactionEnd or None", " as the third part of a portion")
+    return found[0], offsets(found[1], method), end
 
 
 def parts(found: Any, method: str) -> list[InputPartition]:

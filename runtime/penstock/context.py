@@ -22,6 +22,8 @@ class PluginContext:
         tasks: how many tasks the connector has; None likewise.
         life: names this start of the task, also in Spark's workers; another start has another one. Empty while a connector
             is planned. A sink that stores offsets stores it with them, so that what is left of an earlier start is refused.
+        defines_transactions: the source has `transaction.boundary=connector` and delivers exactly once, so that it is the
+            plugin that ends transactions (`TransactionEnd`).
         metrics: makes counters and gauges that appear on the task's endpoint.
         on_request: is called by `request_task_reconfiguration`.
     """
@@ -32,12 +34,14 @@ class PluginContext:
     task: int | None = None
     tasks: int | None = None
     life: str = ""
+    defines_transactions: bool = False
     metrics: PluginMetrics = field(default_factory=PluginMetrics, compare=False, repr=False)
     on_request: Callable[[str], None] = field(default=lambda state: None, compare=False, repr=False)
 
-    def __reduce__(self) -> tuple[type["PluginContext"], tuple[str, str, str, int | None, int | None, str]]:
+    def __reduce__(self) -> tuple[type["PluginContext"], tuple[str, str, str, int | None, int | None, str, bool]]:
         """Without what belongs to this process."""
-        return PluginContext, (self.connector, self.place, self.version, self.task, self.tasks, self.life)
+        told = (self.connector, self.place, self.version, self.task, self.tasks, self.life, self.defines_transactions)
+        return PluginContext, told
 
     def request_task_reconfiguration(self, state: str) -> None:
         """Ask for the connector to be split into tasks anew, as the method of Kafka Connect's `ConnectorContext` does.

@@ -8,12 +8,14 @@ For each batch, in this order: `latest_offsets`, `partitions`, any number of `re
 then `commit` once records and offsets are in Kafka. With `transaction.boundary=interval` several batches go before one
 `commit`, each planned from the end of the one before. After a batch that failed, the next `latest_offsets` gets the offsets
 that Kafka holds. They may lie before those of the last call: start from them, not from the record that was read last.
+With `transaction.boundary=connector` a `PollingSource` ends the transactions itself (`TransactionEnd`).
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from enum import Enum
+from typing import Any, ClassVar, TypeAlias
 
 from penstock.batch import RecordBatch
 from penstock.connector import Connector
@@ -25,10 +27,31 @@ __all__ = [
     "Limits",
     "PartitionReader",
     "PollingSource",
+    "Portion",
     "Source",
     "SourceConnector",
+    "TransactionEnd",
     "record_batches",
 ]
+
+
+class TransactionEnd(Enum):
+    """How a source ends its transaction after a portion, with `transaction.boundary=connector` (KIP-618).
+
+    Attributes:
+        COMMIT: its records and offsets become visible, together.
+        ABORT: its records never do, but its offsets are committed: they are not read again, as in Kafka Connect.
+    """
+
+    COMMIT = "commit"
+    ABORT = "abort"
+
+
+Portion: TypeAlias = (
+    tuple[RecordBatch | Sequence[Record], OffsetUpdates]
+    | tuple[RecordBatch | Sequence[Record], OffsetUpdates, TransactionEnd | None]
+)
+"""Records of a `PollingSource`, the offsets after them, and perhaps the end of the transaction that they are in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +145,16 @@ class PollingSource(ABC):
         """As `Source.start`."""
 
     @abstractmethod
-    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
+    def read(self, start: Offsets, limits: Limits) -> Iterator[Portion]:
         """Portions of records, each with the offsets that hold once it is delivered, up to `limits` or the end.
 
         All records of one call are one batch, in one transaction with exactly once. A call that goes far beyond `limits`, or
         takes half of `transaction.timeout.ms`, is ended between two portions (the generator is closed), if each portion came
         with its offsets; the next call starts there. After a batch that failed, `start` is what Kafka holds.
+
+        Where `context.defines_transactions`, a portion may have a `TransactionEnd` as its third part. The transaction that
+        ends there began after the end before it, and may hold records of several calls. The call is ended after such a
+        portion (the generator is closed), and the next one starts at the portion's offsets.
 
         Raises:
             RetriableError: the call is repeated after a back-off; portions that were yielded before are delivered.
@@ -136,9 +163,9 @@ class PollingSource(ABC):
     def lost(self) -> None:
         """Forget the records that `read` has yielded since the last `commit`: they did not reach Kafka.
 
-        Called after a batch that failed, possibly more than once, before the next `read`, whose `start` lies before those
-        records. Only a source that keeps a position of its own needs this: offsets do not always tell, because records may
-        come without new ones. It must not raise.
+        Called after a batch that failed, or a pause within a transaction that the source has not ended, possibly more than
+        once, before the next `read`, whose `start` lies before those records. Only a source that keeps a position of its own
+        needs this: offsets do not always tell, because records may come without new ones. It must not raise.
         """
 
     def commit(self, offsets: Offsets) -> None:
@@ -167,6 +194,13 @@ class SourceConnector(Connector):
         Called with a `Config` that parsed. `exactly.once.support=required` refuses a connector that returns False.
         """
         return True
+
+    def can_define_transaction_boundaries(self, config: Any) -> bool:
+        """Whether the source is a `PollingSource` that ends its transactions itself (`TransactionEnd`) when it is asked to.
+
+        Called with a `Config` that parsed. `transaction.boundary=connector` is refused where it is False, the default.
+        """
+        return False
 
     def reads_anywhere(self, config: Any) -> bool:
         """Whether a reader finds everything from any machine: it needs no file, socket or process of the driver's.

@@ -140,7 +140,8 @@ class SourceRun:
     ) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
         method = returned.name(source, "read")
         for pair in returned.iterable(reading, method, "an iterator of pairs of records and offsets"):
-            yield returned.records_and_offsets(pair, method)
+            records, offsets, _ = returned.portion(pair, method)
+            yield records, offsets
 
     def _checked(self, source: PollingSource, portion: object) -> Iterator[RecordBatch]:
         return returned.portions([portion], returned.name(source, "read"), str)

@@ -109,7 +109,8 @@ class SourceConfig(CommonConfig):
     transaction_boundary: Annotated[str, words("poll", "interval", "connector", any_case=True)] = prop(
         "transaction.boundary",
         "poll",
-        doc="`poll`: a transaction per batch; `interval`: all batches of an interval in one.",
+        doc="`poll`: a transaction per batch; `interval`: all batches of an interval in one; "
+        "`connector`: the connector ends them itself, where it can.",
     )
     transaction_boundary_interval_ms: Annotated[int | None, long, at_least(0)] = prop(
         "transaction.boundary.interval.ms",
@@ -126,17 +127,10 @@ class SourceConfig(CommonConfig):
 
     @classmethod
     def combined_problems(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
-        """Delivery guarantees that contradict each other, and boundaries that the connector would define."""
+        """Delivery guarantees that contradict each other."""
         text = {name: value.strip().lower() for name, value in texts.items()}
         if text.get("exactly.once.support") == "required" and text.get("delivery.guarantee") == "at-least-once":
             yield Problem("exactly.once.support", "required contradicts delivery.guarantee=at-least-once; drop one")
-        if text.get("transaction.boundary") == "connector":
-            yield Problem(
-                "transaction.boundary",
-                "The connector does not support connector-defined transaction boundaries with the given configuration. "
-                "Please reconfigure it to use a different transaction boundary definition. "
-                "In Penstock a batch is a transaction (poll), or all batches of an interval are (interval).",
-            )
 
 
 class SinkConfig(CommonConfig):

@@ -78,6 +78,22 @@ class JavaSourceConnector(JavaConnector, SourceConnector):
         """Whether the connector says so (`exactlyOnceSupport`, KIP-618). One that says nothing counts as one that cannot."""
         return bool(self._call("exactly_once", _VALIDATE, properties=self.properties(config.texts)) == "SUPPORTED")
 
+    def can_define_transaction_boundaries(self, config: JavaConfig) -> bool:
+        """Ask the connector (`canDefineTransactionBoundaries`, KIP-618).
+
+        Raises:
+            ConfigError: it returns null.
+        """
+        answer = self._call("transaction_boundaries", _VALIDATE, properties=self.properties(config.texts))
+        if answer is None:
+            text = (
+                "This connector has returned a null value from its canDefineTransactionBoundaries method, which is not "
+                "permitted. The connector will be treated as if it cannot define its own transaction boundaries, and "
+                "cannot be configured with 'transaction.boundary' set to 'connector'."
+            )
+            raise ConfigError([Problem("transaction.boundary", text)])
+        return bool(answer == "SUPPORTED")
+
     def alter_offsets(self, config: JavaConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Ask the connector (`alterOffsets`, KIP-875)."""
         pairs = [[dict(p), None if o is None else dict(o)] for p, o in offsets.items()]
@@ -134,6 +150,7 @@ _ASKED: Final = {
     "validate": "validate the configuration of",
     "task_configs": "split into tasks",
     "exactly_once": "ask for the exactly-once support of",
+    "transaction_boundaries": "ask for the transaction boundaries of",
     "alter_offsets": "alter the offsets of",
     "alter_positions": "alter the offsets of",
 }

@@ -133,7 +133,7 @@ class Connection:
         self._check()
 
     def next(self, timeout: float) -> Message | None:
-        """Return the next message of records, followed by its length in bytes, or of a failure to poll.
+        """Return the next message of records, followed by its length in bytes, or of a boundary, or of a failure to poll.
 
         None: there was none within `timeout` seconds.
 
@@ -221,7 +221,7 @@ class Connection:
         match message:
             case ["records", *_]:
                 self._arrived.put([*message, length])
-            case ["failed", *_]:
+            case ["failed" | "boundary", *_]:
                 self._arrived.put(message)
             case ["result", number, value]:
                 self._calls.pop(number).set_result(value)

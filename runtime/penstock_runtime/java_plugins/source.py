@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NoReturn
 
-from penstock.batch import RecordBatch
 from penstock.context import PluginContext
-from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition
-from penstock.record import Record
-from penstock.source import Limits, PollingSource
+from penstock.offsets import Offset, Offsets, SourcePartition
+from penstock.source import Limits, PollingSource, Portion, TransactionEnd
 from penstock_runtime.java_plugins.connection import Connection
 from penstock_runtime.java_plugins.java_error import JavaError
 from penstock_runtime.java_plugins.records import RecordReader
@@ -46,6 +44,7 @@ class JavaSource(PollingSource):
     ) -> None:
         self._host = host
         self._task = JavaTask(host, location, class_name, properties, context)
+        self._defines_transactions = context.defines_transactions
         self._is_started = self._is_polled = False
         self._committed: dict[SourcePartition, Offset] = {}
         self._reached: dict[SourcePartition, Offset | None] = {}
@@ -60,8 +59,11 @@ class JavaSource(PollingSource):
         self._committed = dict(offsets)
         self._begin()
 
-    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
-        """Yield the records that the task has polled. Those of one poll come with their offsets in its last portion."""
+    def read(self, start: Offsets, limits: Limits) -> Iterator[Portion]:
+        """Yield the records that the task has polled, and where its transactions end.
+
+        Those of one poll come with their offsets in its last portion, or where a transaction ends between them.
+        """
         if not self._is_started or self._is_behind(start):
             if self._is_started:
                 log.info("The last batch was not committed: %s starts again at the offsets in Kafka", self._task.name)
@@ -80,8 +82,14 @@ class JavaSource(PollingSource):
                 if is_complete:
                     return
                 continue
+            if message[0] == "boundary":
+                _, _, is_commit, pairs = message
+                passed = _offsets(pairs)
+                self._reached.update(passed)
+                yield (), passed, TransactionEnd.COMMIT if is_commit else TransactionEnd.ABORT
+                continue
             batch = self._reader.batch(message)
-            offsets = _offsets(message)
+            offsets = None if message[10] is None else _offsets(message[10])
             is_complete = offsets is not None
             records += len(batch)
             size += message[-1]
@@ -111,7 +119,7 @@ class JavaSource(PollingSource):
         self._reached, self._is_lost, self._sequence = {}, False, 0
         self._reader = RecordReader()
         self._host.answer = self._answer
-        self._task.start("start")
+        self._task.start("start", transactions=self._defines_transactions)
         self._is_started = True
 
     def _is_behind(self, start: Offsets) -> bool:
@@ -144,7 +152,5 @@ class JavaSource(PollingSource):
         self._task.raise_error("poll", error)
 
 
-def _offsets(message: Sequence[Any]) -> dict[SourcePartition, Offset | None] | None:
-    """Return the offsets of a message; None if more records of the same poll follow."""
-    pairs = message[10]
-    return None if pairs is None else {SourcePartition(p): offset for p, offset in pairs}
+def _offsets(pairs: Sequence[Any]) -> dict[SourcePartition, Offset | None]:
+    return {SourcePartition(p): offset for p, offset in pairs}

@@ -121,6 +121,20 @@ class TransactionalProducer:
         self._open = False
         self._refusals.settled()
 
+    def roll_back(self) -> None:
+        """Abort the transaction, after which another one may begin.
+
+        Raises:
+            Fenced: another producer has this id now, or the brokers have ended the transaction.
+            TransactionAborted, ConnectError: the producer cannot be used any more.
+        """
+        try:
+            with translating("Aborting a transaction"):
+                _in_slices(self._producer, self._producer.abort_transaction, self.timeout)
+        except RetriableError as e:
+            raise TransactionAborted(str(e)) from e
+        self._open = False
+
     def abort(self) -> None:
         """Make nothing since `begin` visible. Errors are not raised: fencing ends the transaction as well."""
         if self._closed or not self._open:

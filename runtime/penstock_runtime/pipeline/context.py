@@ -178,7 +178,22 @@ class TaskContext(ABC):
     def plugin_context(self, place: str, version: str) -> PluginContext:
         """What the plugin of a place is told of this task."""
         spec, metrics, asked = self.spec, self.plugin_metrics.of(place), self.reconfiguration.ask
-        return PluginContext(spec.connector, place, version, spec.task, spec.tasks, self.life, metrics, asked)
+        return PluginContext(
+            spec.connector,
+            place,
+            version,
+            task=spec.task,
+            tasks=spec.tasks,
+            life=self.life,
+            defines_transactions=self.defines_transactions,
+            metrics=metrics,
+            on_request=asked,
+        )
+
+    @property
+    def defines_transactions(self) -> bool:
+        """Whether the connector ends the transactions of its task itself."""
+        return False
 
     @property
     def life(self) -> str:

@@ -20,7 +20,7 @@ from penstock_model.resources.refused_fields import refused_fields
 from penstock_runtime.java_plugins.hidden import hide
 from penstock_runtime.plan.chain import check_chain
 from penstock_runtime.plan.clients import check_clients, unused_overrides
-from penstock_runtime.plan.delivery import check_delivery, exactly_once
+from penstock_runtime.plan.delivery import check_boundary, check_delivery, exactly_once
 from penstock_runtime.plan.literals import check_literals, literal_passwords
 from penstock_runtime.plan.plugin_versions import check_version, requested_version
 from penstock_runtime.plan.problems import Findings, names_of
@@ -231,6 +231,8 @@ def _check_kind(
     once = kind == "source" and exactly_once(config.get("delivery.guarantee"), worker)
     if isinstance(framework, SourceConfig):
         check_delivery(framework, worker, connector, parsed, alias, findings)
+    if kind == "source":
+        check_boundary(config, connector, parsed, alias, findings, exactly_once=once)
     check_topic_rules(kind, config, worker, findings, policy)
     check_clients(kind, config, worker, connect_name, exactly_once=once, findings=findings, has_policy=policy.applies)
     if not (framework is None or framework.tasks_max_enforce):

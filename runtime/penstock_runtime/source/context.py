@@ -89,7 +89,7 @@ class SourceContext(TaskContext):
     @property
     def linger_seconds(self) -> float:
         """As for every task; but not where a transaction gathers batches for an interval anyway."""
-        return super().linger_seconds if self.boundary is None else 0.0
+        return 0.0 if self.spans_batches else super().linger_seconds
 
     @cached_property
     def boundary(self) -> TransactionBoundary | None:
@@ -103,6 +103,16 @@ class SourceContext(TaskContext):
         given = f.transaction_boundary_interval_ms
         interval = self.worker.offset_flush_interval_ms if given is None else given
         return TransactionBoundary(min(interval / 1000, self.transaction_timeout / 2), self.limits)
+
+    @property
+    def defines_transactions(self) -> bool:
+        """`transaction.boundary=connector`: the connector ends transactions. At least once there are none."""
+        return self.exactly_once and self.framework.transaction_boundary == "connector"
+
+    @property
+    def spans_batches(self) -> bool:
+        """Whether a transaction may hold several batches."""
+        return self.boundary is not None or self.defines_transactions
 
     @cached_property
     def repeatable(self) -> bool:
@@ -134,7 +144,8 @@ class SourceContext(TaskContext):
     def source(self) -> Source | PollingSource:
         """The driver half of the source."""
         source: Source | PollingSource = self.connector.source(self.plugin_config)
-        return returned.instance(source, (Source, PollingSource), returned.name(self.connector, "source"))
+        kinds = (PollingSource,) if self.defines_transactions else (Source, PollingSource)
+        return returned.instance(source, kinds, returned.name(self.connector, "source"))
 
     def _reader(self) -> PartitionReader:
         reader = self.connector.reader(self.plugin_config)

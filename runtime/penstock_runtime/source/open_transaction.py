@@ -35,8 +35,7 @@ class OpenTransaction:
         if self._since is None:
             self._producer.begin()
             self._since = self._clock()
-        elif self._expired:  # records that are sent now would be aborted
-            raise TransactionExpired(self._too_long())
+        self.check()  # records that are sent later would be aborted
         self.sent += 1
         with self._expiring():
             return self._producer.send(outgoing)
@@ -48,6 +47,23 @@ class OpenTransaction:
         with self._expiring():
             self._producer.commit()
         self._since = None
+
+    def roll_back(self) -> None:
+        """Abort the transaction, if one is open; the next `send` begins another one. Raises as `commit`."""
+        if self._since is None:
+            return
+        with self._expiring():
+            self._producer.roll_back()
+        self._since = None
+
+    def check(self) -> None:
+        """Check that the brokers have not ended the transaction.
+
+        Raises:
+            TransactionExpired: it was open for too long.
+        """
+        if self._expired:
+            raise TransactionExpired(self._too_long())
 
     def abandon(self) -> None:
         """Abort the transaction if that is possible; the producer is not used again."""

@@ -129,16 +129,39 @@ class SourceProcess:
         if self._id is None:
             return
         started = time.perf_counter()
-        transaction = self._writable()
-        try:
+        with self._abandoning() as transaction:
             refused = transaction.send(_outgoing(self._offsets_topic, entries)) if entries else ()
             if refused:
                 raise refused[0].error
             transaction.commit()
-        except BaseException:
-            transaction.abandon()
-            raise
         summary.add_time("commit", time.perf_counter() - started)
+
+    def roll_back(self, summary: Summary) -> None:
+        """Abort the open transaction, if there is one; what `commit` is given next goes into another one.
+
+        Args:
+            summary: of the records in it; none of them counts as written any more.
+
+        Raises: as `commit`.
+        """
+        with self._abandoning() as transaction:
+            transaction.roll_back()
+        summary.written = summary.bytes = summary.dead_letters = 0
+        summary.topics = []
+
+    def check(self) -> None:
+        """Check that the open transaction, if there is one, can still be committed.
+
+        Raises:
+            TransactionExpired: it was open for too long; it is abandoned.
+        """
+        with self._abandoning() as transaction:
+            transaction.check()
+
+    def abandon(self) -> None:
+        """Abort the open transaction, and write nothing more before `take_over`."""
+        if self._transaction is not None:
+            self._transaction.abandon()
 
     @property
     def void(self) -> bool:
@@ -176,6 +199,16 @@ class SourceProcess:
                 self._close_reader()
         self.drop_producer()
         self._drop_plain_producer()
+
+    @contextmanager
+    def _abandoning(self) -> Iterator[OpenTransaction]:
+        """The transaction, which is abandoned after an error."""
+        transaction = self._writable()
+        try:
+            yield transaction
+        except BaseException:
+            transaction.abandon()
+            raise
 
     def _writable(self) -> OpenTransaction:
         if self._transaction is None or self._transaction.void:

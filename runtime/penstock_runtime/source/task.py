@@ -13,7 +13,7 @@ from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition, updated
 from penstock.record import Record
-from penstock.source import InputPartition, PollingSource, Source
+from penstock.source import InputPartition, PollingSource, Source, TransactionEnd
 from penstock_kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.compacted_topic import StatusWriter
@@ -45,7 +45,7 @@ _RETRIED = (Fenced, TransactionAborted, RetriableError)
 _FENCE_CHECK_SECONDS: Final = 10.0
 """A task that writes nothing learns within this time that it was superseded."""
 _MOST_EXPIRIES: Final = 3
-"""The task fails when so many of the smallest batches in a row took longer than a transaction may."""
+"""The task fails when so many of the smallest batches, or of the connector's own transactions, in a row took too long."""
 
 
 class SourceTask:
@@ -83,7 +83,7 @@ class SourceTask:
         self._stopping = stopping
         self._paused = paused
         # While a transaction of several batches is open, one process must read all source partitions. Java runs there too.
-        self._spark = spark if context.boundary is None and not context.java_places else None
+        self._spark = None if context.spans_batches or context.java_places else spark
         self._store = OffsetStore(context, writer)
         self._stored = StoredOffsets(context.spec.connector)
         self._process = context.source_process(context.ids.driver if fence is not None else None, stopping.is_set)
@@ -122,7 +122,10 @@ class SourceTask:
                 self._pause(source)
             else:
                 self._step(source)
-        self._attempt(lambda: self._commit(source))
+        if self._context.defines_transactions:
+            self._process.abandon()
+        else:
+            self._attempt(lambda: self._commit(source))
 
     def close(self, *, failure: Exception | None = None) -> None:
         """Close everything, once. It may wait for an outside system that does not answer.
@@ -148,9 +151,11 @@ class SourceTask:
 
     def _deliver_next(self, source: Source | PollingSource) -> None:
         """Deliver the next batch, if there is one."""
+        if self._context.defines_transactions:
+            self._process.check()  # a source that leaves one open may have no more records
         begun = time.monotonic()
         delivered = self._deliver_poll(source) if isinstance(source, PollingSource) else self._deliver_batch(source)
-        self._failures = self._expiries = 0
+        self._failures = 0
         self._reports.trouble(None if self._spark is None else self._spark.trouble)
         if self._spark is not None:
             self._spark.attend()
@@ -212,6 +217,7 @@ class SourceTask:
     def _deliver_poll(self, source: PollingSource) -> bool:
         """Deliver a batch of a source that knows its offsets only while it reads: in the driver, in one transaction."""
         reached: dict[SourcePartition, Offset | None] = {}
+        end: TransactionEnd | None = None
         trouble: list[RetriableError] = []
         start, method = self._position(), returned.name(source, "read")
         reading = source.read(start, self._batch_size.limits)
@@ -227,12 +233,16 @@ class SourceTask:
             return f" behind the {summary.read} that it gave before, from {_shown(updated(start, reached))} on"
 
         def portions() -> Iterator[RecordBatch | Sequence[Record]]:
+            nonlocal end
             try:
                 for pair in chain([first], pairs):
                     LOOP.turned()
-                    records, offsets = returned.records_and_offsets(pair, method)
+                    records, offsets, asked = returned.portion(pair, method)
                     yield records
                     reached.update(offsets)
+                    if asked is not None and self._context.defines_transactions:
+                        end = asked
+                        return
                     if boundary is not None and boundary.is_reached(
                         summary, has_offsets=bool(offsets) or not len(records)
                     ):
@@ -249,7 +259,7 @@ class SourceTask:
         finally:
             if isinstance(reading, Generator):
                 reading.close()
-        self._delivered(source, reached, summary, begun)
+        self._delivered(source, reached, summary, begun, end=end)
         if trouble:
             raise trouble[0]
         return True
@@ -279,28 +289,40 @@ class SourceTask:
         begun: float,
         *,
         on_spark: bool = False,
+        end: TransactionEnd | None = None,
     ) -> None:
         seconds = time.monotonic() - begun
         if summary.read:  # what moves offsets alone says nothing of the load
             self._batch_size.done(summary.read, summary.bytes, seconds)
         self._uncommitted.add(changed, summary, begun=begun, seconds=seconds)
-        if self._context.boundary is None or self._process.isolating:
+        if self._context.defines_transactions:
+            if end is not None:
+                self._commit(source, without_records=end is TransactionEnd.ABORT)
+        elif self._context.boundary is None or self._process.isolating:
             self._commit(source, on_spark=on_spark)
 
-    def _commit(self, source: Source | PollingSource, *, on_spark: bool = False) -> None:
-        """Commit what is delivered; Spark's workers have committed their records."""
+    def _commit(self, source: Source | PollingSource, *, on_spark: bool = False, without_records: bool = False) -> None:
+        """Commit what is delivered; Spark's workers have committed their records.
+
+        Args:
+            source: hears of it.
+            on_spark: Spark's workers delivered it.
+            without_records: abort the transaction, and commit the offsets alone.
+        """
         done = self._uncommitted
         if not done.batches:
             return
         self._outcome_unknown = True
         # Spark's workers have written the offsets of their parts, but not into a second offsets topic.
         entries = self._stored.entries(done.offsets) if self._store.writes or not on_spark else ()
+        if without_records:
+            self._process.roll_back(done.summary)
         if not on_spark:
             self._process.commit(entries, done.summary)
         self._store.delivered(entries)
         self._stored.advance(done.offsets)
         self._uncommitted, self._outcome_unknown = Uncommitted(), False
-        self._worker_losses = 0
+        self._worker_losses = self._expiries = 0
         self._reports.active(done.summary.topics)
         self._reports.batch(done.summary, seconds=done.seconds, on_spark=on_spark)
         self._memory.moved(done.summary.bytes)
@@ -358,7 +380,9 @@ class SourceTask:
             self._worker_losses += 1
             if self._worker_losses >= self._context.batch_attempts:
                 raise ConnectError(f"{error} ({self._worker_losses} times; {error.advice})") from error
-        if isinstance(error, TransactionExpired) and self._batch_size.scale <= 0:
+        if isinstance(error, TransactionExpired) and (
+            self._context.defines_transactions or self._batch_size.scale <= 0
+        ):
             self._expiries += 1
             if self._expiries >= _MOST_EXPIRIES:
                 raise self._transaction_too_long(error) from error
@@ -385,6 +409,12 @@ class SourceTask:
 
     def _transaction_too_long(self, error: TransactionExpired) -> ConnectError:
         limits, plugin = self._batch_size.limits, self._context.spec.plugins["connector"].alias
+        if self._context.defines_transactions:
+            return ConnectError(
+                f"cannot commit a transaction of {plugin}, {self._expiries} times in a row: {error}. Have {plugin} end "
+                f"its transactions sooner, raise producer.override.transaction.timeout.ms (brokers allow 15 minutes by "
+                f"default, transaction.max.timeout.ms), or set transaction.boundary to poll or interval."
+            )
         return ConnectError(
             f"Batches do not fit into a transaction, {self._expiries} times in a row: {error}. {plugin} was asked for "
             f"{limits.records} records or {limits.bytes} bytes at most; where it read more it ignores these limits, and "
@@ -400,7 +430,13 @@ class SourceTask:
         until_done(work, passing=_RETRIED, stopping=self._stopping, reports=self._reports)
 
     def _pause(self, source: Source | PollingSource) -> None:
-        self._attempt(lambda: self._commit(source))
+        if not self._context.defines_transactions:
+            self._attempt(lambda: self._commit(source))
+        elif (
+            self._uncommitted.batches
+        ):  # the brokers would end its transaction during the pause; its records come again
+            self._process.abandon()
+            self._until_done(self._recover)
         self._report_state()
         self._memory.give_back()
         while self._paused.is_set() and not self._stopping.is_set():

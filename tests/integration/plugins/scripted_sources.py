@@ -19,11 +19,13 @@ from penstock import (
     OffsetUpdates,
     PartitionReader,
     PollingSource,
+    Portion,
     Record,
     RecordBatch,
     Source,
     SourceConnector,
     SourcePartition,
+    TransactionEnd,
     prop,
 )
 from telling import JOURNAL, Teller, error_of
@@ -36,13 +38,14 @@ class SourceConfig(Config):
         "script",
         "[]",
         doc="JSON: batches of records (a text, or an object with value, key, topic, partition, timestamp, "
-        "headers), or {raise, message}.",
+        "headers; 'end' ends a transaction after it), or {raise, message}.",
     )
     partition: str = prop("partition", '{"p":"a0"}', doc="The source partition, as JSON.")
     tasks: int = prop("tasks", 0, doc="Ask for that many tasks, whatever is allowed.")
     scripts: str = prop("scripts", "", doc="JSON: a script for each task, which has source partition `{p: a<task>}`.")
     every: float = prop("every", 0.0, doc="Seconds between two batches.")
     polling: bool = prop("polling", default=False, doc="Be a source that knows its offsets only while it reads.")
+    defines: bool = prop("defines", default=False, doc="Be able to end transactions.")
     forgets: int = prop("forgets", -1, doc="The offset of this batch is null. It comes again and again.")
     secret: str = prop("pw", "", doc="Told in the journal.")
     environment: str = prop("x.env", "", doc="Told in the journal.")
@@ -60,6 +63,9 @@ class ScriptedSource(SourceConnector):
             own = [{"script": json.dumps(s), "partition": json.dumps({"p": f"a{n}"})} for n, s in scripts]
             return [{k: v for k, v in properties.items() if k != "scripts"} | o for o in own]
         return [dict(properties) for _ in range(config.tasks or 1)]
+
+    def can_define_transaction_boundaries(self, config: SourceConfig) -> bool:
+        return config.defines
 
     def source(self, config: SourceConfig) -> Source | PollingSource:
         return Polled(config) if config.polling else Planned(config)
@@ -110,6 +116,17 @@ class Script:
     def records(self, number: int) -> list[Record]:
         return [_record(r, self.config.topic) for r in self.batches[number]]
 
+    def portions(self, number: int) -> Iterator[Portion]:
+        """Cut a batch where its transactions end; all of it has one offset."""
+        offsets, records = {self.partition: self.offset(number)}, []
+        for given, record in zip(self.batches[number], self.records(number), strict=True):
+            records.append(record)
+            if isinstance(given, dict) and "end" in given:
+                yield records, offsets, TransactionEnd(given["end"])
+                records = []
+        if records:
+            yield records, offsets
+
 
 class Planned(Source):
     def __init__(self, config: SourceConfig) -> None:
@@ -146,15 +163,25 @@ class Reader(PartitionReader):
 class Polled(PollingSource):
     def __init__(self, config: SourceConfig) -> None:
         self._script = Script(config)
+        self._portions: list[Portion] = []
 
     def start(self, offsets: Offsets) -> None:
         self._script.begin(offsets)
 
-    def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch | Sequence[Record], OffsetUpdates]]:
+    def read(self, start: Offsets, limits: Limits) -> Iterator[Portion]:
+        yield from self._left()  # of a batch in which a transaction has ended
         number = self._script.next(start)
         if number is not None:
             self._script.tell("read", batch=number)
-            yield self._script.records(number), {self._script.partition: self._script.offset(number)}
+            self._portions = [*self._script.portions(number)]
+            yield from self._left()
+
+    def _left(self) -> Iterator[Portion]:
+        while self._portions:
+            yield self._portions.pop(0)
+
+    def lost(self) -> None:
+        self._portions = []
 
     def commit(self, offsets: Offsets) -> None:
         self._script.tell("commit", offset=_offset(offsets.get(self._script.partition)))

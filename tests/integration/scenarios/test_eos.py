@@ -11,7 +11,7 @@ from penstock_kafka.murmur2 import partition_of
 from penstock_runtime.embedded import EmbeddedKafka
 
 from ..lab import Lab, failed
-from ..reading import create, read_all
+from ..reading import Reader, create, read_all
 from ..running import new_name
 
 KEY = '["{}",{{"p":"a0"}}]'
@@ -79,8 +79,45 @@ def test_exactly_once_that_is_required_and_cannot_be_had_is_refused(lab: Lab) ->
         lab.spec(resource)
 
 
+ENDED = [
+    ["c0", {"value": "c1", "end": "commit"}, "c2"],
+    ["c3", {"value": "c4", "end": "abort"}],
+    [{"value": "c5", "end": "commit"}],
+    ["c6"],
+]
+
+
 @pytest.mark.scenario("eos-connector-boundary")
-def test_transactions_that_the_plugin_would_end_are_refused_with_the_reason(lab: Lab) -> None:
+def test_a_plugin_ends_its_transactions(lab: Lab) -> None:
+    topic = lab.topic()
+    name, task = lab.source(ENDED, topic, polling=True, defines=True, **{"transaction.boundary": "connector"})
+    with Reader(lab.servers, topic, isolation="read_uncommitted") as sent:
+        sent.until(lambda: sent.values()[-1:] == [b"c6"])
+    task.stop()
+    assert lab.values(topic) == ["c0", "c1", "c5"]
+    assert lab.offsets(name) == [{"i": 0}, {"i": 1}, {"i": 2}]
+    assert len(lab.journal.of("commit")) == 3
+
+
+def test_a_batch_may_hold_several_transactions(lab: Lab) -> None:
+    topic = lab.topic()
+    batch = ["a", {"value": "b", "end": "commit"}, "c", {"value": "d", "end": "commit"}]
+    _, task = lab.source([batch], topic, polling=True, defines=True, **{"transaction.boundary": "connector"})
+    lab.journal.count("commit", 2)
+    task.stop()
+    assert [(r.offset, r.value) for r in lab.records(topic)] == [(0, b"a"), (1, b"b"), (3, b"c"), (4, b"d")]
+
+
+def test_the_ends_that_a_plugin_marks_count_only_where_it_is_asked_to(lab: Lab) -> None:
+    topic = lab.topic()
+    name, task = lab.source(ENDED, topic, polling=True, defines=True)
+    lab.journal.count("commit", 4)
+    task.stop()
+    assert lab.values(topic) == [f"c{n}" for n in range(7)]
+    assert lab.offsets(name) == [{"i": n} for n in range(4)]
+
+
+def test_a_plugin_that_cannot_end_transactions_is_refused_with_the_reason(lab: Lab) -> None:
     (message,) = problems(lab, **{"transaction.boundary": "connector"}).values()
     assert message.startswith("The connector does not support connector-defined transaction boundaries")
 

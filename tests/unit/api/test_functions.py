@@ -17,7 +17,6 @@ from penstock import (
     DataError,
     Limits,
     PluginContext,
-    PollingSource,
     Problem,
     Record,
     RecordBatch,
@@ -31,6 +30,7 @@ from penstock import (
     value_of,
 )
 from penstock import _returned as returned
+from penstock._function_source import FunctionReader
 from penstock.schema import INT64, struct
 from penstock.testing import SinkSuite, SourceSuite, TransformSuite, parsed, run_source, run_writer
 from penstock_runtime.pipeline import chain
@@ -93,7 +93,7 @@ class TestTables(SourceSuite):
 
     def test_a_stream_with_a_backlog_leaves_the_others_their_share(self) -> None:
         reader = tables().source(parsed(tables, self.properties))
-        assert isinstance(reader, PollingSource)
+        assert isinstance(reader, FunctionReader)
         shares = [{r.topic for r in listed(records)} for records, _ in reader.read({}, Limits(6, 1000))]
         assert shares == [{"a"}, {"b"}, {"c"}]
 
@@ -170,7 +170,7 @@ def test_a_function_gets_the_context() -> None:
     connector = says_where()
     connector.context = PluginContext(connector="orders")
     reader = connector.source(parsed(says_where, {}))
-    assert isinstance(reader, PollingSource)
+    assert isinstance(reader, FunctionReader)
     ((records, _),) = reader.read({}, Limits(10, 1000))
     assert [record.topic for record in listed(records)] == ["orders"]
 
@@ -189,7 +189,7 @@ def closes(cursor: int | None) -> Iterator[tuple[Record, int]]:
 
 def test_what_a_function_opened_is_closed_when_its_limit_is_reached_and_when_its_reader_ends() -> None:
     reader = closes().source(parsed(closes, {}))
-    assert isinstance(reader, PollingSource)
+    assert isinstance(reader, FunctionReader)
     CLOSED.clear()
     ((records, updates),) = reader.read({}, Limits(7, 1000))
     assert (len(records), updates) == (7, {SourcePartition({"stream": "default"}): {"cursor": 7}})
@@ -209,7 +209,7 @@ def filtered(cursor: int | None) -> Iterator[Any]:
 
 def test_pages_without_a_record_move_the_cursor_and_one_that_stays_is_nothing_new() -> None:
     reader = filtered().source(parsed(filtered, {}))
-    assert isinstance(reader, PollingSource)
+    assert isinstance(reader, FunctionReader)
     default = SourcePartition({"stream": "default"})
     assert list(reader.read({default: {"cursor": 1}}, Limits(10, 1000))) == [([], {default: {"cursor": 2}})]
     assert list(reader.read({default: {"cursor": 2}}, Limits(10, 1000))) == []
@@ -218,7 +218,7 @@ def test_pages_without_a_record_move_the_cursor_and_one_that_stays_is_nothing_ne
 def test_a_read_that_is_ended_early_goes_on_with_the_next_stream() -> None:
     """Else the last streams of many would wait for as long as the first ones have a backlog."""
     reader = tables().source(parsed(tables, {"tables": "a,b,c"}))
-    assert isinstance(reader, PollingSource)
+    assert isinstance(reader, FunctionReader)
     first = []
     for _ in range(4):
         records, _ = next(iter(reader.read({}, Limits(3, 1000))))
@@ -411,7 +411,7 @@ def with_a_datetime(cursor: int | None) -> Iterator[Any]:
 
 def test_what_is_wrong_in_what_a_function_gave_is_told_by_its_name() -> None:
     reader = with_a_datetime().source(parsed(with_a_datetime, {}))
-    assert isinstance(reader, PollingSource)
+    assert isinstance(reader, FunctionReader)
     portions = (records for records, _ in reader.read({}, Limits(10, 1000)))
     with pytest.raises(ConnectError, match=r"^with_a_datetime returned a value of type datetime as the timestamp"):
         list(returned.portions(portions, returned.name(reader, "read"), str))
@@ -461,7 +461,7 @@ def test_the_first_task_asks_for_new_tasks_where_there_are_other_streams_than_pl
     for number, properties in enumerate(connector.task_configs(parsed(watched, {}), {}, 2)):
         connector.context = PluginContext(task=number, tasks=2, on_request=asked[number].append)
         half = connector.source(parsed(watched, properties))
-        assert isinstance(half, PollingSource)
+        assert isinstance(half, FunctionReader)
         halves.append(half)
 
     def read() -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock import Header, InputPartition, Instant, Problem, Record, RecordBatch, SourcePartition
+from penstock import Header, InputPartition, Instant, Problem, Record, RecordBatch, SourcePartition, TransactionEnd
 from penstock import _returned as returned
 from penstock._returned import ReturnedWrong
 from penstock.schema import STRING
@@ -56,8 +56,13 @@ def portions(*found: Any) -> list[RecordBatch]:
         (returned.parts, [{"from": 1}], "returned a value of type dict in its list, and not an InputPartition"),
         (returned.parts, [InputPartition(None)], "returned None as InputPartition.data, and not a mapping of texts to"),  # type: ignore[arg-type]
         (returned.parts, [InputPartition({1: 2})], "type int as the name of a field of InputPartition.data, and not a"),  # type: ignore[dict-item]
-        (returned.records_and_offsets, [record()], "returned a value of type list, and not a pair of records and"),
-        (returned.records_and_offsets, ([record()], None), f"returned None, and not {OFFSETS}"),
+        (returned.portion, [record()], "returned a value of type list, and not a pair of records and"),
+        (
+            returned.portion,
+            ([record()], {}, True),
+            "type bool as the third part of a portion, and not a TransactionEnd",
+        ),
+        (returned.portion, ([record()], None), f"returned None, and not {OFFSETS}"),
         (returned.positions, None, "returned None, and not a mapping of TopicPartition"),
         (returned.positions, {"t": 1}, "returned a value of type str as a topic partition"),
         (returned.positions, {TopicPartition("t", 0): "1"}, "returned a value of type str as the offset of t-0"),
@@ -154,7 +159,8 @@ def test_what_the_contract_allows_passes() -> None:
     assert returned.offsets({}, "m") == {}
     part = InputPartition({"from": 1}, {A: None})
     assert returned.parts((p for p in [part]), "m") == [part]
-    assert returned.records_and_offsets(([], {}), "m") == ([], {})
+    assert returned.portion(([], {}), "m") == ([], {}, None)
+    assert returned.portion(([], {}, TransactionEnd.ABORT), "m") == ([], {}, TransactionEnd.ABORT)
     assert returned.positions({TopicPartition("t", 0): 0}, "m") == {("t", 0): 0}
     assert returned.problems((Problem("a", "b") for _ in range(1)), "m") == [Problem("a", "b")]
     assert returned.task_properties([{"a": "1"}], "m") == [{"a": "1"}]

@@ -15,6 +15,7 @@ import org.apache.kafka.connect.connector.ConnectorContext;
 import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.sink.SinkConnector;
 import org.apache.kafka.connect.sink.SinkConnectorContext;
+import org.apache.kafka.connect.source.ConnectorTransactionBoundaries;
 import org.apache.kafka.connect.source.ExactlyOnceSupport;
 import org.apache.kafka.connect.source.SourceConnector;
 import org.apache.kafka.connect.source.SourceConnectorContext;
@@ -163,6 +164,14 @@ final class ConnectorCalls {
         ExactlyOnceSupport support =
                 Threads.with(plugins.loader(plugin), () -> connector.exactlyOnceSupport(properties));
         return out -> Channel.packTextOrNil(out, support == null ? null : support.name());
+    }
+
+    /** {@code SUPPORTED}, {@code UNSUPPORTED}, or nothing for a connector that returns null. */
+    Channel.Content transactionBoundaries(Plugins.Reference plugin, Map<String, String> properties) throws Exception {
+        SourceConnector connector = plugins.make(plugin, SourceConnector.class);
+        ConnectorTransactionBoundaries boundaries =
+                Threads.with(plugins.loader(plugin), () -> connector.canDefineTransactionBoundaries(properties));
+        return out -> Channel.packTextOrNil(out, boundaries == null ? null : boundaries.name());
     }
 
     Channel.Content alterOffsets(

@@ -186,6 +186,7 @@ public final class Main {
                     given.number("converter"), given.text("topic"), given.text("name"), given.bytesOrNull("content"));
             case "task_configs" -> connectors.taskConfigs(given.plugin(), given.properties(), given.number("max_tasks"));
             case "exactly_once" -> connectors.exactlyOnceSupport(given.plugin(), given.properties());
+            case "transaction_boundaries" -> connectors.transactionBoundaries(given.plugin(), given.properties());
             case "alter_offsets" -> connectors.alterOffsets(given.plugin(), given.properties(), given.offsets());
             case "alter_positions" -> connectors.alterPositions(given.plugin(), given.properties(), given.positions());
             case "start_connector" -> startConnector(given);
@@ -216,7 +217,13 @@ public final class Main {
         Map<String, String> properties = given.properties();
         SourceTask made = connectors.task(given.plugin(), properties, SourceTask.class);
         SourceTaskRunner runner = new SourceTaskRunner(
-                given.number("epoch"), made, plugins.loader(given.plugin()), properties, registries.make(given.tags()), channel);
+                given.number("epoch"),
+                made,
+                plugins.loader(given.plugin()),
+                properties,
+                registries.make(given.tags()),
+                channel,
+                given.flag("transactions") ? new TransactionMarks() : null);
         task = runner;
         runner.start();
         return Channel.NOTHING;

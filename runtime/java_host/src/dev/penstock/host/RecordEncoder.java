@@ -289,7 +289,7 @@ final class RecordEncoder {
     }
 
     /** Packs the last offset of each source partition, in the order in which the partitions first occur; null: none yet. */
-    private static void packOffsets(MessagePacker out, List<SourceRecord> polled) throws IOException {
+    static void packOffsets(MessagePacker out, List<SourceRecord> polled) throws IOException {
         if (polled == null) {
             out.packNil();
             return;

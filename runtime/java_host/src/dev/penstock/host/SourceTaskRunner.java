@@ -21,6 +21,7 @@ import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.source.SourceTaskContext;
+import org.apache.kafka.connect.source.TransactionContext;
 import org.apache.kafka.connect.storage.OffsetStorageReader;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -42,6 +43,8 @@ final class SourceTaskRunner implements TaskRunner {
     private final Map<String, String> properties;
     private final PluginMetricsImpl metrics;
     private final Channel channel;
+    /** Null: the task does not end its transactions. */
+    private final TransactionMarks marks;
     private final RecordEncoder encoder = new RecordEncoder();
     private final Semaphore polls = new Semaphore(0);
     private final CompletableFuture<Void> started = new CompletableFuture<>();
@@ -51,6 +54,8 @@ final class SourceTaskRunner implements TaskRunner {
     private final boolean commitsRecords;
     private final Thread thread;
     private int sequence;
+    /** Whether records were sent since the last transaction ended. */
+    private boolean isOpen;
     private boolean stopCalled;
     private volatile boolean stopping;
     /** The method of the task that its thread is in, or was in last. */
@@ -62,13 +67,15 @@ final class SourceTaskRunner implements TaskRunner {
             ClassLoader loader,
             Map<String, String> properties,
             PluginMetricsImpl metrics,
-            Channel channel) {
+            Channel channel,
+            TransactionMarks marks) {
         this.epoch = epoch;
         this.task = task;
         this.loader = loader;
         this.properties = properties;
         this.metrics = metrics;
         this.channel = channel;
+        this.marks = marks;
         this.commitsRecords = overridesCommitRecord(task.getClass());
         this.thread = new Thread(this::run, "penstock-task");
         thread.setDaemon(true);
@@ -183,7 +190,7 @@ final class SourceTaskRunner implements TaskRunner {
 
     private boolean begin() {
         try {
-            task.initialize(new Context(properties, metrics, channel));
+            task.initialize(new Context(properties, metrics, channel, marks));
             task.start(properties);
             started.complete(null);
             return true;
@@ -213,31 +220,59 @@ final class SourceTaskRunner implements TaskRunner {
                     }
                     return;
                 }
-                if ((records == null || records.isEmpty()) && System.nanoTime() - begun < 1_000_000) {
-                    Thread.sleep(1); // a task that has nothing and does not wait would keep a core busy
+                if (records == null || records.isEmpty()) {
+                    if (!isSent(List.of())) { // it may have ended a transaction all the same
+                        return;
+                    }
+                    if (System.nanoTime() - begun < 1_000_000) {
+                        Thread.sleep(1); // a task that has nothing and does not wait would keep a core busy
+                    }
                 }
             }
-            if (stopping) {
-                return;
-            }
-            try {
-                send(records);
-            } catch (IOException e) {
-                throw e;
-            } catch (Throwable e) {
-                fail(e);
+            if (stopping || !isSent(records)) {
                 return;
             }
         }
     }
 
+    /** Sends what was polled; false: it cannot be sent, and the task has failed. */
+    private boolean isSent(List<SourceRecord> records) throws IOException {
+        try {
+            send(records);
+            return true;
+        } catch (IOException e) {
+            throw e;
+        } catch (Throwable e) {
+            fail(e);
+            return false;
+        }
+    }
+
+    /** Sends what was polled, in portions, and where transactions end. */
     private void send(List<SourceRecord> records) throws IOException {
-        List<SourceRecord> rest = new ArrayList<>(records);
-        int from = 0;
-        while (from < rest.size()) {
-            int to = Math.min(rest.size(), from + encoder.portion());
-            List<SourceRecord> part = rest.subList(from, to);
-            boolean isLast = to == rest.size();
+        List<SourceRecord> polled = new ArrayList<>(records);
+        int ended = 0;
+        for (int i = 0; marks != null && i < polled.size(); i++) {
+            TransactionMarks.End end = marks.after(polled.get(i));
+            if (end != null) {
+                send(polled, ended, i + 1);
+                sendEnd(end, polled.subList(ended, i + 1));
+                ended = i + 1;
+            }
+        }
+        send(polled, ended, polled.size());
+        TransactionMarks.End end = marks == null ? null : marks.afterPolled();
+        if (end != null) {
+            sendEnd(end, List.of());
+        }
+    }
+
+    private void send(List<SourceRecord> polled, int begin, int end) throws IOException {
+        int from = begin;
+        while (from < end) {
+            int to = Math.min(end, from + encoder.portion());
+            List<SourceRecord> part = polled.subList(from, to);
+            boolean isLast = to == polled.size();
             int number = ++sequence;
             if (commitsRecords) {
                 synchronized (uncommitted) {
@@ -245,12 +280,32 @@ final class SourceTaskRunner implements TaskRunner {
                 }
             }
             try {
-                channel.send(encoder.message(epoch, number, part, isLast ? records : null));
+                channel.send(encoder.message(epoch, number, part, isLast ? polled : null));
             } catch (DataException e) {
                 throw new DataException("cannot read records of topic " + part.get(0).topic() + " and those polled with them", e);
             }
+            isOpen = true;
             from = to;
         }
+    }
+
+    /**
+     * Sends the end of a transaction, unless nothing was sent since the last one.
+     *
+     * @param passed the records whose offsets hold then, if those were not sent with them
+     */
+    private void sendEnd(TransactionMarks.End end, List<SourceRecord> passed) throws IOException {
+        if (!isOpen) {
+            return;
+        }
+        isOpen = false;
+        channel.send(out -> {
+            out.packArrayHeader(4);
+            out.packString("boundary");
+            out.packInt(epoch);
+            out.packBoolean(end == TransactionMarks.End.COMMIT);
+            RecordEncoder.packOffsets(out, passed);
+        });
     }
 
     private void fail(Throwable error) throws IOException {
@@ -283,10 +338,12 @@ final class SourceTaskRunner implements TaskRunner {
         private final Map<String, String> properties;
         private final OffsetStorageReader offsets;
         private final PluginMetrics metrics;
+        private final TransactionMarks marks;
 
-        Context(Map<String, String> properties, PluginMetrics metrics, Channel channel) {
+        Context(Map<String, String> properties, PluginMetrics metrics, Channel channel, TransactionMarks marks) {
             this.properties = properties;
             this.metrics = metrics;
+            this.marks = marks;
             this.offsets = new Offsets(channel);
         }
 
@@ -298,6 +355,11 @@ final class SourceTaskRunner implements TaskRunner {
         @Override
         public OffsetStorageReader offsetStorageReader() {
             return offsets;
+        }
+
+        @Override
+        public TransactionContext transactionContext() {
+            return marks;
         }
 
         @Override

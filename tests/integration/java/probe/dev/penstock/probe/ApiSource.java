@@ -18,6 +18,7 @@ import org.apache.kafka.connect.source.SourceConnector;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.source.SourceTaskContext;
+import org.apache.kafka.connect.source.TransactionContext;
 
 /** Has and calls every method that a source has in Kafka Connect's API, and reports what became of it. */
 public class ApiSource extends SourceConnector {
@@ -131,13 +132,16 @@ public class ApiSource extends SourceConnector {
         return "1";
     }
 
-    /** Its task: one record, whose offset it reads again from the context. */
+    /** Its task: a record for each way to end a transaction; it reads the offset of each from the context. */
     public static class ApiTask extends SourceTask {
         private Map<String, String> properties;
         private ApiReport report;
         private SourceTaskContext given;
-        private boolean sent;
-        private boolean looked;
+        private static final List<String> ENDS = List.of(
+                "commitTransaction(SourceRecord)", "abortTransaction(SourceRecord)", "commitTransaction()", "abortTransaction()");
+
+        private int sent;
+        private int looked;
 
         @Override
         public String version() {
@@ -169,21 +173,34 @@ public class ApiSource extends SourceConnector {
         @Override
         public List<SourceRecord> poll() throws InterruptedException {
             report.called("SourceTask.poll()");
-            if (!sent) {
-                sent = true;
-                return List.of(new SourceRecord(
-                        PARTITION, Map.of("n", 1), properties.get("topic"), null, Schema.STRING_SCHEMA, "0:0"));
+            if (sent == looked && sent < ENDS.size()) {
+                sent++;
+                SourceRecord record = new SourceRecord(
+                        PARTITION, Map.of("n", sent), properties.get("topic"), null, Schema.STRING_SCHEMA, "0:" + sent);
+                end(ENDS.get(sent - 1), record);
+                return List.of(record);
             }
             Map<String, Object> offset = context.offsetStorageReader().offset(PARTITION);
-            if (offset != null && !looked) {
-                looked = true;
-                report.works("OffsetStorageReader.offset(Map)", offset.equals(Map.of("n", 1L)));
+            if (offset != null && sent > looked && offset.equals(Map.of("n", (long) sent))) {
+                report.works("TransactionContext." + ENDS.get(looked), true);
+                looked++;
+                report.works("OffsetStorageReader.offset(Map)", true);
                 report.works(
                         "OffsetStorageReader.offsets(Collection)",
                         context.offsetStorageReader().offsets(List.of(PARTITION)).equals(Map.of(PARTITION, offset)));
             }
             Thread.sleep(50);
             return null;
+        }
+
+        private void end(String method, SourceRecord record) {
+            TransactionContext transaction = context.transactionContext();
+            switch (method) {
+                case "commitTransaction(SourceRecord)" -> transaction.commitTransaction(record);
+                case "abortTransaction(SourceRecord)" -> transaction.abortTransaction(record);
+                case "commitTransaction()" -> transaction.commitTransaction();
+                default -> transaction.abortTransaction();
+            }
         }
 
         @Override

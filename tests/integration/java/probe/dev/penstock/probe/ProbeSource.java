@@ -15,6 +15,7 @@ import org.apache.kafka.common.config.Config;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.connect.connector.Task;
 import org.apache.kafka.connect.errors.ConnectException;
+import org.apache.kafka.connect.source.ConnectorTransactionBoundaries;
 import org.apache.kafka.connect.source.ExactlyOnceSupport;
 import org.apache.kafka.connect.source.SourceConnector;
 
@@ -128,6 +129,13 @@ public class ProbeSource extends SourceConnector {
     public ExactlyOnceSupport exactlyOnceSupport(Map<String, String> given) {
         String support = given.getOrDefault("support", "SUPPORTED");
         return support.equals("null") ? null : ExactlyOnceSupport.valueOf(support);
+    }
+
+    @Override
+    public ConnectorTransactionBoundaries canDefineTransactionBoundaries(Map<String, String> given) {
+        new Actions(given).at("boundaries");
+        String boundaries = given.getOrDefault("boundaries", "SUPPORTED");
+        return boundaries.equals("null") ? null : ConnectorTransactionBoundaries.valueOf(boundaries);
     }
 
     @Override

@@ -13,7 +13,12 @@ import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 
-/** Numbered records ({@code 0:<n>}), from the committed offset on; with "data", one poll of a data set. */
+/**
+ * Numbered records ({@code 0:<n>}), from the committed offset on; with "data", one poll of a data set.
+ *
+ * <p>Transactions end at records ("commit.at", "abort.at": their numbers, or {@code *n} for each n-th), after polls that
+ * reach a number ("commit.polled", "abort.polled"), and after a poll without records ("commit.idle").
+ */
 public class ProbeTask extends SourceTask {
     private Map<String, String> properties;
     private Actions actions;
@@ -60,6 +65,9 @@ public class ProbeTask extends SourceTask {
         }
         long end = Math.min(next + number("batch", 100), number("total", Long.MAX_VALUE));
         if (next >= end) {
+            if (properties.get("commit.idle") != null) {
+                context.transactionContext().commitTransaction();
+            }
             if (properties.get("idle") == null) {
                 Thread.sleep(50);
             }
@@ -74,8 +82,32 @@ public class ProbeTask extends SourceTask {
                     null,
                     Schema.STRING_SCHEMA,
                     partition.get("p") + ":" + next));
+            SourceRecord record = records.get(records.size() - 1);
+            if (isNamed("commit.at", next)) {
+                context.transactionContext().commitTransaction(record);
+            }
+            if (isNamed("abort.at", next)) {
+                context.transactionContext().abortTransaction(record);
+            }
+        }
+        if (isNamed("commit.polled", next)) {
+            context.transactionContext().commitTransaction();
+        }
+        if (isNamed("abort.polled", next)) {
+            context.transactionContext().abortTransaction();
         }
         return records;
+    }
+
+    /** Whether a property names a number: in a list, or {@code *n} for the last of each n. */
+    private boolean isNamed(String name, long number) {
+        String text = properties.get(name);
+        if (text == null) {
+            return false;
+        }
+        return text.startsWith("*")
+                ? (number + 1) % Long.parseLong(text.substring(1)) == 0
+                : List.of(text.split(",")).contains(String.valueOf(number));
     }
 
     @Override
