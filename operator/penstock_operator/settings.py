@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from pydantic.alias_generators import to_camel
 
 from penstock.errors import ConfigError, Problem
+from penstock_model.connect.config_providers import java_providers, own_providers
 from penstock_model.connect.redaction import Redactor, client_secrets
 from penstock_model.connect.variables import resolve
 from penstock_model.connect.worker_config import WorkerConfig
@@ -218,9 +219,9 @@ class Worker:
         Raises:
             ConfigError: every problem at once, redacted.
         """
-        resolved = resolve(texts, secrets_dir)
+        resolved = resolve(texts, secrets_dir, providers=own_providers(texts))
         self.redact = Redactor([*resolved.secrets, *client_secrets(resolved.values)])
-        problems = list(resolved.problems)
+        problems = [*resolved.problems, *_of_java(texts)]
         found = list(warnings(texts, frozenset(p.name for p in WorkerConfig.properties())))
         if not texts.get("bootstrap.servers", "").strip():
             problems.append(Problem("bootstrap.servers", "is missing; write the host:port of a broker, or several"))
@@ -240,6 +241,12 @@ class Worker:
 
     def __repr__(self) -> str:
         return "Worker(...)"
+
+
+def _of_java(texts: Mapping[str, str]) -> Iterator[Problem]:
+    for name, cls in java_providers(texts).items():
+        text = f"cannot use {cls}: Java plugins do not run on Kubernetes yet; use ${{secret:<name>:<key>}}"
+        yield Problem(f"config.providers.{name}.class", text)
 
 
 class Settings(_Part):

@@ -184,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     topics.add_argument(
         _ACTIVE, action="store_true", help="list the topics that it has used; has options of its own (--active --help)"
     )
+    _add_providers(topics)
     _add_plugin_path(topics)
     _add_secrets(topics)
     topics.set_defaults(command=_topics)
@@ -210,6 +211,7 @@ def _parser() -> argparse.ArgumentParser:
         _add_secrets(verb)
         verb.set_defaults(command=_offsets)
     importing = add_import(commands)
+    _add_plugin_path(importing)
     _add_secrets(importing)
     importing.set_defaults(command=_import)
 
@@ -279,6 +281,7 @@ exit codes: 0 all records went through or were dropped, 1 a record failed or cou
     transform.add_argument(
         "--output", choices=("text", "json"), default="text", help="json: one line for each record and stage"
     )
+    _add_providers(transform)
     _add_plugin_path(transform)
     _add_secrets(transform)
     transform.set_defaults(command=_transform)
@@ -291,6 +294,15 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
     _add_plugin_path(parser)
     _add_secrets(parser)
+
+
+def _add_providers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--worker",
+        type=Path,
+        metavar="FILE",
+        help="a worker configuration, for its config providers: properties or YAML",
+    )
 
 
 def _add_plugin_path(parser: argparse.ArgumentParser) -> None:
@@ -366,6 +378,7 @@ def _transform(options: argparse.Namespace) -> ExitCode:
             connector=options.connector,
             records=options.records,
             secrets=options.secrets,
+            worker=options.worker,
             topic=options.topic,
             schemas=Schemas(options.schemas),
             bare=options.values,
@@ -399,7 +412,12 @@ def _topics(options: argparse.Namespace) -> ExitCode:
 
     _check_secrets(options)
     return show_topics(
-        options.file, options.names, policy=options.policy, connector=options.connector, secrets=options.secrets
+        options.file,
+        options.names,
+        policy=options.policy,
+        connector=options.connector,
+        secrets=options.secrets,
+        worker=options.worker,
     )
 
 

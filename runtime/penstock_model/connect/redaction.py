@@ -9,6 +9,7 @@ from typing import Final
 
 from penstock import Problem
 from penstock.config import Config
+from penstock_model.connect.config_providers import provider_secrets
 from penstock_model.connect.variables import Secret
 from penstock_model.kafka_properties.security import SECRET_NAMES, jaas_secrets
 
@@ -62,7 +63,8 @@ def literal_secrets(config: type[Config], texts: Mapping[str, str]) -> Iterator[
 
 
 def client_secrets(properties: Mapping[str, str]) -> Iterator[Secret]:
-    """Literal secrets in client properties, under any prefix."""
+    """Literal secrets in client properties, under any prefix, and in parameters of config providers."""
+    yield from (Secret(HIDDEN, value) for value in provider_secrets(properties))
     for name, text in properties.items():
         known = next((s for s in SECRET_NAMES if name == s or name.endswith("." + s)), None)
         if known == "sasl.jaas.config":

@@ -4,6 +4,7 @@
     ${env:<name>}            an environment variable
     ${file:<path>:<key>}     a key of a Java properties file
     ${dir:<path>:<file>}     the content of a file; ${directory:..} is the same
+    ${<name>:<path>:<key>}   the value that a config provider of the worker configuration returns; the path may be left out
 
 A value may hold several variables, at any place, but none inside another. `${name}` without a colon is text. A variable that
 cannot be resolved is a problem, while Kafka Connect keeps it as text. Resolved secrets stay in memory: no file, record or
@@ -12,16 +13,35 @@ message holds them.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from penstock import ConfigError, Problem
 from penstock.config import nearest
 from penstock_java.properties import parse_properties
 
-__all__ = ["SECRET_REFERENCE", "Resolved", "Secret", "misspelt_variables", "resolve"]
+__all__ = [
+    "NO_PROVIDERS",
+    "SECRET_REFERENCE",
+    "Provider",
+    "ProviderTable",
+    "Resolved",
+    "Secret",
+    "misspelt_variables",
+    "provider_of",
+    "providers_in",
+    "resolve",
+]
+
+Provider: TypeAlias = Callable[[str, Sequence[str]], Mapping[str, str]]
+"""Returns the values of keys in a path, without those that are missing. Raises ValueError if it cannot be used."""
+ProviderTable: TypeAlias = Mapping[str, "str | Provider"]
+"""Config providers by name; a text names the one of Penstock's own that it is."""
+NO_PROVIDERS: Final[ProviderTable] = MappingProxyType({})
 
 SECRET_REFERENCE: Final = re.compile(r"\$\{secret:([^:}$\s]{1,512}):([^}$]{1,512})\}")
 """`${secret:<name>:<key>}` in a text. Names and keys are bounded and hold no $; otherwise a text of many `${secret:` would
@@ -77,6 +97,7 @@ def resolve(
     secrets_dir: Path | str | None,
     environment: Mapping[str, str] | None = None,
     known: Iterable[Secret] = (),
+    providers: ProviderTable = NO_PROVIDERS,
 ) -> Resolved:
     """Resolve every variable in `properties`.
 
@@ -85,16 +106,49 @@ def resolve(
         secrets_dir: the folder in which secrets are mounted; None if there are none.
         environment: variables for `${env:..}`; None: those of the process.
         known: variables that were resolved elsewhere, and are not looked up here.
+        providers: of the worker configuration.
+
+    Raises:
+        ConnectError: a config provider fails, or does not answer.
     """
-    look_up = _LookUp(
-        None if secrets_dir is None else Path(secrets_dir), os.environ if environment is None else environment
-    )
     values: dict[str, str] = {}
     problems: list[Problem] = []
     secrets = {secret.reference: secret for secret in known}
+    look_up = _LookUp(
+        None if secrets_dir is None else Path(secrets_dir),
+        os.environ if environment is None else environment,
+        providers,
+        _wanted(properties.values(), secrets) if providers else {},
+    )
     for name, text in properties.items():
         values[name] = _replaced(name, text, look_up, secrets, problems)
     return Resolved(values, tuple(problems), tuple(secrets.values()))
+
+
+def provider_of(reference: str) -> str:
+    """The name of the provider in a variable."""
+    match = _VARIABLE.match(reference)
+    return match[1] if match else ""
+
+
+def providers_in(texts: Iterable[str]) -> frozenset[str]:
+    """The names of the providers in all variables of these texts."""
+    return frozenset(match[1] for text in texts for match in _VARIABLE.finditer(text))
+
+
+def _wanted(texts: Iterable[str], known: Mapping[str, Secret]) -> Mapping[tuple[str, str], Sequence[str]]:
+    """The keys of each provider and path: a provider is asked once for all keys of a path, as in Kafka Connect."""
+    found: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for match in (m for text in texts for m in _VARIABLE.finditer(text) if m[0] not in known):
+        path, key = _path_and_key(match[2])
+        found[match[1], path][key] = None
+    return {of: tuple(keys) for of, keys in found.items()}
+
+
+def _path_and_key(rest: str) -> tuple[str, str]:
+    """A path ends at the first colon; without one, the path is empty."""
+    path, colon, key = rest.partition(":")
+    return (path, key) if colon else ("", rest)
 
 
 def misspelt_variables(properties: Mapping[str, str]) -> Iterator[Problem]:
@@ -124,22 +178,44 @@ def _replaced(name: str, text: str, look_up: "_LookUp", secrets: dict[str, Secre
 class _LookUp:
     """Resolves one variable. Raises ValueError with a reason that never holds a value."""
 
-    def __init__(self, secrets_dir: Path | None, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        secrets_dir: Path | None,
+        environment: Mapping[str, str],
+        providers: ProviderTable,
+        wanted: Mapping[tuple[str, str], Sequence[str]],
+    ) -> None:
         self._secrets_dir = secrets_dir
         self._environment = environment
         self._files: dict[str, Mapping[str, str]] = {}
-        self._providers: Mapping[str, Callable[[str], str]] = {
+        self._wanted = wanted
+        self._found: dict[tuple[str, str], Mapping[str, str]] = {}
+        own: Mapping[str, Callable[[str], str]] = {
             "secret": self._secret,
             "env": self._env,
             "file": self._file,
             "dir": self._dir,
             "directory": self._dir,
         }
+        named = {name: own[of] for name, of in providers.items() if isinstance(of, str)}
+        self._own = {**own, **named}
+        self._others = {name: of for name, of in providers.items() if not isinstance(of, str)}
 
     def __call__(self, provider: str, rest: str) -> str:
-        if provider not in self._providers:
-            raise ValueError(f"there is no provider {provider}; {_hint(provider, _PROVIDERS)}")
-        return self._providers[provider](rest)
+        if provider in self._others:
+            return self._other(provider, rest)
+        if provider not in self._own:
+            raise ValueError(f"there is no provider {provider}; {_hint(provider, (*self._own, *self._others))}")
+        return self._own[provider](rest)
+
+    def _other(self, provider: str, rest: str) -> str:
+        path, key = _path_and_key(rest)
+        if (provider, path) not in self._found:
+            self._found[provider, path] = self._others[provider](path, self._wanted[provider, path])
+        values = self._found[provider, path]
+        if key not in values:  # do not list the others: they may be those of somebody else
+            raise ValueError(f"{provider} has no key {key}" + (f" in {path}" if path else ""))
+        return values[key]
 
     def _secret(self, rest: str) -> str:
         name, colon, key = rest.partition(":")

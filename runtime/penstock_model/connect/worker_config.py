@@ -12,8 +12,8 @@ from pydantic import PrivateAttr, field_validator
 from penstock.config import Importance, prop
 from penstock.errors import ConfigError
 from penstock.rules import at_least, not_blank, words
+from penstock_model.connect.config_providers import provider_problems
 from penstock_model.connect.errors_config import ErrorsConfig
-from penstock_model.connect.worker_warnings import provider_problems
 from penstock_model.kafka_properties.client_kinds import (
     SHARED_CLIENT_NAMES,
     SHARED_CLIENT_PREFIXES,
@@ -89,7 +89,9 @@ class WorkerConfig(ErrorsConfig):
         "task.shutdown.graceful.timeout.ms", 5_000, doc="How long, in milliseconds, stopping may take in all."
     )
     config_providers: list[str] = prop(
-        "config.providers", [], doc="Names of `${name:..}` variables; file, dir, directory and env are always there."
+        "config.providers",
+        [],
+        doc="Names of `${name:..}` variables, each with a `.class`; file, dir, directory and env are always there.",
     )
 
     _raw: Mapping[str, str] = PrivateAttr(default_factory=dict)
@@ -115,7 +117,7 @@ class WorkerConfig(ErrorsConfig):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """As `Config.parse`; also refuses config providers that Penstock does not have."""
+        """As `Config.parse`; also refuses config providers without a class."""
         problems = list(provider_problems(texts))
         try:
             config = super().parse(texts, prefix)

@@ -7,7 +7,7 @@ from penstock.config import nearest
 from penstock.errors import Problem
 from penstock_model.kafka_properties.client_kinds import SHARED_CLIENT_NAMES
 
-__all__ = ["provider_problems", "warnings"]
+__all__ = ["warnings"]
 
 _REST: Final = "there is no REST interface; the resources are the interface"
 _GROUP: Final = "workers form no group here; every task is a process of its own"
@@ -60,13 +60,6 @@ WORKER_PREFIXES: Final = (
     "reconnect.",
     "socket.",
 )
-_KAFKA: Final = "org.apache.kafka.common.config.provider."
-_PROVIDERS: Final[Mapping[str, str]] = {
-    "file": _KAFKA + "FileConfigProvider",
-    "dir": _KAFKA + "DirectoryConfigProvider",
-    "directory": _KAFKA + "DirectoryConfigProvider",
-    "env": _KAFKA + "EnvVarConfigProvider",
-}
 
 
 def warnings(texts: Mapping[str, str], known: frozenset[str]) -> Iterator[Problem]:
@@ -90,20 +83,3 @@ def warnings(texts: Mapping[str, str], known: frozenset[str]) -> Iterator[Proble
 def _why(name: str) -> str | None:
     matching = (why for n, why in WITHOUT_MEANING.items() if name == n or (n.endswith(".") and name.startswith(n)))
     return next(matching, None)
-
-
-def provider_problems(texts: Mapping[str, str]) -> Iterator[Problem]:
-    """Problems of config providers: there are Kafka's three, under their usual names, without limits (`param.`)."""
-    for name in (n.strip() for n in texts.get("config.providers", "").split(",")):
-        if not name:
-            continue
-        prefix = f"config.providers.{name}."
-        cls = texts.get(prefix + "class", "").strip()
-        if name not in _PROVIDERS:
-            usual = next((n for n, c in _PROVIDERS.items() if c == cls), None)
-            hint = f"write ${{{usual}:..}} in place of ${{{name}:..}}" if usual else "use ${secret:<name>:<key>}"
-            yield Problem("config.providers", f"{name} is not there; file, dir, directory and env are: {hint}")
-        elif cls not in ("", _PROVIDERS[name]):
-            yield Problem(prefix + "class", f"{cls} cannot run here; {name} is always {_PROVIDERS[name]}")
-        for limit in (n for n in texts if n.startswith(prefix + "param.")):
-            yield Problem(limit, "limits of config providers are not kept by Penstock; remove it if that is safe")

@@ -115,6 +115,7 @@ class TaskSpec(Document):
         topic_policy: how the topics of a source are created, where TopicCreationPolicies say so. The operator sets it,
             never the plan pod's answer. None: `topic.creation.*` of the configuration, or the brokers, decide.
         mounts: the images of PluginVersions in the pod, the connector's first. The operator sets them, likewise.
+        config_providers: by name, the Java config providers that variables of this task name.
     """
 
     called: ClassVar = "a task spec"
@@ -137,6 +138,7 @@ class TaskSpec(Document):
     status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
     topic_policy: TopicPolicy | None = Field(default=None, exclude_if=lambda v: v is None)
     mounts: tuple[PluginMount, ...] = Field(default=(), exclude_if=lambda v: not v)
+    config_providers: dict[str, PluginReference] = Field(default_factory=dict, exclude_if=lambda v: not v)
 
     @property
     def id(self) -> str:

@@ -7,6 +7,7 @@ What each module is for, from the top down:
     sink        the sink of a task: puts records into the JVM, and commits what that allows
     running_connector  the Connector object in the JVM of the first task
     task        what both share: a task object, calls and the errors of these, the end
+    config_provider  a config provider, whose values replace variables
     catalog     which plugins a plugin path holds
     hosts       the JVM of this process
     jvm_metrics  what plugins measure, for Prometheus

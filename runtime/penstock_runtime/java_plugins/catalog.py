@@ -22,8 +22,9 @@ KINDS: Final = {
     "predicate": "predicate",
     "converter": "converter",
     "header_converter": "headerconverter",
+    "configprovider": "configprovider",
 }
-"""Kafka Connect's types of plugins that connectors use, and what `penstock plugins` calls them."""
+"""Kafka Connect's types of plugins that run here, and what `penstock plugins` calls them."""
 _DISCOVERY: Final = 120.0
 _CALL: Final = 60.0
 
@@ -67,12 +68,14 @@ def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
             raise e.during(f"cannot list the plugins in {location}") from None
         of_location = _plugins(classes, location)
         if not of_location:  # Kafka Connect passes over these too: a plugin path often holds other things
-            log.warning("No connector, transform, predicate or converter of Kafka Connect is in %s", location)
+            log.warning(
+                "No connector, transform, predicate, converter or config provider of Kafka Connect is in %s", location
+            )
         found += of_location
     if path and not found:
         raise ConfigError(
-            f"cannot find a plugin in {', '.join(path)}: no class in the jars is a connector, transform, predicate or "
-            "converter of Kafka Connect; check that it is the plugin's own folder"
+            f"cannot find a plugin in {', '.join(path)}: no class in the jars is a connector, transform, predicate, "
+            "converter or config provider of Kafka Connect; check that it is the plugin's own folder"
         )
     return tuple(found)
 

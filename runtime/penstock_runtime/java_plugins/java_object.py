@@ -1,9 +1,10 @@
-"""A configured object of a Java plugin in the JVM of this process: a transform, a predicate or a converter."""
+"""A configured object of a Java plugin in the JVM of this process: a transform, predicate, converter or config provider."""
 
 from collections.abc import Mapping
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from penstock.errors import ConfigError, DataError, Problem
+from penstock_runtime.java_plugins.catalog import JavaPlugin
 from penstock_runtime.java_plugins.hosts import host
 from penstock_runtime.java_plugins.java_class import JavaClass, JavaConfig
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded, PluginFailed
@@ -12,8 +13,6 @@ from penstock_runtime.process.liveness import LOOP
 __all__ = ["CheckedConfig", "JavaObject"]
 
 _CONFIGURE: Final = 60.0  # seconds
-_LONGEST: Final = 300.0
-"""Seconds for a batch where no loop of a task sets a limit."""
 
 
 class CheckedConfig(JavaConfig):
@@ -50,7 +49,7 @@ class JavaObject:
     """A configured object. Its methods are called by its number.
 
     Args:
-        plugin: the adapter.
+        plugin: the adapter, or the class.
         method: of the host, which makes the object.
         type_property: the property that names the class.
         arguments: of the method, besides the class.
@@ -60,7 +59,10 @@ class JavaObject:
         JvmEnded: the JVM has ended, or does not answer.
     """
 
-    def __init__(self, plugin: JavaClass, method: str, type_property: str, **arguments: Any) -> None:
+    longest: ClassVar[float] = 300.0
+    """Seconds for a call where no loop of a task sets a limit."""
+
+    def __init__(self, plugin: JavaClass | JavaPlugin, method: str, type_property: str, **arguments: Any) -> None:
         self._host = host()
         self._name = plugin.class_name
         place = {"location": plugin.location, "class": plugin.class_name}
@@ -83,7 +85,7 @@ class JavaObject:
             DataError: a value that was sent does not fit its schema.
             PluginFailed: it failed as a whole, or does not return, or the JVM has ended.
         """
-        limit = LOOP.call or _LONGEST
+        limit = LOOP.call or self.longest
         try:
             return self._host.call(method, limit, **arguments)
         except JavaError as e:

@@ -25,6 +25,7 @@ from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.context import client_settings
 from penstock_runtime.plan.clients import OVERRIDES, unused_overrides
 from penstock_runtime.plan.delivery import exactly_once
+from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.source.context import SourceContext
 from penstock_runtime.task.context import task_context
@@ -123,11 +124,13 @@ def target_by_name(
     if resource.metadata.name == UNNAMED and resource.spec.connect_name is None:
         raise ConfigError(resource.reading.problems)
     name = resource.connect_name
-    worker_texts = resolve(request.worker, request.secrets_dir)
+    secrets = None if request.secrets_dir is None else Path(request.secrets_dir)
+    with ConfigProviders(request.worker, secrets) as providers:
+        worker_texts = resolve(request.worker, secrets, providers=providers.table)
+        resolved = resolve(resource.spec.config, secrets, providers=providers.table)
     if worker_texts.problems:
         raise ConfigError(worker_texts.problems)
     worker = WorkerConfig.parse(worker_texts.values)
-    resolved = resolve(resource.spec.config, request.secrets_dir)
     config, problems = _allowed(resolved.values, kinds, worker)
     if strict:
         problems += [p for p in resolved.problems if p.property in config and p.property.startswith(_NAMING)]

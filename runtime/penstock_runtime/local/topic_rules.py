@@ -14,6 +14,8 @@ from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.policy_binding import bind, name_of, rivalry
 from penstock_runtime.manifests.reader import chosen, read_manifests, read_resources
+from penstock_runtime.manifests.worker_file import read_texts
+from penstock_runtime.plugins.config_providers import ConfigProviders
 
 __all__ = ["show_topics"]
 
@@ -29,6 +31,7 @@ def show_topics(
     policy: str | None = None,
     connector: str | None = None,
     secrets: Path | None = None,
+    worker: Path | None = None,
     stdin: TextIO | None = None,
     out: TextIO | None = None,
 ) -> ExitCode:
@@ -40,6 +43,7 @@ def show_topics(
         policy: a file with TopicCreationPolicies; those that the Connector names, or that select it, apply. None: no policy.
         connector: the name of the Connector, if the file holds several.
         secrets: where `${secret:..}` is found.
+        worker: the file of the worker configuration, for its config providers; None: there is none.
         stdin: stands for standard input.
         out: stands for standard output.
 
@@ -50,7 +54,7 @@ def show_topics(
         ConfigError: everything that is wrong with the files.
     """
     found = chosen(read_manifests([file], stdin), connector).connector
-    rules, limits = _rules(found, policy, secrets)
+    rules, limits = _rules(found, policy, secrets, {} if worker is None else read_texts(worker))
     refused = False
     for topic in topics:
         for line in _lines(topic, rules, limits):
@@ -60,7 +64,7 @@ def show_topics(
 
 
 def _rules(
-    connector: Connector, file: str | None, secrets: Path | None
+    connector: Connector, file: str | None, secrets: Path | None, worker: Mapping[str, str]
 ) -> tuple[TopicRules | None, Sequence[TopicLimits]]:
     spec, own = connector.spec, connector.metadata
     named = None if spec.topic_creation_policy is None else spec.topic_creation_policy.name
@@ -83,7 +87,9 @@ def _rules(
     limits = [*map(TopicLimits.of, policy.limits)]
     if policy.rules is not None:
         return TopicRules.of_policy(policy.rules), limits
-    texts = resolve({n: t for n, t in spec.config.items() if n.startswith(PREFIX)}, secrets).checked()
+    given = {n: t for n, t in spec.config.items() if n.startswith(PREFIX)}
+    with ConfigProviders(worker, secrets) as providers:
+        texts = resolve(given, secrets, providers=providers.table).checked()
     return TopicRules.of(texts, enabled=True), limits
 
 

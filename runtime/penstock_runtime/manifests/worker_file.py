@@ -12,6 +12,7 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.connect.worker_warnings import warnings
 from penstock_model.kafka_properties.client_kinds import CLIENT_KINDS
 from penstock_model.kafka_properties.translation import translate_layers
+from penstock_runtime.plugins.config_providers import ConfigProviders
 
 __all__ = ["Worker", "read_texts", "read_worker", "worker_from"]
 
@@ -32,6 +33,7 @@ def read_worker(path: Path, secrets_dir: Path | None = None) -> Worker:
 
     Raises:
         ConfigError: every problem at once, each naming file and property.
+        ConnectError: a config provider fails, or does not answer.
     """
     texts = read_texts(path)
     try:
@@ -67,8 +69,13 @@ def worker_from(texts: Mapping[str, str], secrets_dir: Path | None = None) -> Wo
 
     Raises:
         ConfigError: every problem at once.
+        ConnectError: a config provider fails, or does not answer.
     """
-    resolved = resolve(texts, secrets_dir)
+    with ConfigProviders(texts, secrets_dir) as providers:
+        problems = list(providers.problems())
+        if problems:  # their variables would be as many more
+            raise ConfigError(problems)
+        resolved = resolve(texts, secrets_dir, providers=providers.table)
     redactor = Redactor([*resolved.secrets, *client_secrets(resolved.values)])
     problems = list(resolved.problems)
     found = list(warnings(texts, frozenset(p.name for p in WorkerConfig.properties())))

@@ -20,7 +20,7 @@ from penstock.source import Limits, SourceConnector
 from penstock_model.connect import plugin_chain, variables
 from penstock_model.connect.connector_config import SinkConfig, SourceConfig
 from penstock_model.connect.redaction import Redactor, client_secrets, literal_secrets
-from penstock_model.connect.variables import Secret
+from penstock_model.connect.variables import ProviderTable, Secret, provider_of
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.incarnation import Incarnation
 from penstock_model.contracts.task_spec import TaskSpec
@@ -34,12 +34,13 @@ from penstock_runtime.pipeline.chain import Step
 from penstock_runtime.pipeline.converters import Converters
 from penstock_runtime.pipeline.record_errors import ErrorPolicy
 from penstock_runtime.plugins import plugin_ref
+from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.mounted import append_folders
 from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
 from penstock_runtime.plugins.task_reconfiguration import ReconfigurationRequests
 from penstock_runtime.process import cgroup
 
-__all__ = ["TaskContext", "client_settings"]
+__all__ = ["TaskContext", "client_settings", "config_providers"]
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +89,7 @@ class TaskContext(ABC):
         slots_dir: Path,
         on_error: Callable[[str], None] = lambda text: None,
         known: Sequence[Secret] = (),
+        providers: ProviderTable | None = None,
     ) -> Self:
         """The context of a spec of this kind.
 
@@ -95,15 +97,20 @@ class TaskContext(ABC):
             spec: of the task.
             slots_dir: as the attribute.
             on_error: told of what hinders Kafka's clients.
-            known: variables that the driver has resolved for a process on another machine.
+            known: variables that the driver has resolved for another process.
+            providers: config providers; None: those of the spec.
 
         Raises:
             ConfigError: a variable cannot be resolved, a property is wrong: every problem at once.
+            ConnectError: a config provider fails, or does not answer.
         """
+        if providers is None:
+            with config_providers(spec) as of_spec:
+                return cls.of(spec, slots_dir=slots_dir, on_error=on_error, known=known, providers=of_spec.table)
         append_folders(m.folder for m in spec.mounts)
         secrets = None if spec.secrets_dir is None else Path(spec.secrets_dir)
-        own = variables.resolve(spec.config, secrets, known=known)
-        shared = variables.resolve(spec.worker, secrets, known=known)
+        own = variables.resolve(spec.config, secrets, known=known, providers=providers)
+        shared = variables.resolve(spec.worker, secrets, known=known, providers=providers)
         if own.problems or shared.problems:
             raise ConfigError([*own.problems, *shared.problems])
         worker = WorkerConfig.parse(shared.values)
@@ -154,11 +161,13 @@ class TaskContext(ABC):
 
     @property
     def sent_secrets(self) -> Mapping[str, str]:
-        """The values of variables, by their references, for workers on other machines.
+        """The values of variables, by their references, for workers that cannot resolve them.
 
-        These have neither the files nor the environment that hold them. A worker on this machine resolves its own.
+        Those on other machines have neither the files nor the environment that hold them. A worker on this machine resolves
+        its own, but for values of Java config providers, which would need a JVM in each.
         """
-        return {} if self.spec.spark.cluster is None else {s.reference: s.value for s in self.secrets}
+        is_away, of_java = self.spec.spark.cluster is not None, self.spec.config_providers
+        return {s.reference: s.value for s in self.secrets if is_away or provider_of(s.reference) in of_java}
 
     @property
     @abstractmethod
@@ -302,6 +311,12 @@ class TaskContext(ABC):
             fences=False,
             known=self.spec.status,
         )
+
+
+def config_providers(spec: TaskSpec) -> ConfigProviders:
+    """The config providers of a task, whose classes the plan has found."""
+    secrets = None if spec.secrets_dir is None else Path(spec.secrets_dir)
+    return ConfigProviders(spec.worker, secrets, references=spec.config_providers)
 
 
 def client_settings(

@@ -36,6 +36,7 @@ from penstock_runtime.plan.tasks import (
 )
 from penstock_runtime.plan.topics import PolicyUse, check_topic_rules
 from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
+from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 from penstock_runtime.plugins.plugin_ref import make
 
@@ -98,11 +99,26 @@ def plan(
         ConfigError: every problem at once, those of the resource's own text among them (`resource.reading`), without
             secrets, each under the property or field that the user wrote.
         RetriableError: nothing is wrong as far as it can be seen, but what the plugin looks at outside cannot be reached.
+        ConnectError: a config provider fails, or does not answer.
     """
+    with ConfigProviders(worker.raw, secrets_dir, environment) as providers:
+        return _plan(resource, worker, plugins, secrets_dir, environment, providers, policy_selects=policy_selects)
+
+
+def _plan(
+    resource: resources.Connector,
+    worker: WorkerConfig,
+    plugins: Plugins,
+    secrets_dir: Path | None,
+    environment: Mapping[str, str] | None,
+    providers: ConfigProviders,
+    *,
+    policy_selects: bool,
+) -> Plan:
     findings = Findings([*refused_fields(resource.spec)], [*misspelt_variables(resource.spec.config)])
     policy = PolicyUse(named=resource.spec.topic_creation_policy is not None, selected=policy_selects)
-    own = resolve(resource.spec.config, secrets_dir, environment)
-    shared = resolve(worker.raw, secrets_dir, environment)
+    own = resolve(resource.spec.config, secrets_dir, environment, providers=providers.table)
+    shared = resolve(worker.raw, secrets_dir, environment, providers=providers.table)
     findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in shared.problems)
     resolved_worker = findings.attempt(lambda: WorkerConfig.parse(shared.values)) or worker
     inherited = {n: t for n, t in resolved_worker.errors.items() if n not in own.values}
@@ -167,6 +183,8 @@ def plan(
     unused = unused_overrides(connector.kind, own.values, has_policy=policy.applies)
     tasks, given = _tasks(connector, parsed, resource, own, unused, worker, places, framework, secrets_dir, findings)
     findings.raise_for(resource.reading, own.problems, redactor)
+    references = providers.references(resource.spec.config, worker.raw)
+    tasks = tuple(t.model_copy(update={"config_providers": references}) for t in tasks)
     return Plan(
         resource.connect_name,
         kind,

@@ -30,6 +30,7 @@ from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_runtime.java_plugins.catalog import JavaPlugin, find_class
 from penstock_runtime.java_plugins.classes import adapter
+from penstock_runtime.java_plugins.config_provider import KIND as CONFIG_PROVIDER
 from penstock_runtime.plugins.java_origins import how_to_get, is_known
 from penstock_runtime.plugins.mounted import distributions, is_in, is_named
 from penstock_runtime.plugins.plugin_path import java_plugins
@@ -91,7 +92,7 @@ class Plugins:
         self._mounted = mounted or {}
         self.java = tuple(java)
         connectors = tuple(_java_entry(p) for p in self.java if p.kind in _CONNECTORS)
-        self._java_others = tuple(_java_entry(p) for p in self.java if p.kind not in _CONNECTORS)
+        self._java_others = tuple(_java_entry(p) for p in self.java if p.kind not in (*_CONNECTORS, CONFIG_PROVIDER))
         self._layers = tuple(first), connectors, tuple(entries)
         self._entries = tuple(chain.from_iterable((*self._layers, self._java_others)))
 
@@ -193,7 +194,7 @@ class Plugins:
 
     def _java_ref(self, kind: type[Plugin], class_name: str, version: VersionRange | None) -> PluginRef[Plugin]:
         """The latest version of a Java class, of those that are asked for if there is one; some are of several kinds."""
-        named = [p for p in self.java if p.class_name == class_name]
+        named = [p for p in self.java if p.class_name == class_name and p.kind != CONFIG_PROVIDER]
         found = sorted([p for p in named if _is_of(_java_entry(p), kind)] or named, key=lambda p: Version(p.version))
         chosen = [p for p in found if version is None or p.version in version] or found
         versions = tuple(dict.fromkeys(p.version for p in found))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from penstock_model.connect.variables import ProviderTable
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.source.context import SourceContext
@@ -11,12 +12,17 @@ __all__ = ["task_context"]
 
 
 def task_context(
-    spec: TaskSpec, *, slots_dir: Path, on_error: Callable[[str], None] = lambda text: None
+    spec: TaskSpec,
+    *,
+    slots_dir: Path,
+    on_error: Callable[[str], None] = lambda text: None,
+    providers: ProviderTable | None = None,
 ) -> SourceContext | SinkContext:
-    """The context of a source or sink task.
+    """The context of a source or sink task, as `TaskContext.of` makes it.
 
     Raises:
         ConfigError: variables cannot be resolved, or properties are wrong; all problems at once.
+        ConnectError: a config provider fails, or does not answer.
     """
     kind = SourceContext if spec.kind == "source" else SinkContext
-    return kind.of(spec, slots_dir=slots_dir, on_error=on_error)
+    return kind.of(spec, slots_dir=slots_dir, on_error=on_error, providers=providers)

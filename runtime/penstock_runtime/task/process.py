@@ -24,11 +24,11 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import SparkStart, TaskSpec, TaskState
 from penstock_runtime import logs
-from penstock_runtime.java_plugins.hosts import expect_long_work
+from penstock_runtime.java_plugins.hosts import close_host, expect_long_work
 from penstock_runtime.java_plugins.java_error import JvmLost
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.status_topic import State, recorded_topics
-from penstock_runtime.pipeline.context import TaskContext
+from penstock_runtime.pipeline.context import TaskContext, config_providers
 from penstock_runtime.pipeline.gc_tuning import collect_seldom
 from penstock_runtime.pipeline.record_errors import printable, sentence
 from penstock_runtime.process import termination_message
@@ -191,8 +191,10 @@ class _Process:
         return end
 
     def _do_work(self, closing: ExitStack) -> None:
-        context = task_context(self._spec, slots_dir=self._scratch.slots, on_error=self._trouble)
+        context = self._create_context()
         self._apply_context(context)
+        if not context.java_places:
+            close_host()  # it may have run config providers
         self._set_time_limits(context)
         writer = StatusWriter(context.shared, client_id=f"penstock-status-{self._spec.id}")
         closing.callback(writer.close)
@@ -230,6 +232,14 @@ class _Process:
             self._connection.check()
         self._reports.state(State.UNASSIGNED)
         self._flush(_REPORT_STOP)
+
+    def _create_context(self) -> SourceContext | SinkContext:
+        with config_providers(self._spec) as providers:
+            redact_early = self._redact
+            self._redact = lambda text: providers.redact(redact_early(text))
+            return task_context(
+                self._spec, slots_dir=self._scratch.slots, on_error=self._trouble, providers=providers.table
+            )
 
     def _set_time_limits(self, context: SourceContext | SinkContext) -> None:
         """Limit the time of a turn of the loop: one call of the plugin, and the calls of Kafka beside it."""

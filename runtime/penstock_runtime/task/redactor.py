@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from penstock_model.connect.config_providers import own_providers
 from penstock_model.connect.redaction import Redactor, client_secrets
 from penstock_model.connect.variables import Secret, resolve
 
@@ -13,11 +14,12 @@ _LARGEST: Final = 1 << 20  # bytes; Kubernetes keeps no larger secret
 
 
 def redactor_of(config: Mapping[str, str], worker: Mapping[str, str], secrets_dir: Path | str | None) -> Redactor:
-    """A redactor of every variable that resolves, all mounted secrets, and literal passwords of clients.
+    """A redactor of every variable that Penstock's own providers resolve, all mounted secrets, and literal passwords.
 
     The configuration may be wrong. Raises nothing.
     """
-    own, shared = resolve(config, secrets_dir), resolve(worker, secrets_dir)
+    providers = own_providers(worker)
+    own, shared = (resolve(texts, secrets_dir, providers=providers) for texts in (config, worker))
     literal = [*client_secrets(own.values), *client_secrets(shared.values)]
     return Redactor([*own.secrets, *shared.secrets, *mounted(secrets_dir), *literal])
 

@@ -48,6 +48,7 @@ TRANSFORM: Final = "dev.penstock.probe.ProbeTransform"
 PREDICATE: Final = "dev.penstock.probe.ProbePredicate"
 CONVERTER: Final = "dev.penstock.probe.ProbeConverter"
 JSON: Final = "dev.penstock.probe.ProbeJson"
+PROVIDER: Final = "dev.penstock.probe.ProbeConfigProvider"
 _SERVICES: Final = {
     "org.apache.kafka.connect.source.SourceConnector": f"{SOURCE}\ndev.penstock.probe.ApiSource",
     "org.apache.kafka.connect.sink.SinkConnector": f"{SINK}\ndev.penstock.probe.WrongSink\ndev.penstock.probe.ApiSink",
@@ -55,6 +56,7 @@ _SERVICES: Final = {
     "org.apache.kafka.connect.transforms.predicates.Predicate": PREDICATE,
     "org.apache.kafka.connect.storage.Converter": f"{CONVERTER}\n{JSON}",
     "org.apache.kafka.connect.storage.HeaderConverter": f"{CONVERTER}\n{JSON}",
+    "org.apache.kafka.common.config.provider.ConfigProvider": PROVIDER,
 }
 _HOST: Final = "dev.penstock.host.Main"
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import urllib.parse
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -192,3 +193,36 @@ def test_a_secret_that_cannot_become_a_reference_is_refused(text: str) -> None:
         put_back({"auth": text}, ORIGINAL, VALUES, KNOWN)
     assert [p.property for p in caught.value.problems] == ["auth"]
     assert text not in str(caught.value)
+
+
+def test_a_config_provider_is_asked_once_for_all_keys_of_a_path() -> None:
+    """As Kafka Connect asks: a path ends at the first colon, and may be left out."""
+    asked = []
+
+    def vault(path: str, keys: Sequence[str]) -> dict[str, str]:
+        asked.append((path, [*keys]))
+        return {key: f"<{path}|{key}>" for key in keys if key != "none"}
+
+    given = {
+        "a": "${vault:db/orders:user}:${vault:db/orders:password}",
+        "b": "${vault:db/orders:user} ${vault:db:a:b} ${vault:alone}",
+        "c": "${vault:db/orders:none}",
+        "d": "${valt:x:y}",
+    }
+    resolved = resolve(given, None, {}, [Secret("${vault:alone}", "known")], {"vault": vault})
+    assert resolved.values["a"] == "<db/orders|user>:<db/orders|password>"
+    assert resolved.values["b"] == "<db/orders|user> <db|a:b> known"
+    assert asked == [("db/orders", ["user", "password", "none"]), ("db", ["a:b"])]
+    assert [str(p) for p in resolved.problems] == [
+        "c: ${vault:db/orders:none} cannot be resolved: vault has no key none in db/orders",
+        "d: ${valt:x:y} cannot be resolved: there is no provider valt; did you mean vault?",
+    ]
+
+
+def test_parameters_of_config_providers_that_are_secrets_by_their_names_are_hidden() -> None:
+    given = {
+        "config.providers.vault.param.vault.token": "s.1234567",
+        "config.providers.vault.param.vault.address": "https://vault:8200",
+    }
+    redact = Redactor(client_secrets(given))
+    assert redact("https://vault:8200 refuses s.1234567") == "https://vault:8200 refuses [hidden]"

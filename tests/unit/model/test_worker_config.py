@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from penstock import ConfigError
+from penstock_model.connect.config_providers import own_providers
+from penstock_model.connect.variables import resolve
 from penstock_runtime.manifests.worker_file import read_worker, worker_from
 
 QUICKSTART = r"""
@@ -124,16 +126,22 @@ def test_what_belongs_to_a_worker_is_no_warning(name: str) -> None:
         ({"bootstrap.servers": " "}, "bootstrap.servers", "String must be non-empty"),
         ({"producer.linger.ms": "x"}, "producer.linger.ms", "Not a number of type INT"),
         ({"connector.client.config.override.policy": "x.Y"}, "connector.client.config.override.policy", "one of"),
-        ({"config.providers": "vault"}, "config.providers", "use ${secret:<name>:<key>}"),
+        ({"config.providers": "vault"}, "config.providers.vault.class", "is missing; name the class"),
         (
-            {
-                "config.providers": "f",
-                "config.providers.f.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
-            },
-            "config.providers",
-            "write ${file:..} in place of ${f:..}",
+            {"config.providers": "vault", "config.providers.vault.class": "x.Vault"},
+            "config.providers.vault.class",
+            "cannot use the config provider vault: class x.Vault is not on the plugin path",
         ),
-        ({"config.providers": "env", "config.providers.env.class": "x.Y"}, "config.providers.env.class", "cannot run"),
+        (
+            {"config.providers": "env", "config.providers.env.class": "x.Y"},
+            "config.providers.env.class",
+            "class x.Y is not on the plugin path",
+        ),
+        (
+            {"config.providers": "secret", "config.providers.secret.class": "x.Y"},
+            "config.providers",
+            "secret is the name of Penstock's own provider",
+        ),
         (
             {"config.providers": "file", "config.providers.file.param.allowed.paths": "/a"},
             "config.providers.file.param.allowed.paths",
@@ -160,6 +168,23 @@ def test_kafkas_own_config_providers_are_accepted() -> None:
             "config.providers.env.class": package + "EnvVarConfigProvider",
         }
     )
+
+
+def test_kafkas_own_config_providers_may_have_other_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.properties").write_text("servers=a:1\n")
+    (tmp_path / "linger").write_text("7")
+    monkeypatch.setenv("GROUP", "g")
+    classes = {"f": "FileConfigProvider", "d": "DirectoryConfigProvider", "file": "EnvVarConfigProvider"}
+    named = {f"config.providers.{n}.class": f"org.apache.kafka.common.config.provider.{c}" for n, c in classes.items()}
+    variables = {
+        "bootstrap.servers": f"${{f:{tmp_path}/a.properties:servers}}",
+        "offset.flush.interval.ms": f"${{d:{tmp_path}:linger}}",
+        "group.id": "${file:GROUP}",
+    }
+    config, _ = worker_from({"config.providers": "f,d,file", **named, **variables})
+    assert config.raw["group.id"] == "${file:GROUP}"
+    resolved = resolve(config.raw, None, providers=own_providers(config.raw))
+    assert [resolved.values[name] for name in variables] == ["a:1", "7", "g"]
 
 
 def test_every_problem_of_a_file_is_told_with_its_name(tmp_path: Path) -> None:

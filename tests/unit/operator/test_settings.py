@@ -173,3 +173,10 @@ def test_a_release_s_label_fits_into_a_label() -> None:
     long = Release(name="n" * 53, namespace="s" * 63).label
     assert len(long) == 63
     assert long != Release(name="m" * 53, namespace="s" * 63).label
+
+
+def test_a_java_config_provider_of_the_worker_is_refused() -> None:
+    provider = {"config.providers": "vault", "config.providers.vault.class": "com.example.Vault"}
+    found = problems_of(document(worker={"bootstrap.servers": "k:1", "group.id": "p", **provider}))
+    message = found["worker.config.providers.vault.class"]
+    assert "cannot use com.example.Vault: Java plugins do not run on Kubernetes yet" in message

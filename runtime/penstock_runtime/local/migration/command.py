@@ -25,6 +25,7 @@ from penstock_runtime.logs import say
 from penstock_runtime.manifests.worker_file import read_texts
 from penstock_runtime.manifests.yaml_text import documents
 from penstock_runtime.pipeline.context import client_settings
+from penstock_runtime.plugins.config_providers import ConfigProviders
 
 __all__ = ["import_connectors"]
 
@@ -71,7 +72,8 @@ def _kafka(worker: WorkerConfig, group: str, secrets: Path | None) -> WorkerConf
     Raises:
         ConfigError: it has no brokers, there is no group.id, or a variable cannot be resolved.
     """
-    resolved = resolve(worker.raw, secrets)
+    with ConfigProviders(worker.raw, secrets) as providers:
+        resolved = resolve(worker.raw, secrets, providers=providers.table)
     problems = [Problem(f"--worker: {p.property}", p.message) for p in resolved.problems]
     if worker.bootstrap_servers is None:
         problems.append(Problem("--bootstrap-servers", "is missing, and --worker names no brokers either"))

@@ -8,6 +8,7 @@ from typing import TypeVar
 from penstock.errors import ConfigError, ConnectError, Problem
 from penstock_model.connect.redaction import Redactor
 from penstock_model.contracts.job import Action, JobRequest
+from penstock_runtime.java_plugins.hidden import hidden
 from penstock_runtime.job.preparing import OffsetsRefused
 from penstock_runtime.local.offsets.options import OffsetsOptions
 from penstock_runtime.local.run import RunOptions, worker_config
@@ -74,11 +75,15 @@ def document_of(file: str) -> str:
 
 def redacted(redactor: Redactor, work: Callable[[], T]) -> T:
     """What the work returns. What its errors say holds no secret."""
+
+    def problem(of: Problem) -> Problem:
+        return Problem(of.property, hidden(redactor.problem(of).message))
+
     try:
         return work()
     except ConfigError as e:
-        raise ConfigError(map(redactor.problem, e.problems), map(redactor.problem, e.warnings)) from None
+        raise ConfigError(map(problem, e.problems), map(problem, e.warnings)) from None
     except OffsetsRefused as e:
-        raise OffsetsRefused(redactor(str(e))) from None
+        raise OffsetsRefused(hidden(redactor(str(e)))) from None
     except ConnectError as e:
-        raise ConnectError(redactor(str(e))) from None
+        raise ConnectError(hidden(redactor(str(e)))) from None

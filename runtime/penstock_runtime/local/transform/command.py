@@ -15,6 +15,7 @@ from penstock_runtime.local.transform.trial import Outcome, Trial
 from penstock_runtime.local.transform.view import JsonLines, Text, View
 from penstock_runtime.logs import say
 from penstock_runtime.manifests.reader import chosen, read_manifests
+from penstock_runtime.manifests.worker_file import read_texts
 from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["TransformOptions", "transform"]
@@ -29,6 +30,7 @@ class TransformOptions:
         connector: its name, if the file holds several; None: the only one.
         records: the file of sample records; `-` is standard input.
         secrets: where `${secret:..}` is found.
+        worker: the file of the worker configuration, for its config providers; None: there is none.
         topic: of records that name none; None: one of the connector's.
         schemas: whether keys and values are in an envelope.
         bare: each JSON is a value alone.
@@ -39,6 +41,7 @@ class TransformOptions:
     connector: str | None = None
     records: str = "-"
     secrets: Path | None = None
+    worker: Path | None = None
     topic: str | None = None
     schemas: Schemas = Schemas.DETECT
     bare: bool = False
@@ -89,7 +92,8 @@ def transform(options: TransformOptions, stdin: TextIO | None = None, stdout: Te
 def _trial(options: TransformOptions, stdin: TextIO) -> tuple[str, Trial]:
     manifest = chosen(read_manifests([options.file], stdin), options.connector)
     try:
-        return manifest.where, Trial.of(manifest.connector, Plugins.installed(), options.secrets)
+        worker = {} if options.worker is None else read_texts(options.worker)
+        return manifest.where, Trial.of(manifest.connector, Plugins.installed(), options.secrets, worker=worker)
     except ConfigError as e:
         located = [
             [Problem(f"{manifest.where}: {p.property}", p.message) for p in of] for of in (e.problems, e.warnings)

@@ -1,11 +1,12 @@
 """Runs a connector's transforms on single records. They are found, checked, built and run as in a task."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from penstock import (
     ConfigError,
@@ -22,7 +23,7 @@ from penstock_model.connect import plugin_chain as stages
 from penstock_model.connect.connector_config import CommonConfig
 from penstock_model.connect.plugin_chain import TransformPlace
 from penstock_model.connect.redaction import Redactor
-from penstock_model.connect.variables import misspelt_variables, resolve
+from penstock_model.connect.variables import Resolved, misspelt_variables, resolve
 from penstock_model.resources.connector import Connector as Resource
 from penstock_model.resources.partial import PLACEHOLDER
 from penstock_runtime.local.transform.record_diff import changed_parts
@@ -32,11 +33,13 @@ from penstock_runtime.pipeline.record_errors import ErrorPolicy, Failure, RetryW
 from penstock_runtime.plan.chain import Chain, check_transforms
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
+from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.process.plugin_exit import as_failure
 
 __all__ = ["Outcome", "Stage", "StageResult", "Trial"]
 
+_LookUp: TypeAlias = Callable[[Mapping[str, str]], Resolved]
 _OF_CHAIN: Final = ("transforms", "predicates")
 _POLICY: Final = ("errors.tolerance", "errors.deadletterqueue.topic.name")
 
@@ -119,15 +122,30 @@ class Trial:
         plugins: Plugins,
         secrets_dir: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        worker: Mapping[str, str] = MappingProxyType({}),
     ) -> "Trial":
         """The chain of a connector. Variables in other properties need no value.
 
+        Args:
+            resource: the connector.
+            plugins: what is installed.
+            secrets_dir: where `${secret:..}` is found.
+            environment: for `${env:..}`; the process's when None.
+            worker: the worker configuration as written, which names config providers.
+
         Raises:
             ConfigError: all problems of the chain and of the manifest's text.
+            ConnectError: a config provider fails, or does not answer.
         """
+        with ConfigProviders(worker, secrets_dir, environment) as providers:
+            look_up = partial(resolve, secrets_dir=secrets_dir, environment=environment, providers=providers.table)
+            return cls._of(resource, plugins, look_up)
+
+    @classmethod
+    def _of(cls, resource: Resource, plugins: Plugins, look_up: _LookUp) -> "Trial":
         config = resource.spec.config
         own = {n: t for n, t in config.items() if n in _OF_CHAIN or n.startswith(tuple(f"{of}." for of in _OF_CHAIN))}
-        resolved = resolve(own, secrets_dir, environment)
+        resolved = look_up(own)
         findings = Findings(warnings=[*misspelt_variables(own)])
         findings.attempt(lambda: CommonConfig.parse({n: t for n, t in resolved.values.items() if n in _OF_CHAIN}))
         chain = Chain(resource.connect_name)
@@ -141,11 +159,11 @@ class Trial:
         context = partial(PluginContext, resource.connect_name)
         steps = build_steps(resolved.values, {place: ref.spec() for place, ref in chain.plugins.items()}, context)
         found = stages.transforms(resolved.values)
-        policy = resolve({n: config[n] for n in _POLICY if n in config}, secrets_dir, environment).values
+        policy = look_up({n: config[n] for n in _POLICY if n in config}).values
         return cls(
             resource.connect_name,
             sink,
-            _topic(config, secrets_dir, environment, sink=sink),
+            _topic(config, look_up, sink=sink),
             tuple(Stage(place, step) for place, step in zip(found, steps, strict=True)),
             policy.get(_POLICY[0], "none").strip().lower(),
             policy.get(_POLICY[1], "").strip(),
@@ -229,11 +247,9 @@ def _is_sink(resource: Resource, plugins: Plugins, findings: Findings) -> bool:
         return guess
 
 
-def _topic(
-    config: Mapping[str, str], secrets_dir: Path | None, environment: Mapping[str, str] | None, *, sink: bool
-) -> str:
+def _topic(config: Mapping[str, str], look_up: _LookUp, *, sink: bool) -> str:
     """The first topic that the configuration names, else `sample`."""
     name = "topics" if sink else "topic"
-    found = resolve({name: config.get(name, "")}, secrets_dir, environment)
+    found = look_up({name: config.get(name, "")})
     first = found.values[name].split(",")[0].strip()
     return first if first and not found.problems else "sample"

@@ -19,10 +19,13 @@ from penstock import (
     SourceConnector,
     Transform,
 )
+from penstock_model.connect.variables import Secret
 from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_model.resources.connector import Connector
 from penstock_runtime.plan.planning import plan
 from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.sink.context import SinkContext
 from penstock_runtime.task.context import task_context
 
 TOLD: list[PluginContext] = []
@@ -116,3 +119,22 @@ def test_plugins_are_told_the_connector_while_it_is_planned_and_the_task_while_i
     assert sorted(TOLD, key=lambda c: c.place) == [
         PluginContext("shop.orders", place, "1.5.0", task=2, tasks=3, life="000000000007-000002") for place in PLACES
     ]
+
+
+def test_spark_workers_get_the_values_of_java_config_providers_and_start_no_jvm(tmp_path: Path) -> None:
+    (tmp_path / "name").write_text("t")
+    config = {"topics": "t", "file": "${vault:files:out}", "value.converter.x": f"${{dir:{tmp_path}:name}}"}
+    worker = {
+        "bootstrap.servers": "localhost:9",
+        "config.providers": "vault",
+        "config.providers.vault.class": "com.example.Vault",
+    }
+    nowhere = PluginReference(reference="java:configprovider:/nowhere#com.example.Vault", alias="Vault", version="1")
+    resource = {"metadata": {"name": "a"}, "spec": {"class": "FileStreamSink", "config": {**config, "file": "x"}}}
+    (planned,) = plan(Connector.read(resource), WorkerConfig.parse(worker), Plugins.installed()).tasks
+    assert planned.config_providers == {}  # no variable names it
+    spec = planned.model_copy(update={"config": config, "config_providers": {"vault": nowhere}})
+    known = Secret("${vault:files:out}", "/tmp/out")
+    context = SinkContext.of(TaskSpec.from_json(spec.to_json()), slots_dir=tmp_path, known=[known])
+    assert context.config["file"] == "/tmp/out"
+    assert context.sent_secrets == {known.reference: known.value}

@@ -3,8 +3,10 @@ package dev.penstock.host;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.kafka.common.TopicPartition;
 import org.msgpack.value.ArrayValue;
 import org.msgpack.value.MapValue;
@@ -66,6 +68,14 @@ final class Arguments {
         Map<String, String> found = new HashMap<>();
         get(name).asMapValue().map().forEach((key, value) ->
                 found.put(key.asStringValue().asString(), value.isNilValue() ? null : value.asStringValue().asString()));
+        return found;
+    }
+
+    Set<String> texts(String name) {
+        Set<String> found = new LinkedHashSet<>();
+        for (Value each : get(name).asArrayValue()) {
+            found.add(each.asStringValue().asString());
+        }
         return found;
     }
 

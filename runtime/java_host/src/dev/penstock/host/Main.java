@@ -42,6 +42,7 @@ public final class Main {
     private final MetricsReader metrics = new MetricsReader(registries);
     private final ChainSteps steps = new ChainSteps(plugins, registries);
     private final ConverterCalls converters = new ConverterCalls(plugins, registries);
+    private final ConfigProviders providers = new ConfigProviders(plugins);
     private final ExecutorService calls = Executors.newCachedThreadPool(Threads.daemons("penstock-call"));
     private volatile TaskRunner task;
     private volatile RunningConnector connector;
@@ -184,6 +185,9 @@ public final class Main {
                     given.number("converter"), given.text("name"), given.bytes("records"));
             case "to_header" -> converters.toHeader(
                     given.number("converter"), given.text("topic"), given.text("name"), given.bytesOrNull("content"));
+            case "make_provider" -> providers.make(given.plugin(), given.properties());
+            case "get_config" -> providers.get(given.number("provider"), given.text("path"), given.texts("keys"));
+            case "close_provider" -> providers.close(given.number("provider"));
             case "task_configs" -> connectors.taskConfigs(given.plugin(), given.properties(), given.number("max_tasks"));
             case "exactly_once" -> connectors.exactlyOnceSupport(given.plugin(), given.properties());
             case "transaction_boundaries" -> connectors.transactionBoundaries(given.plugin(), given.properties());

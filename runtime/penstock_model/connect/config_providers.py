@@ -1,0 +1,75 @@
+"""The config providers that a worker configuration names (`config.providers`, KIP-297). Pure.
+
+Those of Apache Kafka's classes are Penstock's own. The classes of all others are Java plugins.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from penstock.errors import Problem
+
+__all__ = ["java_providers", "own_providers", "parameters", "provider_problems", "provider_secrets"]
+
+PREFIX: Final = "config.providers."
+_KAFKA: Final = "org.apache.kafka.common.config.provider."
+_OWN: Final[Mapping[str, str]] = {
+    "FileConfigProvider": "file",
+    "DirectoryConfigProvider": "dir",
+    "EnvVarConfigProvider": "env",
+}
+"""Kafka's classes, and the provider that does the same."""
+_NAMES: Final = ("file", "dir", "directory", "env")
+_RESERVED: Final = "secret"
+_PARAMETERS: Final = ".param."
+_SECRET_ENDINGS: Final = ("password", "passphrase", "secret", "token", "credential", "credentials", "key")
+
+
+def own_providers(texts: Mapping[str, str]) -> Mapping[str, str]:
+    """The names of providers that are Penstock's own, with what each is: `file`, `dir` or `env`."""
+    found = {}
+    for name, cls in _declared(texts).items():
+        if own := _own(cls):
+            found[name] = own
+    return found
+
+
+def java_providers(texts: Mapping[str, str]) -> Mapping[str, str]:
+    """The names of all other providers, with their classes."""
+    return {name: cls for name, cls in _declared(texts).items() if cls and not _own(cls) and name != _RESERVED}
+
+
+def parameters(texts: Mapping[str, str], name: str) -> Mapping[str, str]:
+    """What a provider is configured with: its properties with `param.` before them."""
+    prefix = f"{PREFIX}{name}{_PARAMETERS}"
+    return {n.removeprefix(prefix): text for n, text in texts.items() if n.startswith(prefix)}
+
+
+def provider_problems(texts: Mapping[str, str]) -> Iterator[Problem]:
+    """Problems of config providers. Whether a class of Java can be found is not looked at."""
+    for name, cls in _declared(texts).items():
+        if name == _RESERVED:
+            text = f"{name} is the name of Penstock's own provider (${{secret:<name>:<key>}}); give it another name"
+            yield Problem("config.providers", text)
+        elif not cls and name not in _NAMES:
+            yield Problem(f"{PREFIX}{name}.class", f"is missing; name the class of the config provider {name}")
+        elif not cls or _own(cls):
+            for limit in (n for n in texts if n.startswith(f"{PREFIX}{name}{_PARAMETERS}")):
+                text = "limits of config providers are not kept by Penstock; remove it if that is safe"
+                yield Problem(limit, text)
+
+
+def provider_secrets(texts: Mapping[str, str]) -> Iterator[str]:
+    """Literal parameters of providers that are secrets by the end of their names: no definition says which are."""
+    for name, text in texts.items():
+        prefix, found, parameter = name.partition(_PARAMETERS)
+        if found and prefix.startswith(PREFIX) and text.strip() and parameter.lower().endswith(_SECRET_ENDINGS):
+            yield text.strip()
+
+
+def _declared(texts: Mapping[str, str]) -> dict[str, str]:
+    names = (name.strip() for name in texts.get("config.providers", "").split(","))
+    return {name: texts.get(f"{PREFIX}{name}.class", "").strip() for name in names if name}
+
+
+def _own(cls: str) -> str | None:
+    return _OWN.get(cls.removeprefix(_KAFKA))
