@@ -34,7 +34,7 @@ from penstock_runtime.pipeline.chain import Step
 from penstock_runtime.pipeline.converters import Converters
 from penstock_runtime.pipeline.record_errors import ErrorPolicy
 from penstock_runtime.plugins import plugin_ref
-from penstock_runtime.plugins.mounted import append_folders
+from penstock_runtime.plugins.mounted import append_folders, python_folders
 from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
 from penstock_runtime.plugins.task_reconfiguration import ReconfigurationRequests
 from penstock_runtime.process import cgroup
@@ -100,7 +100,7 @@ class TaskContext(ABC):
         Raises:
             ConfigError: a variable cannot be resolved, a property is wrong: every problem at once.
         """
-        append_folders(m.folder for m in spec.mounts)
+        append_folders(python_folders(spec.mounts))
         secrets = None if spec.secrets_dir is None else Path(spec.secrets_dir)
         own = variables.resolve(spec.config, secrets, known=known)
         shared = variables.resolve(spec.worker, secrets, known=known)
