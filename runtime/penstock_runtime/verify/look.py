@@ -17,7 +17,7 @@ from penstock_runtime.plan.mounted_images import check_class, check_images, igno
 from penstock_runtime.plugins.discovery import entries_in
 from penstock_runtime.plugins.mounted import append_folders
 from penstock_runtime.process.termination_message import bounded
-from penstock_runtime.verify.java_classes import found_classes
+from penstock_runtime.verify.java_classes import list_classes
 from penstock_runtime.verify.watch import ANSWER_VARIABLE, Answer
 
 __all__ = ["look"]
@@ -53,11 +53,12 @@ def look(mount: PluginMount, begin: Callable[[str], None]) -> Answer:
 
 def _look_into_jars(mount: PluginMount) -> Answer:
     try:
-        return Answer(java=found_classes(mount))
+        found = list_classes(mount)
     except ConfigError as e:
         return Answer(problems=_short([p.message for p in e.problems]))
     except ConnectError as e:
         return Answer(trouble=str(bounded(str(e))))
+    return Answer(java=found.classes, warnings=_short([*found.warnings]))
 
 
 def _short(texts: list[str]) -> tuple[str, ...]:

@@ -200,14 +200,14 @@ def _drain(descriptor: int, add: Callable[[bytes], None]) -> None:
         return
 
 
-def _of_java(classes: Sequence[FoundClass]) -> TerminationMessage:
+def _of_java(classes: Sequence[FoundClass], warnings: Sequence[str]) -> TerminationMessage:
     text = classes_text(classes)
     if len(text) > _LONGEST_CLASSES:
         told = f"the folder holds {len(classes)} classes of plugins, more than a status can list"
         remedy = "let spec.path name a folder with fewer plugins, in a PluginVersion for each"
         return TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=f"{told}; {remedy}")
     told = f"the image holds {len(classes)} classes of Java plugins; status.classes lists them"
-    return TerminationMessage(exit_code=ExitCode.OK, message=told, classes=text)
+    return TerminationMessage(exit_code=ExitCode.OK, message="; ".join((told, *warnings)), classes=text)
 
 
 def _message(lines: _Lines, code: int | None, seconds: float) -> TerminationMessage:
@@ -219,7 +219,7 @@ def _message(lines: _Lines, code: int | None, seconds: float) -> TerminationMess
         if found.trouble:
             return TerminationMessage(exit_code=ExitCode.FAILED, message=found.trouble)
         if found.java:
-            return _of_java(found.java)
+            return _of_java(found.java, found.warnings)
         told = f"the image holds what is declared, and these classes of it are imported: {', '.join(found.classes)}"
         return TerminationMessage(exit_code=ExitCode.OK, message="; ".join((told, *found.warnings)))
     if lines.is_lost:

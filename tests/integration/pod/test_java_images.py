@@ -103,16 +103,36 @@ def test_a_wrong_path_and_a_folder_without_plugins_are_refused_with_what_to_do(t
     assert (code, "no file in it is a jar" in told) == (ExitCode.CONFIG_INVALID, True)
 
 
-def test_a_plugin_that_is_compiled_for_a_newer_java_is_refused_with_both_versions(probe: Probe, tmp_path: Path) -> None:
-    newer = Probe(tmp_path / "classes", tmp_path)
+def for_java_99(probe: Probe, folder: Path, *names: str) -> Probe:
+    """The probe, of which these classes are compiled for a newer Java than there is."""
+    newer = Probe(folder, folder)
     shutil.copytree(probe.classes, newer.classes)
-    file = newer.classes / f"{SOURCE.replace('.', '/')}.class"
-    code = file.read_bytes()
-    file.write_bytes(code[:6] + (44 + 99).to_bytes(2, "big") + code[8:])
-    newer.jar(tmp_path / "connect" / "probe" / "probe.jar")
-    exit_code, told, _ = looked(tmp_path / "connect")
-    assert exit_code == ExitCode.CONFIG_INVALID
-    assert f"has {SOURCE} in {tmp_path}/connect/probe/probe.jar, which is compiled for Java 99, and the runtime" in told
+    for file in newer.classes.rglob("*.class"):
+        if file.stem in names or not names:
+            code = file.read_bytes()
+            file.write_bytes(code[:6] + (44 + 99).to_bytes(2, "big") + code[8:])
+    return newer
+
+
+def test_what_is_compiled_for_a_newer_java_is_told_with_both_versions_and_refused_where_nothing_else_is_there(
+    probe: Probe, tmp_path: Path
+) -> None:
+    folder = tmp_path / "connect"
+    for_java_99(probe, tmp_path / "all").jar(folder / "probe" / "probe.jar")
+    code, told, _ = looked(folder)
+    assert code == ExitCode.CONFIG_INVALID
+    assert f"{SOURCE}, " in told
+    assert f"in {folder}/probe: " in told
+    assert ".class in probe.jar is compiled for Java 99, and the runtime has Java " in told
+
+    for_java_99(probe, tmp_path / "one", "ProbeSource").jar(folder / "probe" / "probe.jar")
+    code, told, classes = looked(folder)
+    assert code == ExitCode.OK
+    assert (
+        f"cannot load {SOURCE} in {folder}/probe: dev/penstock/probe/ProbeSource.class in probe.jar is compiled" in told
+    )
+    assert TRANSFORM in [c.class_name for c in classes]
+    assert SOURCE not in [c.class_name for c in classes]
 
 
 def planned(pods: Pods, topic: str, *mounts: PluginMount, **config: Any) -> JobAnswer:
