@@ -209,7 +209,7 @@ class Reason(StrEnum):
         "PluginVersionMissing",
         Use.UNDER_WAY,
         "no PluginVersion of this namespace has a class in the version that `spec.version` or a `*.plugin.version` asks "
-        "for; the message lists the versions that there are",
+        "for, and the message lists the versions that there are; or a pod has yet to look which Java classes there are",
         "create it, or ask for another version; the connector follows by itself",
     )
     PLUGIN_VERSION_INVALID = (
@@ -235,7 +235,8 @@ class Reason(StrEnum):
     VERIFIED = (
         "Verified",
         Use.READY,
-        "of a PluginVersion: its image holds what it declares, and the runtime imports all classes of it",
+        "of a PluginVersion: its image holds what it declares, and the runtime imports all classes of it, or has listed its "
+        "Java classes",
         "",
         _NORMAL,
     )

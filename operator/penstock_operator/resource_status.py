@@ -1,9 +1,10 @@
 """The status of a TopicCreationPolicy or PluginVersion: whether Connectors may use it, and which do. Pure."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from penstock.errors import ConfigError
+from penstock_model.contracts.verification import FoundClass
 from penstock_model.resources.effective_policy import effective_policy
 from penstock_model.resources.plugin_offers import offer_of
 from penstock_operator.connector.model.verdict import Kind, Verdict
@@ -60,6 +61,7 @@ def resource_status(
     now: float,
     verified: Verdict | None = None,
     verified_by: str = "",
+    classes: Sequence[FoundClass] | None = None,
 ) -> dict[str, Any] | None:
     """The status for the generation that is seen; None: the resource has this status already.
 
@@ -70,6 +72,7 @@ def resource_status(
         now: seconds since 1970.
         verified: of a PluginVersion that can be used, what is known of its image.
         verified_by: likewise, the runtime image that has looked into it; empty: none has.
+        classes: likewise, the Java classes that it has found; None: those that the status lists.
     """
     resource = _RESOURCES[kind]
     verdict = verified or Verdict(Kind.READY, Reason.ACCEPTED, resource.accepted)
@@ -80,11 +83,14 @@ def resource_status(
         verdict = Verdict(Kind.STALLED, resource.reason, told)
     generation, there = document["metadata"]["generation"], document.get("status") or {}
     before = [c for c in there.get("conditions") or () if isinstance(c, Mapping) and "type" in c]
+    listed = there.get("classes") if classes is None else [c.model_dump(mode="json", by_alias=True) for c in classes]
     found = {
         "observedGeneration": generation,
         "conditions": undecided_conditions(before, verdict, generation, now),
         **resource.users(connectors),
         **({"verifiedBy": verified_by} if verified_by else {}),
+        **({"classes": listed} if listed else {}),
     }
-    is_said = found == {name: there.get(name) for name in found} and ("verifiedBy" in found) == ("verifiedBy" in there)
+    optional = ("verifiedBy", "classes")
+    is_said = found == {name: there.get(name) for name in found} and all((n in found) == (n in there) for n in optional)
     return None if is_said else found

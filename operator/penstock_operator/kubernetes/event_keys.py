@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from penstock_model.resources.plugin_offers import class_names
+from penstock_model.resources.plugin_offers import class_names, is_java, is_unread
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
 from penstock_operator.names import CONNECTOR_LABEL, ROLE_LABEL, VERIFYING
@@ -93,9 +93,14 @@ class EventKeys:
         self._write_status(PLUGIN_VERSION, event)
         (self._plugins.gone if event["type"] == "DELETED" else self._plugins.seen)(event["object"])
         metadata = event["object"]["metadata"]
-        if self._is_new("plugin", event, str(metadata.get("generation", "")), listed=True):
-            names = class_names(event["object"].get("spec"))
-            self._add_all(self._index.of_class(metadata["namespace"], names))
+        names, is_waited_for = class_names(event["object"]), is_unread(event["object"])
+        version = f"{metadata.get('generation', '')} {is_waited_for} {' '.join(sorted(names))}"
+        if self._is_new("plugin", event, version, listed=True):
+            namespace = metadata["namespace"]
+            if is_java(event["object"]):  # any may have waited to learn which classes it holds
+                self._add_all(self._index.of_namespace(namespace))
+            else:
+                self._add_all(self._index.of_class(namespace, names))
 
     def secret(self, event: Event) -> None:
         """Add the Connectors that name a Secret. Nothing is kept of Secrets that none names."""

@@ -13,6 +13,7 @@ from typing import Final
 
 from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.verification import FoundClass, read_classes
 from penstock_operator.connector.model.persisted_state import JobMemory
 from penstock_operator.connector.model.pod_end import Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase
@@ -67,6 +68,7 @@ class Step:
     Attributes:
         verdict: what its status says.
         verified_by: for its status.
+        classes: for its status, the Java classes that a pod has found; None: those that it has already.
         failure: to remember.
         create: the name of a pod to create.
         delete: pods to delete, once the status is written.
@@ -77,6 +79,7 @@ class Step:
 
     verdict: Verdict
     verified_by: str = ""
+    classes: tuple[FoundClass, ...] | None = None
     failure: JobMemory = _NONE
     create: str | None = None
     delete: tuple[JobPod, ...] = ()
@@ -157,10 +160,10 @@ def _after_end(seen: Seen, pod: JobPod) -> Step:
         message = word.message or ""
         if ended.code == ExitCode.OK:
             verdict = Verdict(Kind.READY, Reason.VERIFIED, message)
-            return Step(verdict, seen.runtime, delete=gone, is_decided=True)
+            return Step(verdict, seen.runtime, read_classes(word.classes or ""), delete=gone, is_decided=True)
         if ended.code == ExitCode.CONFIG_INVALID:
             verdict = Verdict(Kind.STALLED, Reason.VERIFICATION_FAILED, message)
-            return Step(verdict, seen.runtime, delete=gone, is_decided=True)
+            return Step(verdict, seen.runtime, (), delete=gone, is_decided=True)
     if pod.leaving is not None and seen.failure.attempts:  # counted already
         left = (pod.leaves_by or seen.now) + seen.node_timeout - seen.now
         return Step(_waits(seen.failure, "", ""), failure=seen.failure, requeue_after=left)

@@ -17,7 +17,7 @@ class PluginOffers:
     """The offers by namespace. Used in one thread."""
 
     def __init__(self) -> None:
-        self._offers: defaultdict[str, dict[str, PluginMount]] = defaultdict(dict)
+        self._offers: defaultdict[str, dict[str, tuple[PluginMount, ...]]] = defaultdict(dict)
         self._gone: set[tuple[str, str]] = set()
         self._is_complete = False
 
@@ -33,8 +33,8 @@ class PluginOffers:
         """Add or replace a PluginVersion."""
         metadata = document["metadata"]
         self._offers[metadata["namespace"]].pop(metadata["name"], None)  # it may be none that can be used
-        for offer in offered([document]):
-            self._offers[metadata["namespace"]][metadata["name"]] = offer
+        if offers := offered([document]):
+            self._offers[metadata["namespace"]][metadata["name"]] = offers
 
     def gone(self, document: Mapping[str, Any]) -> None:
         """Remove a PluginVersion."""
@@ -59,4 +59,4 @@ class PluginOffers:
     def of(self, namespace: str) -> Sequence[PluginMount] | None:
         """Those of a namespace, by name; None: it is not known yet which there are."""
         offers = self._offers.get(namespace, {})
-        return [offers[name] for name in sorted(offers)] if self._is_complete else None
+        return [offer for name in sorted(offers) for offer in offers[name]] if self._is_complete else None

@@ -6,14 +6,17 @@ it.
 
 from collections.abc import Sequence
 from posixpath import normpath
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias
 
 from pydantic import Field
 
 from penstock_model.contracts.base import Part
 from penstock_model.contracts.pod_layout import PLUGINS_DIR
 
-__all__ = ["DeclaredClass", "PluginMount"]
+__all__ = ["DeclaredClass", "PluginMount", "PluginType"]
+
+PluginType: TypeAlias = Literal["source", "sink", "transform", "predicate", "converter", "headerConverter"]
+"""The words of a PluginVersion for what a class is."""
 
 
 class DeclaredClass(Part):
@@ -22,11 +25,12 @@ class DeclaredClass(Part):
     Attributes:
         alias: the name of its entry point, by which configurations name it.
         type: what it is.
-        java_names: classes of Kafka Connect that it stands in for.
+        java_names: classes of Kafka Connect that it stands in for; of a Java class its own name first, and that of the class
+            around it.
     """
 
     alias: str
-    type: Literal["source", "sink", "transform", "predicate", "converter", "headerConverter"]
+    type: PluginType
     java_names: tuple[str, ...] = Field(default=(), exclude_if=lambda v: not v)
 
 
@@ -35,9 +39,10 @@ class PluginMount(Part):
 
     Attributes:
         name: of the PluginVersion.
-        plugin, version: the distribution that the folder holds.
+        plugin, version: the distribution that the folder holds; of a Java plugin the class, and its version.
         image: by digest.
-        folder: in the pod, with the distributions.
+        folder: in the pod, with the distributions; of a Java plugin its folder with jars, or its jar.
+        runtime: what runs it.
         classes: what it is declared to hold, for the pod that plans. Tasks do not get it.
         places: whose plugins come from it (`connector`, `value.converter`, `transforms.hoist`), likewise.
     """
@@ -47,6 +52,7 @@ class PluginMount(Part):
     version: str
     image: str
     folder: str
+    runtime: Literal["Python", "Java"] = Field(default="Python", exclude_if=lambda v: v == "Python")
     classes: tuple[DeclaredClass, ...] = Field(default=(), exclude_if=lambda v: not v)
     places: tuple[str, ...] = Field(default=(), exclude_if=lambda v: not v)
 

@@ -138,6 +138,7 @@ class TerminationMessage(_Record):
         message: the error in a sentence, redacted; None if the process stopped on request.
         trace: the end of the traceback, redacted, as long as there is room for.
         trouble: the last temporary hindrance.
+        classes: of a verifying pod, the Java classes that it has found (`verification.classes_text`).
     """
 
     api_version: Literal["penstock.dev/last-word/v1"] = "penstock.dev/last-word/v1"
@@ -145,6 +146,7 @@ class TerminationMessage(_Record):
     message: str | None = None
     trace: str | None = None
     trouble: str | None = None
+    classes: str | None = None
 
     def to_message(self, limit: int = TERMINATION_LIMIT) -> str:
         """JSON of at most `limit` bytes: the trace is cut at its beginning, then the message at its end."""

@@ -1,9 +1,15 @@
-"""What PluginVersions offer: mounts that pods may have, and which of them hold the class that is asked for. Pure."""
+"""What PluginVersions offer: mounts that pods may have, and which of them hold the class that is asked for. Pure.
+
+The classes of Java plugins are those that a verifying pod has found and the status lists. Each has a version and a class
+loader of its own, so it is offered as if it were a distribution of its own.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from posixpath import normpath
 from typing import Any, Final
+
+from pydantic import ValidationError
 
 from penstock.errors import ConfigError, Problem
 from penstock_model.connect.plugin_chain import AskedPlugin
@@ -17,11 +23,12 @@ from penstock_model.connect.plugin_names import (
 )
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
 from penstock_model.contracts.pod_layout import PLUGINS_DIR
+from penstock_model.contracts.verification import FoundClass
 from penstock_model.resources.plugin_version import PluginVersion, PluginVersionSpec
 
-__all__ = ["class_names", "offer_of", "offered", "offering"]
+__all__ = ["KINDS", "class_names", "is_java", "is_unread", "offer_of", "offered", "offering", "offers_of"]
 
-_KINDS: Final[Mapping[str, PluginKind]] = {
+KINDS: Final[Mapping[str, PluginKind]] = {
     "source": "connector",
     "sink": "connector",
     "converter": "converter",
@@ -29,26 +36,78 @@ _KINDS: Final[Mapping[str, PluginKind]] = {
     "transform": "transform",
     "predicate": "predicate",
 }
+"""The kinds of plugin, by the words of a PluginVersion."""
 
 
 def offer_of(document: Mapping[str, Any]) -> PluginMount:
-    """What a PluginVersion offers, as a pod's first mount.
+    """What a PluginVersion declares, as a pod's first mount.
 
     Raises:
         ConfigError: it cannot be used; every problem, by field.
     """
     found = PluginVersion.read({k: v for k, v in document.items() if k != "status"})
     spec = found.spec
-    if problems := [*_built_in_names(spec)]:
+    if spec.runtime == "Python" and (problems := [*_built_in_names(spec)]):
         raise ConfigError(problems)
     return PluginMount(
         name=found.metadata.name,
-        plugin=spec.plugin,
-        version=spec.version,
+        plugin=spec.plugin or "",
+        version=spec.version or "",
         image=spec.image,
         folder=normpath(f"{PLUGINS_DIR}/0/{normpath('/' + spec.path)}"),
+        runtime=spec.runtime,
         classes=tuple(DeclaredClass(alias=c.alias, type=c.type, java_names=tuple(c.java_names)) for c in spec.classes),
     )
+
+
+def offers_of(document: Mapping[str, Any]) -> tuple[PluginMount, ...]:
+    """What a PluginVersion offers, each as a pod's first mount: of a Java plugin each class that its status lists.
+
+    Raises:
+        ConfigError: as `offer_of`.
+    """
+    offer = offer_of(document)
+    return (offer,) if offer.runtime == "Python" else tuple(_java_offers(offer, _published(document)))
+
+
+def is_unread(document: Mapping[str, Any]) -> bool:
+    """Whether it is of Java plugins, and a pod has yet to look which classes there are."""
+    status = document.get("status")
+    if not is_java(document) or (isinstance(status, Mapping) and status.get("verifiedBy")):
+        return False
+    with suppress(ConfigError):
+        return bool(offer_of(document))
+    return False
+
+
+def is_java(document: Mapping[str, Any]) -> bool:
+    """Whether it is of Java plugins."""
+    spec = document.get("spec")
+    return isinstance(spec, Mapping) and spec.get("runtime") == "Java"
+
+
+def _published(document: Mapping[str, Any]) -> list[FoundClass]:
+    status = document.get("status")
+    listed = status.get("classes") if isinstance(status, Mapping) else None
+    found = []
+    for entry in listed if isinstance(listed, list) else ():
+        with suppress(ValidationError):
+            found.append(FoundClass.model_validate(entry))
+    return found
+
+
+def _java_offers(image: PluginMount, classes: Sequence[FoundClass]) -> Iterator[PluginMount]:
+    found: dict[tuple[str, str, str], list[DeclaredClass]] = {}
+    for c in classes:
+        outer = c.class_name.partition("$")[0]
+        names = dict.fromkeys((c.class_name, outer))
+        declared = DeclaredClass(alias=outer.rpartition(".")[2], type=c.type, java_names=tuple(names))
+        for path in c.paths:
+            found.setdefault((outer, c.version, normpath(f"{image.folder}/{path}")), []).append(declared)
+    for (name, version, folder), declared_there in found.items():
+        if folder == image.folder or folder.startswith(f"{image.folder}/"):
+            known = {"plugin": name, "version": version, "folder": folder, "classes": tuple(declared_there)}
+            yield image.model_copy(update=known)
 
 
 def offered(documents: Iterable[Mapping[str, Any]]) -> tuple[PluginMount, ...]:
@@ -56,18 +115,22 @@ def offered(documents: Iterable[Mapping[str, Any]]) -> tuple[PluginMount, ...]:
     found: list[PluginMount] = []
     for document in documents:
         with suppress(ConfigError):
-            found.append(offer_of(document))
+            found += offers_of(document)
     return tuple(sorted(found, key=lambda o: o.name))
 
 
-def class_names(spec: object) -> frozenset[str]:
+def class_names(document: Mapping[str, Any]) -> frozenset[str]:
     """All texts by which a configuration may mean a class of a PluginVersion, whose spec may be of any form."""
+    if is_java(document):
+        outer = {c.class_name.partition("$")[0] for c in _published(document)}
+        return frozenset((*outer, *(n for name in outer for n in _names(name.rpartition(".")[2]))))
+    spec = document.get("spec")
     declared = spec.get("classes") if isinstance(spec, Mapping) else None
     found = set[str]()
     for c in declared if isinstance(declared, list) else ():
         if isinstance(c, Mapping):
             alias, java = str(c.get("alias", "")), c.get("javaNames")
-            found |= {alias, alias + CONNECTOR_ENDING, *_shortened(alias)}
+            found |= {*_names(alias)}
             found |= {str(n) for n in java} if isinstance(java, list) else set()
     return frozenset(found)
 
@@ -79,19 +142,20 @@ def offering(asked: AskedPlugin, offers: Sequence[PluginMount]) -> list[PluginMo
     return [
         o
         for o in offers
-        if any(_KINDS[c.type] in kinds and (c.alias in possible or asked.name in c.java_names) for c in o.classes)
+        if any(KINDS[c.type] in kinds and (c.alias in possible or asked.name in c.java_names) for c in o.classes)
     ]
 
 
-def _shortened(alias: str) -> Iterator[str]:
-    return (alias.removesuffix(ending) for endings in ENDINGS.values() for ending in endings)
+def _names(alias: str) -> Iterator[str]:
+    yield from (alias, alias + CONNECTOR_ENDING)
+    yield from (alias.removesuffix(ending) for endings in ENDINGS.values() for ending in endings)
 
 
 def _built_in_names(spec: PluginVersionSpec) -> Iterator[Problem]:
     """A problem for each class that bears the name of a built-in plugin, which has the release's version."""
     for number, declared in enumerate(spec.classes):
         for field, name in (("alias", declared.alias), *(("javaNames", n) for n in declared.java_names)):
-            if is_built_in(_KINDS[declared.type], name):
+            if is_built_in(KINDS[declared.type], name):
                 kind = "connector" if declared.type in ("source", "sink") else declared.type
                 yield Problem(
                     f"spec.classes.{number}.{field}",

@@ -1,11 +1,12 @@
 """Which PluginVersions the plugins of a connector come from (KIP-891, "Choosing Versions when instantiating plugins"). Pure.
 
 A process holds one version of a distribution, since Python has no class loaders. So all places that ask for classes of one
-distribution get one version, which each of them allows; where there is none, they are told. A class that no PluginVersion
-offers is the runtime's own: a built-in one, or one of the runtime's image.
+distribution get one version, which each of them allows; where there is none, they are told. Java has class loaders: there
+each place gets the version that it asks for. A class that no PluginVersion offers is the runtime's own: a built-in one, or
+one of the runtime's image.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -40,6 +41,13 @@ class ResolvedPlugins:
     problems: tuple[Problem, ...] = ()
     is_missing: bool = False
 
+    def waiting_for(self, problems: Iterable[Problem]) -> "ResolvedPlugins":
+        """The same with these problems, of PluginVersions that may still come; what has a problem already has no other."""
+        told = {p.property for p in self.problems}
+        more = tuple(p for p in problems if p.property not in told)
+        is_missing = self.is_missing or (bool(more) and not self.problems)
+        return ResolvedPlugins(self.mounts, (*self.problems, *more), is_missing)
+
 
 class _Missing(ConfigError):
     """A PluginVersion is not there."""
@@ -69,30 +77,40 @@ def resolve_plugins(
             failed.append(e)
             return None
 
-    def grouped(some: Sequence[AskedPlugin], own: PluginMount | None) -> dict[str, list[AskedPlugin]]:
-        groups: dict[str, list[AskedPlugin]] = {}
+    java = {canonicalize_name(m.plugin) for m in (*offers, *kept.values()) if m.runtime == "Java"}
+
+    def chosen(some: Sequence[AskedPlugin], own: PluginMount | None) -> list[tuple[PluginMount, list[AskedPlugin]]]:
+        groups: dict[tuple[str, str], list[AskedPlugin]] = {}
         for a in some:
             if (name := attempt(lambda a=a: _distribution(a, offers, own, kept, before))) is not None:  # type: ignore[misc]
-                groups.setdefault(name, []).append(a)
-        return groups
-
-    def chosen(groups: Mapping[str, list[AskedPlugin]]) -> list[tuple[PluginMount, list[AskedPlugin]]]:
-        found = [(attempt(lambda n=n, g=g: _version(g, _of(n, offers), kept)), g) for n, g in groups.items()]  # type: ignore[misc]
+                groups.setdefault((name, a.place if name in java else ""), []).append(a)
+        found = [
+            (attempt(lambda n=n, g=g: _version(g, _of(n, offers), kept, own)), g)  # type: ignore[misc]
+            for (n, _), g in groups.items()
+        ]
         return [(mount, group) for mount, group in found if mount is not None]
 
-    connector = chosen(grouped([a for a in asked if a.place == CONNECTOR], None))
+    connector = chosen([a for a in asked if a.place == CONNECTOR], None)
     own = connector[0][0] if connector else None
     beside = [a for a in asked if own is not None and a.place != CONNECTOR and _is_beside(a, own, offers, kept)]
     if own is not None:
         connector = [(own, [*connector[0][1], *beside])]
         attempt(lambda: _check_beside(own, beside))
     others = [a for a in asked if a.place != CONNECTOR and a not in beside]
-    every = [*connector, *chosen(grouped(others, own))]
+    every = [(mount, [a.place for a in group]) for mount, group in (*connector, *chosen(others, own))]
     return ResolvedPlugins(
-        tuple(mount.numbered(n, [a.place for a in group]) for n, (mount, group) in enumerate(every)),
+        tuple(_numbered(every)),
         tuple(p for e in failed for p in e.problems),
         is_missing=bool(failed) and all(isinstance(e, _Missing) for e in failed),
     )
+
+
+def _numbered(every: Sequence[tuple[PluginMount, Sequence[str]]]) -> Iterator[PluginMount]:
+    """The mounts in order. Java classes of one folder share its number, for the folder is mounted once."""
+    numbers: dict[object, int] = {}
+    for mount, places in every:
+        key = (mount.image, mount.numbered(0, ()).folder) if mount.runtime == "Java" else object()
+        yield mount.numbered(numbers.setdefault(key, len(numbers)), places)
 
 
 def _is_beside(asked: AskedPlugin, own: PluginMount, offers: _Mounts, kept: _ByPlace) -> bool:
@@ -124,11 +142,11 @@ def _distribution(
             f"connector runs; {_ONE_VERSION}",
         )
     if len({canonicalize_name(o.plugin) for o in found}) > 1:
-        whose = ", ".join(f"{o.plugin} ({o.name})" for o in found)
-        raise _refused(
-            asked.type_property,
-            f"{asked.name} is a class of several plugins, {whose}; delete the PluginVersions of all but one",
-        )
+        whose = ", ".join(dict.fromkeys(f"{o.plugin} ({o.name})" for o in found))
+        remedy = "delete the PluginVersions of all but one"
+        if any(o.runtime == "Java" for o in found):
+            remedy = "write the full name of the class that you mean"
+        raise _refused(asked.type_property, f"{asked.name} is a class of several plugins, {whose}; {remedy}")
     if found:
         return canonicalize_name(found[0].plugin)
     if asked.place in before:
@@ -141,13 +159,14 @@ def _distribution(
     return None
 
 
-def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace) -> PluginMount:
+def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own: PluginMount | None) -> PluginMount:
     """The version of a distribution that all these places get: the one that they have, or the newest that they allow.
 
     Args:
         asked: what they ask for.
         offers: all PluginVersions of the distribution.
         kept: as for `resolve_plugins`.
+        own: what the connector comes from. A Java class that lies beside a Java connector comes from there.
     """
     wanted = [(a, _range(a)) for a in asked]
     present = [*{kept[a.place].name: kept[a.place] for a in asked if a.place in kept}.values()]
@@ -173,15 +192,32 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace) -> P
         )
     if common[0] in present:
         return common[0]
+    common = _beside(own, common)
     newest = choose_version([o.version for o in common], None)
     same = [o for o in common if Version(o.version) == Version(str(newest))]
-    if any(o.model_copy(update={"name": same[0].name}) != same[0] for o in same):
+    if any(_differ(o, same[0]) for o in same):
         raise _refused(
             asked[0].version_property,
             f"version {newest} of {asked[0].name} is that of several PluginVersions that differ, "
             f"{', '.join(o.name for o in same)}; delete all but one",
         )
     return same[0]
+
+
+def _beside(own: PluginMount | None, found: list[PluginMount]) -> list[PluginMount]:
+    """Those of the connector's own folder, else of its own image, else all."""
+    if own is None or own.runtime != "Java":
+        return found
+    in_image = [o for o in found if o.image == own.image]
+    folder = own.numbered(0, ()).folder
+    return [o for o in in_image if o.numbered(0, ()).folder == folder] or in_image or found
+
+
+def _differ(one: PluginMount, other: PluginMount) -> bool:
+    """Whether two offers of one version are not the same code. One image may hold a Java class in several folders."""
+    if one.runtime == other.runtime == "Java":
+        return one.image != other.image
+    return one.model_copy(update={"name": other.name}) != other
 
 
 def _check_beside(own: PluginMount, beside: Sequence[AskedPlugin]) -> None:

@@ -8,13 +8,16 @@ from penstock_model.resources.base import API_VERSION, ObjectMeta, Part, Resourc
 from penstock_model.resources.connector_status import Conditions
 from penstock_model.resources.constraints import AtMost, Mark, Matches, list_of, rule, ruled
 
-__all__ = ["PluginClass", "PluginVersion", "PluginVersionSpec", "PluginVersionStatus"]
+__all__ = ["PluginClass", "PluginVersion", "PluginVersionSpec", "PluginVersionStatus", "PublishedClass"]
 
 _BY_DIGEST: Final = (
     "must be by digest, <repository>@sha256:<64 hex digits>: a tag can be moved to another image, and tasks of one "
     "version would run different code"
 )
+_HAS_ALL: Final = "has(self.plugin) && has(self.version) && has(self.classes)"
 _UNIQUE: Final = "two classes have the same alias; aliases must be unique"
+_OF_PYTHON: Final = "plugin, version and classes are required, unless runtime is Java"
+_OF_JAVA: Final = "the jars say what a Java plugin is called and which version it is; leave plugin and version out"
 _ONE_VERSION: Final = "must be one version, such as 1.4.2; ranges belong to spec.version of a Connector"
 
 
@@ -47,26 +50,43 @@ class PluginVersionSpec(Part):
                 "self == oldSelf",
                 "a PluginVersion never changes, since tasks rely on it; create another one with another name",
                 reason="FieldValueForbidden",
-            )
+            ),
+            rule(f"self.runtime == 'Java' || ({_HAS_ALL})", _OF_PYTHON),
+            rule("self.runtime != 'Java' || (!has(self.plugin) && !has(self.version))", _OF_JAVA),
         )
     )
 
-    plugin: Annotated[
-        str,
-        AtMost(63, least=1),
-        Matches("^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", "must be letters, digits, '-', '_' and '.'"),
-    ] = Field(examples=["files"], description="The name of the package of plugins, the same for all its versions.")
-    version: Annotated[str, AtMost(128, least=1), Matches(r"^[^\s,()\[\]]+$", _ONE_VERSION)] = Field(
+    runtime: Literal["Python", "Java"] = Field(
+        "Python",
+        description="What runs the plugins. Java: plugins of Kafka Connect, from an image as it is; a pod looks which "
+        "classes its jars hold, and status.classes lists them.",
+    )
+    plugin: (
+        Annotated[
+            str,
+            AtMost(63, least=1),
+            Matches("^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", "must be letters, digits, '-', '_' and '.'"),
+        ]
+        | None
+    ) = Field(
+        None,
+        examples=["files"],
+        description="The name of the package of plugins, the same for all its versions. Not of Java plugins.",
+    )
+    version: Annotated[str, AtMost(128, least=1), Matches(r"^[^\s,()\[\]]+$", _ONE_VERSION)] | None = Field(
+        None,
         examples=["1.4.2"],
         description="Its version, which ranges are compared with in Maven's order; all classes in it have this version. "
-        "Write it in quotes, since YAML reads 1.4 as a number.",
+        "Write it in quotes, since YAML reads 1.4 as a number. Not of Java plugins, whose classes have versions.",
     )
     image: Annotated[str, AtMost(512, least=1), _ByDigest(r"^[^@\s]+@sha256:[0-9a-f]{64}$", _BY_DIGEST)] = Field(
         examples=[f"registry.example/penstock-files@sha256:{'0' * 64}"],
         description="The image that holds it, by digest; a tag is refused, since it can be moved to another image.",
     )
     path: Annotated[str, AtMost(512, least=1), Matches(r"^/[^:]*$", "must be an absolute path without ':'")] = Field(
-        "/plugin", description="The folder in the image that holds the package, as `pip install --target` writes it."
+        "/plugin",
+        description="The folder in the image that holds the package, as `pip install --target` writes it; of Java plugins "
+        "the folder with jars, or with a folder of jars for each plugin, as Kafka Connect's plugin.path.",
     )
     classes: Annotated[
         list[PluginClass],
@@ -76,16 +96,38 @@ class PluginVersionSpec(Part):
             **ruled(rule("self.all(c, self.exists_one(d, d.alias == c.alias))", _UNIQUE)),
         ),
     ] = Field(
+        [],
         examples=[[{"alias": "Files", "type": "source"}]],
         description="The plugins that the image holds, all of them. Connectors find it by these names; a pod looks into the "
-        "image before tasks run it, and refuses one that holds something else.",
+        "image before tasks run it, and refuses one that holds something else. Of Java plugins it may be left out; what is "
+        "listed must be there, under the name of its class.",
     )
+
+    @model_validator(mode="after")
+    def _of_runtime(self) -> Self:
+        if self.runtime == "Java":
+            if self.plugin is not None or self.version is not None:
+                raise ValueError(_OF_JAVA)
+        elif self.plugin is None or self.version is None or not self.classes:
+            raise ValueError(_OF_PYTHON)
+        return self
 
     @model_validator(mode="after")
     def _unique(self) -> Self:
         if len({c.alias for c in self.classes}) < len(self.classes):
             raise ValueError(f"classes: {_UNIQUE}")
         return self
+
+
+class PublishedClass(StatusPart):
+    """One Java class that the image holds."""
+
+    class_name: str = Field(alias="class", description="Its full name.")
+    type: str = Field(description="What it is, as in spec.classes.")
+    version: str = Field(description="Its version.")
+    paths: Annotated[list[str], Mark(**list_of("atomic"))] = Field(
+        description="The folders with jars, or jars, that hold it, relative to spec.path."
+    )
 
 
 class PluginVersionStatus(StatusPart):
@@ -99,6 +141,9 @@ class PluginVersionStatus(StatusPart):
         None, description="Ready: a pod has seen that the image holds what is declared, and has imported it."
     )
     verified_by: str | None = Field(None, description="The runtime image that has looked into it.")
+    classes: Annotated[list[PublishedClass], Mark(**list_of("atomic"))] | None = Field(
+        None, description="The classes that an image of Java plugins holds. Connectors find it by these names."
+    )
     used_by: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
         None, description="The Connectors that run it, at most 100. It may be deleted: their pods keep the image."
     )

@@ -11,7 +11,7 @@ from penstock_runtime.java_plugins.hosts import host
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
 from penstock_runtime.java_plugins.locations import plugin_locations
 
-__all__ = ["KINDS", "JavaPlugin", "discover", "find_class", "properties_of"]
+__all__ = ["KINDS", "JavaPlugin", "discover", "find_class", "plugins_in", "properties_of"]
 
 log = logging.getLogger(__name__)
 
@@ -60,13 +60,7 @@ def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
     """
     found: list[JavaPlugin] = []
     for location in map(str, plugin_locations(path)):
-        try:
-            classes = host().call("plugins", _DISCOVERY, location=location)
-        except JavaError as e:
-            raise ConfigError(f"cannot list the plugins in {location}: {e}") from e
-        except JvmEnded as e:
-            raise e.during(f"cannot list the plugins in {location}") from None
-        of_location = _plugins(classes, location)
+        of_location = plugins_in(location)
         if not of_location:  # Kafka Connect passes over these too: a plugin path often holds other things
             log.warning(
                 "No connector, transform, predicate, converter or config provider of Kafka Connect is in %s", location
@@ -78,6 +72,22 @@ def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
             "converter or config provider of Kafka Connect; check that it is the plugin's own folder"
         )
     return tuple(found)
+
+
+def plugins_in(location: str) -> list[JavaPlugin]:
+    """Return the plugins in a location.
+
+    Raises:
+        ConfigError: it cannot be read.
+        ConnectError: Java cannot be run, or its JVM ends.
+    """
+    try:
+        classes = host().call("plugins", _DISCOVERY, location=location)
+    except JavaError as e:
+        raise ConfigError(f"cannot list the plugins in {location}: {e}") from e
+    except JvmEnded as e:
+        raise e.during(f"cannot list the plugins in {location}") from None
+    return _plugins(classes, location)
 
 
 def find_class(locations: Iterable[str], class_name: str) -> tuple[JavaPlugin, ...]:

@@ -26,7 +26,7 @@ from penstock_runtime.job.answer import answer_request
 from penstock_runtime.plan.literals import plugin_secrets
 from penstock_runtime.plan.mounted_images import check_images
 from penstock_runtime.plugins.discovery import Plugins
-from penstock_runtime.plugins.mounted import append_folders
+from penstock_runtime.plugins.mounted import append_folders, python_folders
 from penstock_runtime.process import termination_message
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
@@ -61,7 +61,7 @@ def run(arguments: list[str]) -> ExitCode:
     logs.configure(level=options.log_level, stream=sys.__stderr__, redact=redact, context=lambda: {"job": request.id})
     log_warnings_and_uncaught_errors()
     become_log_lines(redact)
-    append_folders(m.folder for m in request.mounts)
+    append_folders(python_folders(request.mounts))
     try:
         # A list of offsets asks no plugin, whose import may hang, and tells no property. Nor is a plugin asked that is not
         # the one that its PluginVersion declares; the answer says why.

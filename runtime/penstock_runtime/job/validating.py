@@ -18,6 +18,7 @@ from penstock_runtime.plan.mounted_images import check_classes, check_images, ig
 from penstock_runtime.plan.tasks import split_hash
 from penstock_runtime.plan.unresolve import put_back
 from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.plugins.mounted import python_folders
 
 __all__ = ["Validated", "planned", "validate"]
 
@@ -85,12 +86,12 @@ def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
     except ConfigError as e:
         more = [p for p in problems if p not in e.problems]
         raise ConfigError([*more, *e.problems], e.warnings) from e
-    folders = [m.folder for m in request.mounts]
-    problems += (p for mount in request.mounts for p in check_classes(mount, found.plugins, folders))
+    folders, of_python = python_folders(request.mounts), [m for m in request.mounts if m.runtime == "Python"]
+    problems += (p for mount in of_python for p in check_classes(mount, found.plugins, folders))
     if problems:
         raise ConfigError(problems, found.warnings)
     of_worker = (Problem(_of_worker(w.property), w.message) for w in worker.warnings)
-    return found, (*of_worker, *(w for mount in request.mounts for w in ignored_copies(mount, folders)))
+    return found, (*of_worker, *(w for mount in of_python for w in ignored_copies(mount, folders)))
 
 
 def _worker(texts: Mapping[str, str], secrets: Path | None) -> tuple[Worker, list[Problem]]:

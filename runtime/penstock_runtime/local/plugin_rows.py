@@ -7,7 +7,7 @@ from typing import Any
 from penstock import ConfigError, Connector, Plugin, Problem, SourceConnector
 from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
-from penstock_model.resources.plugin_offers import offer_of
+from penstock_model.resources import plugin_offers
 from penstock_runtime.java_plugins.catalog import JavaPlugin
 from penstock_runtime.plugins.discovery import PluginRef
 from penstock_runtime.plugins.plugin_ref import kind_name
@@ -66,7 +66,7 @@ def offers_of(documents: Iterable[Mapping[str, Any]]) -> tuple[list[PluginMount]
         metadata = metadata if isinstance(metadata, Mapping) else {}
         namespaces.add(str(metadata.get("namespace", "")))
         try:
-            offers.append(offer_of(document))
+            offers += plugin_offers.offers_of(document)
         except ConfigError as e:
             name = metadata.get("name") or "without a name"
             problems += (Problem(f"PluginVersion {name}: {p.property}", p.message) for p in e.problems)

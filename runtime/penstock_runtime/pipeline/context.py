@@ -35,7 +35,7 @@ from penstock_runtime.pipeline.converters import Converters
 from penstock_runtime.pipeline.record_errors import ErrorPolicy
 from penstock_runtime.plugins import plugin_ref
 from penstock_runtime.plugins.config_providers import ConfigProviders
-from penstock_runtime.plugins.mounted import append_folders
+from penstock_runtime.plugins.mounted import append_folders, python_folders
 from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
 from penstock_runtime.plugins.task_reconfiguration import ReconfigurationRequests
 from penstock_runtime.process import cgroup
@@ -107,7 +107,7 @@ class TaskContext(ABC):
         if providers is None:
             with config_providers(spec) as of_spec:
                 return cls.of(spec, slots_dir=slots_dir, on_error=on_error, known=known, providers=of_spec.table)
-        append_folders(m.folder for m in spec.mounts)
+        append_folders(python_folders(spec.mounts))
         secrets = None if spec.secrets_dir is None else Path(spec.secrets_dir)
         own = variables.resolve(spec.config, secrets, known=known, providers=providers)
         shared = variables.resolve(spec.worker, secrets, known=known, providers=providers)

@@ -11,13 +11,14 @@ from packaging.utils import canonicalize_name
 from penstock import Converter, HeaderConverter, Plugin, Predicate, Problem, SinkConnector, SourceConnector, Transform
 from penstock_model.connect.plugin_chain import type_property
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
+from penstock_model.contracts.pod_layout import PLUGINS_DIR
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.plan.image_agreement import check_agreement
 from penstock_runtime.plugins.discovery import GROUP, load
 from penstock_runtime.plugins.image_modules import modules_of
 from penstock_runtime.plugins.mounted import distributions, is_named, own_distribution
 
-__all__ = ["check_class", "check_classes", "check_images", "ignored_copies", "type_of"]
+__all__ = ["check_class", "check_classes", "check_images", "ignored_copies", "path_in_image", "type_of"]
 
 _TYPES: Final[Mapping[str, type[Plugin]]] = {
     "source": SourceConnector,
@@ -36,7 +37,23 @@ def check_images(mounts: Sequence[PluginMount]) -> list[Problem]:
     Nothing of a plugin is imported.
     """
     folders = [m.folder for m in mounts]
-    return [p for mount in mounts for p in _check_image(mount, folders)] or [*check_agreement(mounts)]
+    of_python = [m for m in mounts if m.runtime == "Python"]
+    missing = (m for m in mounts if m.runtime == "Java" and not Path(m.folder).exists())
+    problems = [*(_not_there(m) for m in missing), *(p for m in of_python for p in _check_image(m, folders))]
+    return problems or [*check_agreement(of_python)]
+
+
+def _not_there(mount: PluginMount) -> Problem:
+    text = (
+        f"the PluginVersion {mount.name} lists {mount.plugin} {mount.version}, but its image {mount.image} has no "
+        f"{path_in_image(mount)}; create the PluginVersion again under another name"
+    )
+    return Problem(type_property(mount.places[0]), text)
+
+
+def path_in_image(mount: PluginMount) -> str:
+    """The folder, or the jar, as the image has it."""
+    return "/" + mount.folder.removeprefix(f"{PLUGINS_DIR}/").partition("/")[2]
 
 
 def _check_image(mount: PluginMount, folders: Collection[str]) -> Iterator[Problem]:

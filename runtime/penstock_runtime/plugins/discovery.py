@@ -32,7 +32,7 @@ from penstock_runtime.java_plugins.catalog import JavaPlugin, find_class
 from penstock_runtime.java_plugins.classes import adapter
 from penstock_runtime.java_plugins.config_provider import KIND as CONFIG_PROVIDER
 from penstock_runtime.plugins.java_origins import how_to_get, is_known
-from penstock_runtime.plugins.mounted import distributions, is_in, is_named
+from penstock_runtime.plugins.mounted import distributions, is_in, is_named, python_folders
 from penstock_runtime.plugins.plugin_path import java_plugins
 from penstock_runtime.plugins.plugin_ref import ENDINGS, PluginRef, broken, check_variant, checked, kind_name, load
 
@@ -79,6 +79,7 @@ class Plugins:
         mounted: Mapping[str, Sequence[PluginEntry]] | None = None,
         first: Iterable[PluginEntry] = (),
         java: Iterable[JavaPlugin] = (),
+        mounted_java: Mapping[str, Sequence[JavaPlugin]] | None = None,
     ) -> None:
         """What is installed.
 
@@ -88,8 +89,10 @@ class Plugins:
             first: a name means one of these before it means another.
             java: the Java plugins that are here. Connectors are found before others of their name, all others after them:
                 what Penstock has itself is faster.
+            mounted_java: those of images, by the places that they are for.
         """
         self._mounted = mounted or {}
+        self._mounted_java = mounted_java or {}
         self.java = tuple(java)
         connectors = tuple(_java_entry(p) for p in self.java if p.kind in _CONNECTORS)
         self._java_others = tuple(_java_entry(p) for p in self.java if p.kind not in (*_CONNECTORS, CONFIG_PROVIDER))
@@ -107,7 +110,7 @@ class Plugins:
     @staticmethod
     def installed(mounts: Sequence[PluginMount] = ()) -> "Plugins":
         """Those of the environment's entry points, and of the images that are mounted; read once per process."""
-        return _installed(tuple((m.folder, m.plugin, m.places) for m in mounts), java_plugins())
+        return _installed(tuple(mounts), java_plugins())
 
     @property
     def entries(self) -> tuple[PluginEntry, ...]:
@@ -171,7 +174,8 @@ class Plugins:
         Args:
             place: as `PluginMount.places` has it: `connector`, `value.converter`, `transforms.hoist`.
         """
-        return Plugins(self._layers[-1], first=self._mounted.get(place, ()), java=self.java)
+        java = (*self._mounted_java.get(place, ()), *self.java)
+        return Plugins(self._layers[-1], first=self._mounted.get(place, ()), java=java)
 
     def _undeclared(self, name: str) -> tuple[JavaPlugin, ...]:
         """Java plugins of that class which are on the plugin path and in no service manifest."""
@@ -290,13 +294,21 @@ def _of_a_project(kind: type[Plugin], name: str) -> str:
 
 
 @cache
-def _installed(mounts: tuple[tuple[str, str, tuple[str, ...]], ...], java: tuple[JavaPlugin, ...]) -> Plugins:
-    folders = [folder for folder, _, _ in mounts]
+def _installed(mounts: tuple[PluginMount, ...], java: tuple[JavaPlugin, ...]) -> Plugins:
+    folders = python_folders(mounts)
     own = (e for e in importlib.metadata.entry_points(group=GROUP) if e.dist is None or not is_in(e.dist, folders))
-    mounted = dict[str, Sequence[PluginEntry]]()
-    for folder, plugin, places in mounts:
-        mounted |= dict.fromkeys(places, entries_in(folder, plugin))
-    return Plugins(map(_entry, own), mounted, java=java)
+    mounted, mounted_java = dict[str, Sequence[PluginEntry]](), dict[str, Sequence[JavaPlugin]]()
+    for m in mounts:
+        if m.runtime == "Java":
+            mounted_java |= dict.fromkeys(m.places, _listed(m))
+        else:
+            mounted |= dict.fromkeys(m.places, entries_in(m.folder, m.plugin))
+    return Plugins(map(_entry, own), mounted, java=java, mounted_java=mounted_java)
+
+
+def _listed(mount: PluginMount) -> tuple[JavaPlugin, ...]:
+    """The Java classes of an image, as its PluginVersion lists them."""
+    return tuple(JavaPlugin(c.type.lower(), c.java_names[0], mount.version, mount.folder) for c in mount.classes)
 
 
 def entries_in(folder: str, plugin: str) -> tuple[PluginEntry, ...]:

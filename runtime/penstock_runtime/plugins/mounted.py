@@ -13,6 +13,8 @@ from typing import Final
 
 from packaging.utils import canonicalize_name
 
+from penstock_model.contracts.plugin_mount import PluginMount
+
 __all__ = [
     "FOLDERS_VARIABLE",
     "append_folders",
@@ -21,10 +23,16 @@ __all__ = [
     "is_in",
     "is_named",
     "own_distribution",
+    "python_folders",
 ]
 
 FOLDERS_VARIABLE: Final = "PENSTOCK_PLUGIN_FOLDERS"
 """The folders, for processes that this one starts; between them stands what no path in a pod holds, `os.pathsep`."""
+
+
+def python_folders(mounts: Iterable[PluginMount]) -> tuple[str, ...]:
+    """The folders that hold distributions, in order."""
+    return tuple(m.folder for m in mounts if m.runtime == "Python")
 
 
 def append_folders(folders: Iterable[str]) -> None:

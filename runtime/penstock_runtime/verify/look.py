@@ -10,13 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from penstock import ConfigError
+from penstock import ConfigError, ConnectError
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.verification import VerificationRequest
 from penstock_runtime.plan.mounted_images import check_class, check_images, ignored_copies
 from penstock_runtime.plugins.discovery import entries_in
 from penstock_runtime.plugins.mounted import append_folders
 from penstock_runtime.process.termination_message import bounded
+from penstock_runtime.verify.java_classes import list_classes
 from penstock_runtime.verify.watch import ANSWER_VARIABLE, Answer
 
 __all__ = ["look"]
@@ -26,12 +27,14 @@ _MOST: Final = 20
 
 
 def look(mount: PluginMount, begin: Callable[[str], None]) -> Answer:
-    """What the image lacks of the declaration, or holds otherwise.
+    """What the image lacks of the declaration, or holds otherwise; of Java plugins, what it holds.
 
     Args:
         mount: the image, with what it is declared to hold, for some place.
         begin: called with the alias of each class before its import.
     """
+    if mount.runtime == "Java":
+        return _look_into_jars(mount)
     append_folders([mount.folder])
     if problems := [p.message for p in check_images([mount])]:
         return Answer(problems=_short(problems))
@@ -46,6 +49,16 @@ def look(mount: PluginMount, begin: Callable[[str], None]) -> Answer:
             problems += [p.message for p in check_class(mount, mount.places[0], entry.alias, cls, [mount.folder])]
     warnings = [p.message for p in ignored_copies(mount, [mount.folder])]
     return Answer(problems=_short(problems), warnings=_short(warnings), classes=tuple(e.alias for e in entries))
+
+
+def _look_into_jars(mount: PluginMount) -> Answer:
+    try:
+        found = list_classes(mount)
+    except ConfigError as e:
+        return Answer(problems=_short([p.message for p in e.problems]))
+    except ConnectError as e:
+        return Answer(trouble=str(bounded(str(e))))
+    return Answer(java=found.classes, warnings=_short([*found.warnings]))
 
 
 def _short(texts: list[str]) -> tuple[str, ...]:

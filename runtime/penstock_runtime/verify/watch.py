@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from penstock_model.contracts.base import Part
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
+from penstock_model.contracts.verification import FoundClass, classes_text
 
 __all__ = ["ANSWER_VARIABLE", "Answer", "Found", "watch"]
 
@@ -32,6 +33,8 @@ Each begins with the first line of its standard input, which code that writes to
 """
 _CHUNK: Final = 1 << 16
 _LONGEST_ANSWER: Final = 1 << 20  # bytes
+_LONGEST_CLASSES: Final = 3_600
+"""Characters of the classes in a termination message, of which Kubernetes keeps 4,096."""
 _SHOWN: Final = 1 << 16
 """Bytes of the output that are shown in the pod's log."""
 
@@ -43,11 +46,15 @@ class Answer(Part):
         problems: what is otherwise than declared, or cannot be imported.
         warnings: what does not matter.
         classes: the aliases that were imported.
+        java: the Java classes that are there.
+        trouble: why nothing was found out; it is tried again.
     """
 
-    problems: tuple[str, ...]
+    problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    java: tuple[FoundClass, ...] = ()
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +200,26 @@ def _drain(descriptor: int, add: Callable[[bytes], None]) -> None:
         return
 
 
+def _of_java(classes: Sequence[FoundClass], warnings: Sequence[str]) -> TerminationMessage:
+    text = classes_text(classes)
+    if len(text) > _LONGEST_CLASSES:
+        told = f"the folder holds {len(classes)} classes of plugins, more than a status can list"
+        remedy = "let spec.path name a folder with fewer plugins, in a PluginVersion for each"
+        return TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=f"{told}; {remedy}")
+    told = f"the image holds {len(classes)} classes of Java plugins; status.classes lists them"
+    return TerminationMessage(exit_code=ExitCode.OK, message="; ".join((told, *warnings)), classes=text)
+
+
 def _message(lines: _Lines, code: int | None, seconds: float) -> TerminationMessage:
     doing = f"the import of {lines.importing}" if lines.importing else "looking into the image"
     found = lines.answer
     if found is not None and not lines.is_lost:
         if found.problems:
             return TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message="; ".join(found.problems))
+        if found.trouble:
+            return TerminationMessage(exit_code=ExitCode.FAILED, message=found.trouble)
+        if found.java:
+            return _of_java(found.java, found.warnings)
         told = f"the image holds what is declared, and these classes of it are imported: {', '.join(found.classes)}"
         return TerminationMessage(exit_code=ExitCode.OK, message="; ".join((told, *found.warnings)))
     if lines.is_lost:

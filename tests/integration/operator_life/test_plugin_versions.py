@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from penstock_model.contracts.verification import FoundClass
+
 from ..running import until
 from .world.plugin_versions import image_of, plugin_version
 from .world.site import Site, condition
@@ -98,6 +100,29 @@ def test_one_pod_looks_into_an_image_whatever_becomes_of_the_operator_and_decide
     site.api.create(third)
     ready(site, third, "True Verified")
     assert sorted(site.kubelet.verified) == [image_of(v) for v in ("1.0.0", "2.0.0", "3.0.0")]
+    site.check()
+
+
+def test_java_classes_of_an_image_are_listed_and_connectors_that_waited_for_them_run(site: Site) -> None:
+    clock = "com.acme.ClockConnector"
+    classes = [FoundClass(class_name=clock, type="source", version="2.1.0", paths=("clock",))]
+    site.kubelet.holds(image_of("7"), *classes)
+    site.kubelet.hold(lambda pod: pod["metadata"]["labels"]["penstock.dev/role"] == "verify")
+    site.operator().start().ready()
+    spec = {"runtime": "Java", "image": image_of("7"), "path": "/kafka/connect"}
+    java = {**plugin_version(site, "7"), "spec": spec}
+    site.api.create(java)
+    site.create("orders", **{"class": clock})
+    waits = "False PluginVersionMissing: spec.class: waits for a pod to look whether the Java plugins of files-7 have"
+    site.until("orders", lambda b: condition(b, "Ready").startswith(waits), "waits")
+    site.kubelet.let_go()
+    listed = ready(site, java, "True Verified")["status"]["classes"]
+    assert listed == [{"class": clock, "type": "source", "version": "2.1.0", "paths": ["clock"]}]
+    status = site.settled("orders")["status"]
+    assert (status["connector"]["version"], status["connector"]["pluginVersion"]) == ("2.1.0", "files-7")
+    assert images(site, "orders") == [image_of("7")]
+    until(lambda: site.api.get(java)["status"].get("usedBy") == ["orders"], what="it names who runs it")
+    assert site.api.get(java)["status"]["classes"] == listed
     site.check()
 
 

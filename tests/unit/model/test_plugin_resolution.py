@@ -319,4 +319,4 @@ def test_what_nothing_offers_any_more_is_missing_and_never_taken_for_the_runtime
     ],
 )
 def test_the_names_that_may_mean_a_class_are_those_that_configurations_may_use(alias: str, names: set[str]) -> None:
-    assert class_names({"classes": [{"alias": alias}]}) >= {alias, *names}
+    assert class_names({"spec": {"classes": [{"alias": alias}]}}) >= {alias, *names}

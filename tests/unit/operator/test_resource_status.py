@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from penstock_model.contracts.verification import FoundClass
 from penstock_operator.connector.model import verdict
 from penstock_operator.connector.model.verdict import Verdict
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
@@ -67,6 +68,19 @@ def test_a_plugin_version_names_at_most_a_hundred_connectors_that_run_it() -> No
         "orders-out",
     ]
     assert len(status_of(PLUGIN_VERSION, document(TICKER), *(f"c-{n:04}" for n in range(2_000)))["usedBy"]) == 100
+
+
+def test_java_classes_are_listed_as_they_were_found_and_stay_while_nobody_looks_again() -> None:
+    image = {"runtime": "Java", "image": TICKER["image"]}
+    classes = [FoundClass(class_name="com.acme.Clock", type="source", version="1.0", paths=("clock",))]
+    verified = Verdict(verdict.Kind.READY, "Verified", "it holds 1 class")
+    there = resource_status(PLUGIN_VERSION, document(image), [], NOW, verified, "runtime:1", classes)
+    assert there is not None
+    assert there["classes"] == [{"class": "com.acme.Clock", "type": "source", "version": "1.0", "paths": ["clock"]}]
+    assert resource_status(PLUGIN_VERSION, document(image, **there), [], NOW, verified, "runtime:1") is None
+    gone = resource_status(PLUGIN_VERSION, document(image, **there), [], NOW, verified, "runtime:1", ())
+    assert gone is not None
+    assert "classes" not in gone
 
 
 @pytest.mark.parametrize(

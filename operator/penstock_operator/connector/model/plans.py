@@ -223,7 +223,7 @@ class Plan:
     @property
     def plugin_versions(self) -> tuple[str, ...]:
         """The PluginVersions whose images its pods mount."""
-        return tuple(m.name for m in self.mounts)
+        return tuple(dict.fromkeys(m.name for m in self.mounts))
 
     def versions(self, task: int) -> dict[str, str]:
         """The plugin versions of a task, by place."""

@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+from penstock.errors import Problem
 from penstock_model.connect.plugin_chain import CONNECTOR, asked_plugins
 from penstock_model.connect.plugin_names import is_built_in
 from penstock_model.connect.versions import Version
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.plugin_offers import class_names, offered
+from penstock_model.resources.plugin_offers import class_names, is_unread, offered
 from penstock_model.resources.plugin_resolution import resolve_plugins
 from penstock_operator.connector.model.plans import Plan, PluginRequest
 from penstock_operator.connector.model.resolutions import PluginResolution
 
 __all__ = ["newer", "resolve"]
+
+_UNREAD: Final = "waits for a pod to look whether the Java plugins of {1} have {0}"
 
 
 def resolve(
@@ -49,11 +52,18 @@ def resolve(
     names = {a.name for a in asked}
     resolved = resolve_plugins(
         [a for a in asked if a in changed or kept.get(a.place) is not None],
-        offered(d for d in found or () if names & class_names(d.get("spec"))),
+        offered(d for d in found or () if names & class_names(d)),
         kept={place: mount for place, mount in kept.items() if mount is not None},
         before={place: mount for place, mount in before.items() if mount is not None},
     )
     chosen = {place for mount in resolved.mounts for place in mount.places}
+    if unread := sorted(d["metadata"]["name"] for d in found or () if is_unread(d)):
+        waits = (
+            Problem(a.type_property, _UNREAD.format(a.name, ", ".join(unread)))
+            for a in changed
+            if a.place not in chosen
+        )
+        resolved = resolved.waiting_for(waits)
     resolution = PluginResolution(
         resolved.mounts,
         requests=requests,

@@ -18,10 +18,13 @@ if [ "$1" = / ]; then
   echo "spec.path of the PluginVersion is /: a whole image is not copied; give it the folder with the package" >&2
   exit 1
 fi
-[ -d "$1" ] || exit 0
-"$0" mkdir -p "$2" && "$0" cp -R "$1/." "$2"
+if [ -d "$1" ]; then
+  "$0" mkdir -p "$2" && "$0" cp -R "$1/." "$2"
+elif [ -e "$1" ]; then
+  "$0" mkdir -p "${2%/*}" && "$0" cp "$1" "$2"
+fi
 """
-"""$0 is the program, $1 the folder in the image, $2 its copy. Who looks for a folder that is not there tells of it."""
+"""$0 is the program, $1 the folder in the image, or a jar, $2 its copy. Who looks for one that is not there tells of it."""
 
 
 class PluginVolumes(NamedTuple):
@@ -47,12 +50,13 @@ def plugin_volumes(
     """The parts for these images.
 
     Args:
-        mounts: the images.
+        mounts: the images. Several of one folder are mounted once.
         how: `plugins.mount` of the release.
         runtime: the fields of an init container of the runtime's image; all init containers have its rights and resources.
         size: the bound of a copy; empty: none.
     """
-    named = [(f"{_NAME}-{n}", f"{PLUGINS_DIR}/{n}", mount) for n, mount in enumerate(mounts)]
+    numbers = {_number(mount): mount for mount in reversed(mounts)}
+    named = [(f"{_NAME}-{n}", f"{PLUGINS_DIR}/{n}", mount) for n, mount in sorted(numbers.items())]
     places = [{"name": name, "mountPath": folder, "readOnly": True} for name, folder, _ in named]
     if how == "ImageVolume":
         return PluginVolumes([_image_volume(name, mount) for name, _, mount in named], places, [])
@@ -60,6 +64,10 @@ def plugin_volumes(
     volumes = [{"name": name, "emptyDir": {"sizeLimit": size} if size else {}} for name in names]
     copies = [_copy(name, folder, mount, runtime) for name, folder, mount in named]
     return PluginVolumes(volumes, places, [_copier(runtime), *copies] if named else [])
+
+
+def _number(mount: PluginMount) -> int:
+    return int(mount.folder.removeprefix(f"{PLUGINS_DIR}/").partition("/")[0])
 
 
 def _image_volume(name: str, mount: PluginMount) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from penstock_model.contracts.pod_identity import PodIdentity
 from penstock_model.contracts.pod_layout import LIFE_VARIABLE
 from penstock_model.contracts.task_reports import Control, Report, TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec
+from penstock_model.contracts.verification import FoundClass, classes_text
 from penstock_model.resources.connector import Connector
 from penstock_operator import names
 from penstock_operator.kubernetes.api_server import Connection
@@ -89,6 +90,7 @@ class Kubelet:
         self._unpullable: set[str] = set()
         self._broken: set[str] = set()
         self._refused: dict[str, str] = {}
+        self._classes: dict[str, str] = {}
         self._logs: dict[str, str] = {}
         self._ended: set[str] = set()
         self._latest: dict[str, Json] = {}
@@ -142,6 +144,10 @@ class Kubelet:
     def refuses(self, image: str, why: str) -> None:
         """A pod that looks into this image of a PluginVersion finds that."""
         self._refused[image] = why
+
+    def holds(self, image: str, *classes: FoundClass) -> None:
+        """A pod that looks into this image of a PluginVersion finds these Java classes."""
+        self._classes[image] = classes_text(classes)
 
     def breaks(self, image: str) -> None:
         """Tasks with this image fail as soon as they have started."""
@@ -293,7 +299,8 @@ class Kubelet:
     def _verify(self, pod: Json) -> None:
         image = next(v["image"]["reference"] for v in pod["spec"]["volumes"] if "image" in v)
         found = self._refused.get(image)
-        word = TerminationMessage(exit_code=0 if found is None else 2, message=found or "it holds what is declared")
+        told, classes = found or "it holds what is declared", self._classes.get(image)
+        word = TerminationMessage(exit_code=0 if found is None else 2, message=told, classes=classes)
         self._ended.add(pod["metadata"]["uid"])
         self.verified.append(image)
         phase = "Succeeded" if found is None else "Failed"

@@ -114,6 +114,21 @@ def test_the_folder_is_copied_as_it_is(copied: Image) -> None:
     assert (there / "link").readlink() == Path("x.py")
 
 
+def test_a_jar_is_copied_under_its_name(copied: Image) -> None:
+    (copied.folder / "plugins").mkdir(parents=True)
+    (copied.folder / "plugins" / "acme.jar").write_text("jar")
+    assert copied.copy("/plugins/acme.jar").returncode == 0
+    assert (copied.target / "plugins" / "acme.jar").read_text() == "jar"
+
+
+def test_several_java_classes_of_one_folder_are_mounted_once() -> None:
+    one = images(1)[0].model_copy(update={"runtime": "Java"})
+    others = [one.model_copy(update={"plugin": f"com.acme.C{n}"}) for n in range(2)]
+    for how in ("ImageVolume", "InitContainer"):
+        found = plugin_volumes([one, *others, one.numbered(1, ())], how, {}, "")
+        assert [p["mountPath"] for p in found.places] == ["/etc/penstock/plugins/0", "/etc/penstock/plugins/1"]
+
+
 def test_a_folder_that_is_not_there_is_left_to_the_pod_that_looks_for_it(copied: Image) -> None:
     assert copied.copy("/elsewhere").returncode == 0
     assert not copied.target.exists()

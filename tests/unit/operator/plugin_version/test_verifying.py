@@ -1,12 +1,13 @@
 """The verification of a PluginVersion: what each end of its pod means, and when another one looks (KIP-891)."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from penstock_model.contracts.task_reports import TerminationMessage
-from penstock_model.contracts.verification import VerificationRequest
+from penstock_model.contracts.verification import FoundClass, VerificationRequest, classes_text
 from penstock_model.resources.plugin_offers import offer_of
 from penstock_operator.connector.model.persisted_state import JobMemory
 from penstock_operator.connector.model.pod_end import Ended
@@ -68,6 +69,18 @@ def test_a_pod_that_found_what_is_declared_makes_it_ready_by_that_runtime() -> N
     found = step(seen(ended(0, "all is there", "Completed")))
     assert told(found) == (Kind.READY, "Verified", "all is there")
     assert (found.verified_by, [p.name for p in found.delete], found.is_decided) == ("runtime:2", [NAME], True)
+
+
+def test_the_java_classes_that_a_pod_has_found_go_into_the_status_and_stay_until_another_runtime_has_looked() -> None:
+    classes = (FoundClass(class_name="com.acme.Clock", type="source", version="1.0", paths=("clock",)),)
+    word = TerminationMessage(exit_code=0, message="it holds 1 class", classes=classes_text(classes))
+    done = ended(0, "", "Completed")
+    assert done.ended is not None
+    done = replace(done, ended=replace(done.ended, word=word))
+    assert step(seen(done)).classes == classes
+    assert step(seen(verified_by="runtime:2", said=READY)).classes is None
+    assert step(seen(verified_by="runtime:1", said=READY)).classes is None
+    assert step(seen(ended(2, "no jar"), verified_by="runtime:1", said=READY)).classes == ()
 
 
 def test_a_pod_that_found_something_else_has_it_stalled_for_good() -> None:

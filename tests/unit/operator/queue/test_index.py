@@ -187,6 +187,19 @@ def test_a_plugin_version_wakes_those_of_its_namespace_that_may_mean_a_class_of_
         assert told.plugin("ADDED", other("shop", "odd", spec=spec)) == []
 
 
+def test_java_classes_that_become_known_wake_all_of_the_namespace_once_since_any_may_have_waited() -> None:
+    told = Told()
+    for key, name in ((IN, "com.acme.Clock"), (OUT, "Ticker"), (ELSEWHERE, "com.acme.Clock")):
+        told.connector(key, **{"class": name})
+    java = {"runtime": "Java", "image": f"r.example/x@sha256:{'0' * 64}"}
+    assert told.plugin("ADDED", other("shop", "java", spec=java)) == [IN, OUT]
+    assert told.plugin("MODIFIED", other("shop", "java", spec=java, status={"usedBy": []})) == []
+    classes = [{"class": "com.acme.Clock", "type": "source", "version": "1.0", "paths": ["."]}]
+    known = {"verifiedBy": "runtime:1", "classes": classes}
+    assert told.plugin("MODIFIED", other("shop", "java", spec=java, status=known)) == [IN, OUT]
+    assert told.plugin("MODIFIED", other("shop", "java", spec=java, status={**known, "usedBy": ["in"]})) == []
+
+
 def test_a_plugin_version_wakes_all_whose_converter_the_worker_names() -> None:
     told = Told({"key.converter": "Avro"})
     told.connector(IN)

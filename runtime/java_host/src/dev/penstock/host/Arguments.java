@@ -51,20 +51,20 @@ final class Arguments {
     }
 
     Map<String, String> properties() {
-        return texts("properties");
+        return map("properties");
     }
 
     /** The tags of a plugin's metrics. */
     Map<String, String> tags() {
-        return texts("tags");
+        return map("tags");
     }
 
     /** Properties of the clients of Kafka that a task has itself. */
     Map<String, String> clients() {
-        return texts("clients");
+        return map("clients");
     }
 
-    private Map<String, String> texts(String name) {
+    private Map<String, String> map(String name) {
         Map<String, String> found = new HashMap<>();
         get(name).asMapValue().map().forEach((key, value) ->
                 found.put(key.asStringValue().asString(), value.isNilValue() ? null : value.asStringValue().asString()));

@@ -1,0 +1,135 @@
+"""Looks which classes of Kafka Connect's plugins are in the jars of a PluginVersion's image, in a JVM."""
+
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, get_args
+
+from penstock import ConfigError, Problem
+from penstock_model.connect.plugin_names import is_built_in
+from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount, PluginType
+from penstock_model.contracts.verification import FoundClass
+from penstock_model.resources.plugin_offers import KINDS
+from penstock_runtime.java import find_java
+from penstock_runtime.java_plugins.catalog import JavaPlugin, find_class, plugins_in
+from penstock_runtime.java_plugins.locations import plugin_locations
+from penstock_runtime.plan.mounted_images import path_in_image
+
+__all__ = ["Listing", "list_classes"]
+
+_TYPES: Final[Mapping[str, PluginType]] = {word.lower(): word for word in get_args(PluginType)}
+"""The words of a PluginVersion, by those of the catalog."""
+_SERVICES: Final = frozenset(
+    f"META-INF/services/org.apache.kafka.connect.{name}"
+    for name in (
+        "source.SourceConnector",
+        "sink.SinkConnector",
+        "transforms.Transformation",
+        "transforms.predicates.Predicate",
+        "storage.Converter",
+        "storage.HeaderConverter",
+    )
+)
+_KAFKA: Final = "org.apache.kafka."
+"""What a plugin bundles of Kafka is not loaded from there."""
+_FIRST_JAVA: Final = 44
+"""What the version of a class file is greater by than that of its Java."""
+
+
+class Listing(NamedTuple):
+    """What is in an image.
+
+    Attributes:
+        classes: by name.
+        warnings: which classes are named there and cannot be loaded, and why.
+    """
+
+    classes: tuple[FoundClass, ...]
+    warnings: tuple[str, ...]
+
+
+def list_classes(mount: PluginMount) -> Listing:
+    """List the classes in the folder of a mount.
+
+    Args:
+        mount: the image, with the classes that must be there, if any are declared.
+
+    Raises:
+        ConfigError: the folder holds no plugin that can be loaded, or not what is declared; all problems.
+        ConnectError: the JVM cannot look, or ends.
+    """
+    whole, shown = f"the image {mount.image}", path_in_image(mount)
+    if not Path(mount.folder).is_dir():
+        raise ConfigError(f"{whole} has no folder {shown}; set spec.path to the folder with the jars")
+    try:
+        locations = plugin_locations([mount.folder])
+        found = [p for location in locations for p in plugins_in(str(location))]
+        missing = [c for c in mount.classes if not any(_is_declared(c, p) for p in found)]
+        for name in dict.fromkeys(n for c in missing for n in (*c.java_names, c.alias) if "." in n):
+            found += find_class(map(str, locations), name)
+    except ConfigError as e:
+        raise ConfigError(Problem("", p.message.replace(mount.folder, shown)) for p in e.problems) from None
+    classes = tuple(_grouped(found, mount.folder))
+    why = tuple(text.replace(mount.folder, shown) for text in _not_loaded(locations, found))
+    if missing := [c for c in missing if not any(_is_declared(c, p) for p in found)]:
+        names = ", ".join(f"{(*c.java_names, c.alias)[0]} ({c.type})" for c in missing)
+        there = ", ".join(f"{c.class_name} ({c.type})" for c in classes) or "no plugins"
+        told = f"{whole} does not have {names}, which spec.classes declares; it has {there}"
+        raise ConfigError(Problem("", text) for text in (told, *why))
+    if not classes:
+        none = f"{whole} holds no plugins of Kafka Connect in {shown} besides those that Penstock has itself"
+        raise ConfigError(Problem("", text) for text in why or (f"{none}; set spec.path to the folder with the jars",))
+    return Listing(classes, why)
+
+
+def _is_declared(declared: DeclaredClass, plugin: JavaPlugin) -> bool:
+    names = declared.java_names or (declared.alias,)
+    of_type = _TYPES[plugin.kind] == declared.type
+    return of_type and (plugin.class_name in names or plugin.simple_name in names)
+
+
+def _grouped(plugins: Iterable[JavaPlugin], folder: str) -> Iterator[FoundClass]:
+    paths: dict[tuple[str, PluginType, str], list[str]] = {}
+    for p in plugins:
+        if is_built_in(KINDS[_TYPES[p.kind]], p.class_name):  # Penstock's own runs in its place
+            continue
+        there = paths.setdefault((p.class_name, _TYPES[p.kind], p.version), [])
+        there.append(os.path.relpath(p.location, folder))
+    for (name, kind, version), where in sorted(paths.items()):
+        yield FoundClass(class_name=name, type=kind, version=version, paths=tuple(sorted(set(where))))
+
+
+def _not_loaded(locations: Sequence[Path], found: Sequence[JavaPlugin]) -> Iterator[str]:
+    """Say which classes of service manifests were not found, and why: Kafka Connect passes over what it cannot load."""
+    ours = find_java().major
+    for location in locations:
+        jars = [location] if location.is_file() else sorted(location.rglob("*.jar"))
+        there = {p.class_name for p in found if p.location == str(location)}
+        missing = sorted({n for jar in jars for n in _named_in(jar) if not n.startswith(_KAFKA)} - there)
+        if missing:
+            newer = next((text for jar in jars if (text := _newer_in(jar, ours))), "the log of the pod says why")
+            yield f"cannot load {', '.join(missing)} in {location}: {newer}"
+
+
+def _named_in(jar: Path) -> Iterator[str]:
+    with zipfile.ZipFile(jar) as content:
+        for entry in _SERVICES & set(content.namelist()):
+            for line in content.read(entry).decode("utf-8", "replace").splitlines():
+                if name := line.partition("#")[0].strip():
+                    yield name
+
+
+def _newer_in(jar: Path, ours: int) -> str:
+    """Say which class of a jar needs a newer Java; empty if none does. META-INF may hold some on purpose."""
+    with zipfile.ZipFile(jar) as content:
+        for entry in content.namelist():
+            if entry.endswith(".class") and not entry.startswith("META-INF/") and entry != "module-info.class":
+                with content.open(entry) as text:
+                    java = int.from_bytes(text.read(8)[6:8], "big") - _FIRST_JAVA
+                if java > ours:
+                    return (
+                        f"{entry} in {jar.name} is compiled for Java {java}, and the runtime has Java {ours}; use a version "
+                        f"of the plugin for Java {ours}"
+                    )
+    return ""

@@ -1,0 +1,169 @@
+"""Java plugins from the image of a PluginVersion: looked into, planned, and run in the JVM of a task."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.java.probe_plugin import PREDICATE, SOURCE, TRANSFORM, Probe, probe
+
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.job import Action, JobAnswer, Outcome
+from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
+from penstock_model.contracts.task_reports import TerminationMessage
+from penstock_model.contracts.verification import FoundClass, VerificationRequest, read_classes
+from penstock_model.resources.plugin_offers import offers_of
+from penstock_runtime.process.termination_message import TERMINATION_LOG_VARIABLE
+
+from ..pods import Pods, pods, shown
+from ..reading import Reader
+from ..running import new_name
+from .test_jobs import STRING, alive, problems
+
+__all__ = ["Probe", "pods", "probe"]
+
+IMAGE = f"quay.example/connect@sha256:{'0' * 64}"
+
+
+def looked(folder: Path, *declared: DeclaredClass) -> tuple[int, str, tuple[FoundClass, ...]]:
+    """The answer of a verifying pod: its exit code, its message, and the classes."""
+    whole = PluginMount(
+        name="java", plugin="", version="", image=IMAGE, folder=str(folder), runtime="Java", classes=declared
+    )
+    log, file = folder.parent / "termination-log", folder.parent / "request.json"
+    file.write_text(VerificationRequest(mount=whole, seconds=60).to_json())
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock_runtime.verify", str(file)],
+        env={**os.environ, TERMINATION_LOG_VARIABLE: str(log), "PENSTOCK_JAVA_HEAP": "128m"},
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    word = TerminationMessage.of(log.read_bytes())
+    assert word is not None, done.stderr.decode()
+    assert len(log.read_bytes()) <= 4096
+    return done.returncode, word.message or "", read_classes(word.classes or "")
+
+
+def mounted(folder: Path, class_name: str, *places: str) -> PluginMount:
+    """The folder of one plugin as the mount of a pod, as the operator makes it from the status."""
+    code, told, classes = looked(folder.parent)
+    assert code == ExitCode.OK, told
+    document = {
+        "metadata": {"name": "java"},
+        "spec": {"runtime": "Java", "image": IMAGE},
+        "status": {"classes": [c.model_dump(by_alias=True) for c in classes]},
+    }
+    (offer,) = (o for o in offers_of(document) if o.plugin == class_name and Path(o.folder).name == folder.name)
+    return offer.model_copy(update={"folder": str(folder), "places": places})
+
+
+@pytest.fixture
+def plugins(probe: Probe, tmp_path: Path) -> Path:
+    """A folder of plugins as an image has it: the probe in two versions."""
+    folder = tmp_path / "connect"
+    probe.jar(folder / "one" / "probe.jar", "1.0.0")
+    probe.jar(folder / "two" / "probe.jar", "2.0.0")
+    return folder
+
+
+def test_a_pod_lists_the_classes_of_an_image_with_versions_and_folders_and_needs_no_declaration(plugins: Path) -> None:
+    shutil.copytree(plugins / "two", plugins / "same")
+    code, told, classes = looked(plugins)
+    assert (code, "classes of Java plugins; status.classes lists them" in told) == (ExitCode.OK, True)
+    assert {SOURCE, TRANSFORM, f"{TRANSFORM}$Value", PREDICATE} <= {c.class_name for c in classes}
+    sources = [(c.type, c.version, c.paths) for c in classes if c.class_name == SOURCE]
+    assert sources == [("source", "1.0.0", ("one",)), ("source", "2.0.0", ("same", "two"))]
+
+
+def test_classes_that_are_declared_must_be_there_also_where_no_service_manifest_names_them(
+    probe: Probe, tmp_path: Path
+) -> None:
+    folder = tmp_path / "connect"
+    probe.jar(folder / "probe.jar", but=SOURCE)
+    assert SOURCE not in [c.class_name for c in looked(folder)[2]]
+    _, _, found = looked(folder, DeclaredClass(alias="ProbeSource", type="source", java_names=(SOURCE,)))
+    assert [c.paths for c in found if c.class_name == SOURCE] == [(".",)]
+    code, told, classes = looked(folder, DeclaredClass(alias="ProbeSource", type="sink", java_names=(SOURCE,)))
+    assert (code, classes) == (ExitCode.CONFIG_INVALID, ())
+    assert f"does not have {SOURCE} (sink), which spec.classes declares" in told
+
+
+def test_a_wrong_path_and_a_folder_without_plugins_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    code, told, _ = looked(tmp_path / "nowhere")
+    assert (code, told) == (
+        ExitCode.CONFIG_INVALID,
+        f"the image {IMAGE} has no folder {tmp_path}/nowhere; set spec.path to the folder with the jars",
+    )
+    (tmp_path / "empty").mkdir()
+    code, told, _ = looked(tmp_path / "empty")
+    assert (code, "no file in it is a jar" in told) == (ExitCode.CONFIG_INVALID, True)
+
+
+def for_java_99(probe: Probe, folder: Path, *names: str) -> Probe:
+    """The probe, of which these classes are compiled for a newer Java than there is."""
+    newer = Probe(folder, folder)
+    shutil.copytree(probe.classes, newer.classes)
+    for file in newer.classes.rglob("*.class"):
+        if file.stem in names or not names:
+            code = file.read_bytes()
+            file.write_bytes(code[:6] + (44 + 99).to_bytes(2, "big") + code[8:])
+    return newer
+
+
+def test_what_is_compiled_for_a_newer_java_is_told_with_both_versions_and_refused_where_nothing_else_is_there(
+    probe: Probe, tmp_path: Path
+) -> None:
+    folder = tmp_path / "connect"
+    for_java_99(probe, tmp_path / "all").jar(folder / "probe" / "probe.jar")
+    code, told, _ = looked(folder)
+    assert code == ExitCode.CONFIG_INVALID
+    assert f"{SOURCE}, " in told
+    assert f"in {folder}/probe: " in told
+    assert ".class in probe.jar is compiled for Java 99, and the runtime has Java " in told
+
+    for_java_99(probe, tmp_path / "one", "ProbeSource").jar(folder / "probe" / "probe.jar")
+    code, told, classes = looked(folder)
+    assert code == ExitCode.OK
+    assert (
+        f"cannot load {SOURCE} in {folder}/probe: dev/penstock/probe/ProbeSource.class in probe.jar is compiled" in told
+    )
+    assert TRANSFORM in [c.class_name for c in classes]
+    assert SOURCE not in [c.class_name for c in classes]
+
+
+def planned(pods: Pods, topic: str, *mounts: PluginMount, **config: Any) -> JobAnswer:
+    resource = shown(new_name(), "shop", **{"class": SOURCE, "config": {**STRING, "topic": topic, **config}})
+    return pods.answer(Action.PLAN, resource, api_version="penstock.dev/job/v2", mounts=mounts, prepare=True)
+
+
+def test_a_plan_has_the_version_of_the_image_and_a_task_runs_it_with_a_transform_of_another_version(
+    pods: Pods, plugins: Path
+) -> None:
+    source = mounted(plugins / "one", SOURCE, "connector")
+    transform = mounted(plugins / "two", TRANSFORM, "transforms.x")
+    topic = pods.lab.topic()
+    changed = {"transforms": "x", "transforms.x.type": f"{TRANSFORM}$Value", "transforms.x.does": "version"}
+    answer = planned(pods, topic, source, transform, **changed)
+    assert answer.outcome is Outcome.DONE, problems(answer)
+    assert answer.plan is not None
+    assert (answer.plan.class_name, answer.plan.version) == ("ProbeSource", "1.0.0")
+    task = pods.task(alive(answer.plan.tasks[0].with_mounts([source, transform]), answer.standing))
+    report = task.await_report("RUNNING")
+    assert report.versions == {**report.versions, "connector": "1.0.0", "transforms.x": "2.0.0"}
+    with Reader(pods.lab.servers, topic) as reader:
+        reader.until(lambda: len(reader.records) >= 3)
+        assert {r.value for r in reader.records} == {b"2.0.0"}
+    task.process.stop()
+    assert task.last_word().exit_code == ExitCode.OK
+
+
+def test_an_image_without_the_folder_that_was_listed_is_refused_when_planned(pods: Pods, plugins: Path) -> None:
+    source = mounted(plugins / "one", SOURCE, "connector")
+    shutil.rmtree(plugins / "one")
+    answer = planned(pods, "t", source)
+    assert answer.outcome is Outcome.INVALID
+    assert f"lists {SOURCE} 1.0.0, but its image {IMAGE} has no {plugins}/one" in problems(answer)[0]

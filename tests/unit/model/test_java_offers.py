@@ -1,0 +1,152 @@
+"""Which classes of Java plugins the images of PluginVersions offer, and which of them a connector gets (KIP-891)."""
+
+from typing import Any
+
+import pytest
+
+from penstock import ConfigError
+from penstock_model.connect.plugin_chain import asked_plugins
+from penstock_model.contracts.verification import FoundClass, classes_text, read_classes
+from penstock_model.resources.plugin_offers import class_names, is_unread, offered, offers_of
+from penstock_model.resources.plugin_resolution import ResolvedPlugins, resolve_plugins
+
+POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
+MYSQL = "io.debezium.connector.mysql.MySqlConnector"
+UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
+DROP = "com.acme.Drop"
+
+
+def found(name: str, kind: str = "source", version: str = "3.6.1.Final", *paths: str) -> dict[str, Any]:
+    return {"class": name, "type": kind, "version": version, "paths": [*(paths or ("postgres",))]}
+
+
+DEBEZIUM = [
+    found(POSTGRES),
+    found(MYSQL, "source", "3.6.1.Final", "mysql"),
+    found(UNWRAP, "transform", "3.6.1.Final", "mysql", "postgres"),
+]
+
+
+def image(name: str, *classes: dict[str, Any], digest: str = "", **spec: Any) -> dict[str, Any]:
+    whole = {
+        "runtime": "Java",
+        "image": f"quay.example/{name}@sha256:{(digest or name).encode().hex().rjust(64, '0')}",
+        "path": "/kafka/connect",
+        **spec,
+    }
+    status = {"verifiedBy": "runtime:1", "classes": [*classes]}
+    return {"metadata": {"name": name}, "spec": whole, "status": status}
+
+
+def resolve(documents: list[dict[str, Any]], name: str, version: str | None = None, **config: str) -> ResolvedPlugins:
+    texts = {key.replace("_", "."): text for key, text in config.items()}
+    return resolve_plugins(asked_plugins(name, version, texts, {}), offered(documents))
+
+
+def chosen(resolved: ResolvedPlugins) -> dict[str, tuple[str, str, str]]:
+    """By place: the PluginVersion, the version and the folder."""
+    assert not resolved.problems
+    return {place: (m.name, m.version, m.folder) for m in resolved.mounts for place in m.places}
+
+
+def told(resolved: ResolvedPlugins) -> str:
+    assert resolved.problems
+    return "\n".join(map(str, resolved.problems))
+
+
+def test_a_connector_is_found_by_each_of_its_names_in_the_newest_version_that_it_allows() -> None:
+    there = [image("old", found(POSTGRES, "source", "3.5.0.Final")), image("new", *DEBEZIUM)]
+    newest = {"connector": ("new", "3.6.1.Final", "/etc/penstock/plugins/0/kafka/connect/postgres")}
+    for name in (POSTGRES, "PostgresConnector", "Postgres"):
+        assert chosen(resolve(there, name)) == newest
+    assert chosen(resolve(there, POSTGRES, "[3,3.6)"))["connector"][:2] == ("old", "3.5.0.Final")
+    refused = resolve(there, POSTGRES, "[4,)")
+    assert "available versions: [3.5.0.Final, 3.6.1.Final]" in told(refused)
+    assert refused.is_missing
+
+
+def test_one_image_may_hold_several_versions_of_a_class_each_in_a_folder_of_its_own() -> None:
+    both = [found(POSTGRES, "source", "3.5.0.Final", "a"), found(POSTGRES, "source", "3.6.1.Final", "b")]
+    assert chosen(resolve([image("both", *both)], POSTGRES))["connector"][2].endswith("/connect/b")
+    assert chosen(resolve([image("both", *both)], POSTGRES, "3.5.0.Final"))["connector"][2].endswith("/connect/a")
+
+
+def test_a_transform_that_lies_beside_the_connector_comes_from_there_and_shares_its_folder() -> None:
+    newer = image("newer", found(UNWRAP, "transform", "4.0.0.Final", "x"))
+    config = {"transforms": "x", "transforms_x_type": UNWRAP}
+    resolved = resolve([image("debezium", *DEBEZIUM), newer], POSTGRES, **config)
+    folder = "/etc/penstock/plugins/0/kafka/connect/postgres"
+    assert chosen(resolved) == {
+        "connector": ("debezium", "3.6.1.Final", folder),
+        "transforms.x": ("debezium", "3.6.1.Final", folder),
+    }
+    asked = {**config, "transforms_x_plugin_version": "[4,)"}
+    assert chosen(resolve([image("debezium", *DEBEZIUM), newer], POSTGRES, **asked))["transforms.x"] == (
+        "newer",
+        "4.0.0.Final",
+        "/etc/penstock/plugins/1/kafka/connect/x",
+    )
+
+
+def test_one_connector_may_use_two_versions_of_one_class() -> None:
+    two = [found(DROP, "transform", "1.0", "a"), found(DROP, "transform", "2.0", "b")]
+    config = {"transforms": "x,y", "transforms_x_type": DROP, "transforms_y_type": DROP}
+    versions = {"transforms_x_plugin_version": "1.0", "transforms_y_plugin_version": "2.0"}
+    found_there = chosen(resolve([image("debezium", *DEBEZIUM), image("acme", *two)], POSTGRES, **config, **versions))
+    assert {place: which[1] for place, which in found_there.items()} == {
+        "connector": "3.6.1.Final",
+        "transforms.x": "1.0",
+        "transforms.y": "2.0",
+    }
+
+
+def test_a_nested_class_is_found_by_its_name_with_the_class_around_it() -> None:
+    nested = [found(f"{DROP}${side}", "transform", "1.0", "a") for side in ("Key", "Value")]
+    config = {"transforms": "x", "transforms_x_type": f"{DROP}$Value"}
+    resolved = resolve([image("debezium", *DEBEZIUM), image("acme", *nested)], POSTGRES, **config)
+    assert chosen(resolved)["transforms.x"][:2] == ("acme", "1.0")
+    (mount,) = (m for m in resolved.mounts if m.name == "acme")
+    assert [c.java_names[0] for c in mount.classes] == [f"{DROP}$Key", f"{DROP}$Value"]
+
+
+def test_two_images_with_one_class_in_one_version_are_refused_with_both() -> None:
+    there = [image("debezium", *DEBEZIUM), image("other", *DEBEZIUM)]
+    assert "is that of several PluginVersions that differ, debezium, other; delete all but one" in told(
+        resolve(there, POSTGRES)
+    )
+    same = [image("debezium", *DEBEZIUM, digest="x"), image("debezium", *DEBEZIUM, digest="x")]
+    assert chosen(resolve(same, POSTGRES))["connector"][0] == "debezium"
+
+
+def test_a_short_name_of_two_classes_is_refused_with_what_to_write() -> None:
+    there = [image("debezium", *DEBEZIUM), image("acme", found("com.acme.PostgresConnector"))]
+    assert "write the full name of the class that you mean" in told(resolve(there, "PostgresConnector"))
+    assert chosen(resolve(there, POSTGRES))["connector"][0] == "debezium"
+
+
+def test_an_image_offers_nothing_until_a_pod_has_looked_and_nothing_outside_of_its_folder() -> None:
+    document = image("debezium")
+    assert (offers_of(document), class_names(document), is_unread(document)) == ((), frozenset(), False)
+    assert is_unread({**document, "status": {"usedBy": []}})
+    assert not is_unread({**document, "status": {}, "spec": {"runtime": "Java"}})  # it cannot be used
+    away = image("debezium", found(POSTGRES, "source", "1", "../../../mysql"))
+    assert offers_of(away) == ()
+    odd = {**document, "status": {"classes": [7, {"class": POSTGRES}, found(POSTGRES, "gadget")]}}
+    assert offers_of(odd) == ()
+
+
+def test_plugin_and_version_of_an_image_of_python_are_required_still() -> None:
+    with pytest.raises(ConfigError, match="plugin, version and classes are required"):
+        offers_of({"metadata": {"name": "x"}, "spec": {"image": f"r.example/x@sha256:{'0' * 64}"}})
+
+
+def test_some_hundred_classes_fit_into_a_termination_message() -> None:
+    many = tuple(
+        FoundClass(
+            class_name=f"io.vendor{n}.connect.Vendor{n}Connector", type="source", version=f"{n}.0", paths=(f"p{n}",)
+        )
+        for n in range(150)
+    )
+    assert len(classes_text(many)) < 3_600
+    assert read_classes(classes_text(many)) == many
+    assert read_classes("no such text") == ()
