@@ -29,7 +29,7 @@ final class ConfigProviders {
         Threads.with(loader, () -> {
             plugin.configure(properties);
             if (plugin instanceof Monitorable monitorable) {
-                monitorable.withPluginMetrics(ConnectorCalls.metrics());
+                monitorable.withPluginMetrics(PluginRegistries.unread(Map.of()));
             }
             return null;
         });
