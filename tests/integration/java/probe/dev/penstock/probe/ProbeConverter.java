@@ -33,7 +33,8 @@ public class ProbeConverter implements Converter, HeaderConverter, Versioned {
     @Override
     public ConfigDef config() {
         return new ConfigDef()
-                .define("headers", ConfigDef.Type.BOOLEAN, false, ConfigDef.Importance.LOW, "Whether headers are used.");
+                .define("headers", ConfigDef.Type.BOOLEAN, false, ConfigDef.Importance.LOW, "Whether headers are used.")
+                .define("version", ConfigDef.Type.BOOLEAN, false, ConfigDef.Importance.LOW, "Whether it writes its version.");
     }
 
     @Override
@@ -45,6 +46,9 @@ public class ProbeConverter implements Converter, HeaderConverter, Versioned {
     public void configure(Map<String, ?> given, boolean isKey) {
         type = isKey ? "key" : "value";
         usesHeaders = "true".equals(given.get("headers"));
+        if ("true".equals(given.get("version"))) {
+            type = version();
+        }
     }
 
     @Override
