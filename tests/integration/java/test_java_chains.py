@@ -9,7 +9,18 @@ import pytest
 from ..checking import assert_exactly_once
 from ..reading import Reader, create, produce
 from ..running import manifest, new_name, until
-from .probe_plugin import PREDICATE, TRANSFORM, Probe, ProbeLab, await_jvm, host_jvms, probe, probe_lab, sink_lab
+from .probe_plugin import (
+    CONVERTER,
+    PREDICATE,
+    TRANSFORM,
+    Probe,
+    ProbeLab,
+    await_jvm,
+    host_jvms,
+    probe,
+    probe_lab,
+    sink_lab,
+)
 from .test_java_data import SETS, json_converters, shown
 from .test_java_errant_records import queue, values
 
@@ -197,6 +208,33 @@ def test_samples_show_what_java_transforms_make_of_records(probe_lab: ProbeLab, 
     done = probe_lab.command("transform", str(file), "--records", str(samples), "--plugin-path", path)
     assert "GOOD" in done.stdout, done.stdout + done.stderr
     assert "this record is bad" in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_predicates_and_converters_may_have_other_versions_too(probe_lab: ProbeLab, topic: str, tmp_path: Path) -> None:
+    for made in ("1.0.0", "2.0.0"):
+        probe_lab.probe.jar(tmp_path / "plugins" / f"probe-{made}" / "probe.jar", made)
+    create(probe_lab.servers, topic)
+    config: dict[str, Any] = {"data": "version", "transforms": "a,b", "predicates": "old,new"}
+    for alias, transform, version, on in (("old", "a", "1.0.0", "1.0.0"), ("new", "b", "[1,3)", "2.0.0")):
+        config |= {
+            f"predicates.{alias}.type": PREDICATE,
+            f"predicates.{alias}.plugin.version": version,
+            f"predicates.{alias}.version": "true",
+            f"predicates.{alias}.pattern": on,
+            f"transforms.{transform}.type": "org.apache.kafka.connect.transforms.InsertHeader",
+            f"transforms.{transform}.header": alias,
+            f"transforms.{transform}.value.literal": "held",
+            f"transforms.{transform}.predicate": alias,
+        }
+    name = "value.converter"
+    config |= {name: CONVERTER, f"{name}.plugin.version": "[2,3)", f"{name}.version": "true"}
+    run = probe_lab.run(topic, config, path=tmp_path / "plugins", version="1.0.0")
+    with probe_lab.reader(topic) as reader:
+        (record,) = reader.count(1)
+    run.stop()
+    assert record.value == f"2.0.0:{topic}:1.0.0".encode()
+    assert [name for name, _ in record.headers] == ["old", "new"]
 
 
 @pytest.mark.slow

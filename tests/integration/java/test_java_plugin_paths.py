@@ -10,7 +10,7 @@ import pytest
 
 from ..reading import create
 from ..running import manifest, new_name
-from .probe_plugin import CONVERTER, SOURCE, TRANSFORM, Probe, ProbeLab, probe, probe_lab
+from .probe_plugin import CONVERTER, PREDICATE, SOURCE, TRANSFORM, Probe, ProbeLab, probe, probe_lab
 
 __all__ = ["Probe", "probe", "probe_lab"]
 
@@ -115,6 +115,27 @@ def test_of_two_versions_the_latest_is_taken_unless_another_is_asked_for(
     code, text = validated(probe_lab, file, path, version="[2,3)")
     assert code == 2
     assert "available versions: [1.9.0, 1.10.0]" in text
+
+
+def test_a_version_that_is_not_there_is_an_error_of_each_place_and_all_are_reported_at_once(
+    probe_lab: ProbeLab, file: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "plugins"
+    for made in ("1.0.0", "2.0.0"):
+        probe_lab.probe.jar(path / made / "probe.jar", made)
+    places = {f"{place}.converter": CONVERTER for place in ("key", "value", "header")} | {"predicates.p": PREDICATE}
+    config = {"predicates": "p", "predicates.p.pattern": "x"}
+    for place, name in places.items():
+        config |= {f"{place}.type" if place == "predicates.p" else place: name, f"{place}.plugin.version": "[1,2)"}
+    code, text = validated(probe_lab, file, path, config)
+    assert code == 0, text
+    code, text = validated(probe_lab, file, path, config | {f"{place}.plugin.version": "[3,4)" for place in places})
+    assert code == 2
+    for place in places:
+        assert f"{place}.plugin.version: Plugin " in text
+    assert text.count("not found that matches the version range [3,4), available versions: [1.0.0, 2.0.0]") >= len(
+        places
+    )
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from penstock.schema import INT32, STRING, struct
 from penstock_runtime.java_plugins.classes import class_of
 from penstock_runtime.java_plugins.hosts import close_host
 from penstock_runtime.java_plugins.java_error import JvmEnded, PluginFailed
+from penstock_runtime.java_plugins.java_object import JavaObject
 from penstock_runtime.pipeline.chain import Step, transform
 from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
 from penstock_runtime.plugins.plugin_ref import make
@@ -170,7 +171,7 @@ def test_a_failure_that_is_not_of_the_record_is_never_tolerated(probe: Probe, do
 
 
 def test_a_transform_that_does_not_return_ends_its_jvm(probe: Probe, monkeypatch: Any) -> None:
-    monkeypatch.setattr("penstock_runtime.java_plugins.java_object._LONGEST", 1.0)
+    monkeypatch.setattr(JavaObject, "longest", 1.0)
     with pytest.raises(JvmEnded, match=r"its apply\(\) has not returned within 1 s, so its JVM was killed"):
         run([step(probe, "block")], texts("a"))
 

@@ -37,7 +37,8 @@ public class ProbeConverter implements Converter, HeaderConverter, Versioned, Mo
     @Override
     public ConfigDef config() {
         return new ConfigDef()
-                .define("headers", ConfigDef.Type.BOOLEAN, false, ConfigDef.Importance.LOW, "Whether headers are used.");
+                .define("headers", ConfigDef.Type.BOOLEAN, false, ConfigDef.Importance.LOW, "Whether headers are used.")
+                .define("version", ConfigDef.Type.BOOLEAN, false, ConfigDef.Importance.LOW, "Whether it writes its version.");
     }
 
     @Override
@@ -49,6 +50,9 @@ public class ProbeConverter implements Converter, HeaderConverter, Versioned, Mo
     public void configure(Map<String, ?> given, boolean isKey) {
         type = isKey ? "key" : "value";
         usesHeaders = "true".equals(given.get("headers"));
+        if ("true".equals(given.get("version"))) {
+            type = version();
+        }
     }
 
     @Override

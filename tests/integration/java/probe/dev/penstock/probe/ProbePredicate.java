@@ -11,9 +11,10 @@ import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.transforms.predicates.Predicate;
 
-/** Whether the value of a record contains a match of "pattern"; it fails with values that contain "poison". */
+/** Whether the value of a record, or with "version" its own version, contains a match of "pattern"; it fails with values that contain "poison". */
 public class ProbePredicate<R extends ConnectRecord<R>> implements Predicate<R>, Versioned, Monitorable {
     private Pattern pattern;
+    private boolean ofVersion;
     private Sensor tested;
 
     @Override
@@ -23,7 +24,9 @@ public class ProbePredicate<R extends ConnectRecord<R>> implements Predicate<R>,
 
     @Override
     public ConfigDef config() {
-        return new ConfigDef().define("pattern", ConfigDef.Type.STRING, ConfigDef.Importance.HIGH, "A pattern.");
+        return new ConfigDef()
+                .define("pattern", ConfigDef.Type.STRING, ConfigDef.Importance.HIGH, "A pattern.")
+                .define("version", ConfigDef.Type.BOOLEAN, false, ConfigDef.Importance.LOW, "Whether it looks at its version.");
     }
 
     @Override
@@ -33,12 +36,13 @@ public class ProbePredicate<R extends ConnectRecord<R>> implements Predicate<R>,
         if (value.contains("poison")) {
             throw new DataException("this record cannot be tested");
         }
-        return pattern.matcher(value).find();
+        return pattern.matcher(ofVersion ? version() : value).find();
     }
 
     @Override
     public void configure(Map<String, ?> given) {
         pattern = Pattern.compile((String) given.get("pattern"));
+        ofVersion = "true".equals(given.get("version"));
     }
 
     @Override
