@@ -89,7 +89,7 @@ final class MetricsReader {
                 continue;
             }
             if (held.size() == MOST_HELD || System.nanoTime() >= end) {
-                warn("Reading the metrics of Java plugins takes too long: those of {} and others are missing", source.name());
+                warn("", "Reading the metrics of Java plugins takes too long: those of {} and others are missing", source.name());
                 break;
             }
             found.addAll(read(source));
@@ -102,7 +102,7 @@ final class MetricsReader {
         try {
             return reading.get(ONE_MILLIS, TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
-            warn("{} has not returned its metrics within {} ms: they are missing until it does", source.name(), ONE_MILLIS);
+            warn(source.name(), "{} has not returned its metrics within {} ms: they are missing until it does", source.name(), ONE_MILLIS);
             held.put(source.key(), reading);
             worker.shutdown(); // its thread ends once the call returns
             worker = worker();
@@ -116,14 +116,14 @@ final class MetricsReader {
         if (found.size() <= most) {
             return found;
         }
-        warn("Java plugins have more than {} metrics: those beyond are left out, entries of maps first", MOST);
+        warn("", "Java plugins have more than {} metrics: those beyond are left out, entries of maps first", MOST);
         found.sort(Comparator.comparing(Reading::isOfTable)); // otherwise the order is kept
         return found.subList(0, most);
     }
 
-    /** Logs a warning, the same one once. */
-    private void warn(String text, Object... values) {
-        if (warned.add(text + List.of(values))) {
+    /** Logs a warning, once for each thing that it is of. */
+    private void warn(String of, String text, Object... values) {
+        if (warned.add(of + text)) {
             log.warn(text, values);
         }
     }
