@@ -100,6 +100,16 @@ def test_one_connector_may_use_two_versions_of_one_class() -> None:
     }
 
 
+def test_a_connector_of_python_may_have_a_transform_of_java() -> None:
+    classes = [{"alias": "Clock", "type": "source"}]
+    spec = {"plugin": "acme", "version": "1.0", "image": f"r.example/acme@sha256:{'0' * 64}", "classes": classes}
+    python = {"metadata": {"name": "acme-1.0"}, "spec": spec}
+    config = {"transforms": "x", "transforms_x_type": UNWRAP}
+    resolved = resolve([python, image("debezium", *DEBEZIUM)], "Clock", **config)
+    assert chosen(resolved)["transforms.x"][:2] == ("debezium", "3.6.1.Final")
+    assert [(m.runtime, m.folder.split("/")[4]) for m in resolved.mounts] == [("Python", "0"), ("Java", "1")]
+
+
 def test_a_nested_class_is_found_by_its_name_with_the_class_around_it() -> None:
     nested = [found(f"{DROP}${side}", "transform", "1.0", "a") for side in ("Key", "Value")]
     config = {"transforms": "x", "transforms_x_type": f"{DROP}$Value"}

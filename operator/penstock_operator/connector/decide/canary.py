@@ -133,17 +133,22 @@ def _is_nothing_to_spare(observed: Observation) -> bool:
 
 
 def _is_other_version(last: Plan, plan: Plan) -> bool:
-    """Whether a plugin that both have comes from another image."""
+    """Whether a plugin that both have comes from another image, or in another version."""
     before, now = _images(last), _images(plan)
     return any(before[plugin] != image for plugin, image in now.items() if plugin in before)
 
 
-def _images(plan: Plan) -> Mapping[tuple[str, str], str]:
-    """The images by place and distribution."""
-    return {(place, mount.plugin): mount.image for mount in plan.mounts for place in mount.places}
+def _images(plan: Plan) -> Mapping[tuple[str, str], tuple[str, str]]:
+    """The images and versions by place and distribution: one image may hold several versions of a Java class."""
+    return {(place, m.plugin): (m.image, m.version) for m in plan.mounts for place in m.places}
 
 
 def _new(last: Plan, plan: Plan) -> str:
     """The PluginVersions that it changes to, in words."""
-    new = [v for v in plan.plugin_versions if v not in last.plugin_versions]
-    return ", ".join(new) or "the plugins of the runtime image"
+    before, there = _images(last), last.plugin_versions
+    new = [
+        m.name if m.name not in there else f"{m.plugin} {m.version} of {m.name}"
+        for m in plan.mounts
+        if m.name not in there or any(before.get((p, m.plugin), (m.image, m.version))[1] != m.version for p in m.places)
+    ]
+    return ", ".join(dict.fromkeys(new)) or "the plugins of the runtime image"

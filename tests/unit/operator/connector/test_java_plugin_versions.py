@@ -3,6 +3,7 @@
 from typing import Any
 
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
+from penstock_model.contracts.task_spec import PluginReference
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION
 
 from .world.cluster import KEY
@@ -40,8 +41,11 @@ def connector(*documents: dict[str, Any], **spec: Any) -> World:
         request = [r for r in world.requests.values() if r.action is Action.PLAN][-1]
         if not request.mounts:
             return invalid(JobProblem(property="spec.class", message=f"Class {CLOCK} could not be found."))
-        answer = tasks_of(1, **request.connector["spec"]["config"])
-        answer = answer.model_copy(update={"version": request.mounts[0].version, "class_name": "ClockConnector"})
+        version, count = request.mounts[0].version, world.document["spec"]["tasksMax"]
+        answer = tasks_of(count, **request.connector["spec"]["config"])
+        runs = PluginReference(reference="x:Y", alias="ClockConnector", version=version)
+        tasks = tuple(t.model_copy(update={"plugins": {"connector": runs}}) for t in answer.tasks)
+        answer = answer.model_copy(update={"version": version, "class_name": "ClockConnector", "tasks": tasks})
         return JobAnswer(id="", action=Action.PLAN, outcome=Outcome.DONE, plan=answer)
 
     world = World(spec={"class": CLOCK, "tasksMax": 1, **spec}, plugin=plugin)
@@ -82,3 +86,14 @@ def test_a_pod_mounts_the_image_once_for_all_classes_of_one_folder_and_tasks_kee
 
     looked(world, verifiedBy="runtime:2", classes=[{**c, "version": "2.0"} for c in CLASSES])
     assert world.status["connector"]["version"] == "1.0"
+
+
+def test_another_version_from_the_same_image_reaches_the_first_tasks_first() -> None:
+    both = [{**CLASSES[0], "version": v, "paths": [f"clock-{v}"]} for v in ("1.0", "2.0")]
+    world = connector(java(verifiedBy="runtime:1", classes=both), tasksMax=2, version="1.0")
+    world.change(version="2.0")
+    world.settle(20.0)
+    assert [t["versions"]["connector"] for t in world.status["tasks"]] == ["2.0", "1.0"]
+    assert world.condition("UpdatePending").startswith(
+        f"True CanaryRunning: task 0 runs {CLOCK} 2.0 of acme; the other"
+    )
