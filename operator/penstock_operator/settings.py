@@ -245,7 +245,7 @@ class Worker:
 
 def _of_java(texts: Mapping[str, str]) -> Iterator[Problem]:
     for name, cls in java_providers(texts).items():
-        text = f"cannot use {cls}: Java plugins do not run on Kubernetes yet; use ${{secret:<name>:<key>}}"
+        text = f"cannot use {cls}: Java config providers run by `penstock run` alone; use ${{secret:<name>:<key>}}"
         yield Problem(f"config.providers.{name}.class", text)
 
 

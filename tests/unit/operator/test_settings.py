@@ -179,4 +179,4 @@ def test_a_java_config_provider_of_the_worker_is_refused() -> None:
     provider = {"config.providers": "vault", "config.providers.vault.class": "com.example.Vault"}
     found = problems_of(document(worker={"bootstrap.servers": "k:1", "group.id": "p", **provider}))
     message = found["worker.config.providers.vault.class"]
-    assert "cannot use com.example.Vault: Java plugins do not run on Kubernetes yet" in message
+    assert "cannot use com.example.Vault: Java config providers run by `penstock run` alone" in message
