@@ -167,7 +167,7 @@ def test_what_a_plugin_leaves_behind_does_not_hold_up_the_end(
 @pytest.mark.slow
 def test_a_killed_jvm_whose_child_lives_on_is_noticed_at_once(probe_lab: ProbeLab, topic: str, tmp_path: Path) -> None:
     create(probe_lab.servers, topic)
-    config = {"poll.action": "child", "poll.once": tmp_path / "once", "pause.ms": 5}
+    config = {"poll.action": "child", "poll.once": tmp_path / "once", "pause": 5}
     run = probe_lab.run(topic, config, restart=RESTART)
     with probe_lab.reader(topic) as reader:
         reader.count(100)
@@ -250,7 +250,7 @@ def test_a_crash_of_the_jvm_is_a_failure_and_a_kill_is_a_loss(
     probe_lab: ProbeLab, topic: str, number: int, code: ExitCode, text: str
 ) -> None:
     create(probe_lab.servers, topic)
-    task = probe_lab.processes.task(probe_lab.spec(topic, {"pause.ms": 5}))
+    task = probe_lab.processes.task(probe_lab.spec(topic, {"pause": 5}))
     with probe_lab.reader(topic) as reader:
         reader.count(100)
         await_jvm(task).send_signal(number)
@@ -263,7 +263,7 @@ def test_a_crash_of_the_jvm_is_a_failure_and_a_kill_is_a_loss(
 @pytest.mark.slow
 def test_a_batch_that_was_fenced_is_polled_again_by_a_new_task_object(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
-    spec = probe_lab.spec(topic, {"pause.ms": 5})
+    spec = probe_lab.spec(topic, {"pause": 5})
     task = probe_lab.processes.task(spec)
     with probe_lab.reader(topic) as reader:
         for _ in range(3):

@@ -30,7 +30,7 @@ def test_kills_of_jvm_and_task_leave_every_record_exactly_once_and_no_jvm(
 ) -> None:
     random = seeded()
     create(probe_lab.servers, topic)
-    spec = probe_lab.spec(topic, {"batch": random.choice([10, 100, 1_000]), "pause.ms": 5})
+    spec = probe_lab.spec(topic, {"batch": random.choice([10, 100, 1_000]), "pause": 5})
     lives = []
     with probe_lab.reader(topic) as reader:
         for _ in range(rounds):
@@ -55,7 +55,7 @@ def test_kills_of_jvm_and_task_leave_every_record_exactly_once_and_no_jvm(
 @pytest.mark.slow
 def test_a_frozen_jvm_is_noticed_and_replaced(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
-    run = probe_lab.run(topic, {"pause.ms": 5}, restart=RESTART)
+    run = probe_lab.run(topic, {"pause": 5}, restart=RESTART)
     with probe_lab.reader(topic) as reader:
         reader.count(100)
         frozen = await_jvm(run)
@@ -72,7 +72,7 @@ def test_a_frozen_jvm_is_noticed_and_replaced(probe_lab: ProbeLab, topic: str) -
 @pytest.mark.slow
 def test_a_task_that_was_stopped_for_a_while_goes_on_with_its_jvm(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
-    run = probe_lab.run(topic, {"pause.ms": 5}, restart=RESTART)
+    run = probe_lab.run(topic, {"pause": 5}, restart=RESTART)
     with probe_lab.reader(topic) as reader:
         reader.count(100)
         task, jvm = task_of(run), await_jvm(run)
@@ -89,7 +89,7 @@ def test_a_task_that_was_stopped_for_a_while_goes_on_with_its_jvm(probe_lab: Pro
 @pytest.mark.parametrize("frozen", ["task", "jvm", "both"])
 def test_a_frozen_jvm_dies_with_its_task(probe_lab: ProbeLab, topic: str, frozen: str) -> None:
     create(probe_lab.servers, topic)
-    run = probe_lab.run(topic, {"pause.ms": 5}, restart=RESTART)
+    run = probe_lab.run(topic, {"pause": 5}, restart=RESTART)
     with probe_lab.reader(topic) as reader:
         reader.count(100)
         task, jvm = task_of(run), await_jvm(run)
@@ -105,7 +105,7 @@ def test_a_frozen_jvm_dies_with_its_task(probe_lab: ProbeLab, topic: str, frozen
 @pytest.mark.slow
 def test_a_frozen_jvm_does_not_hold_up_sigterm(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
-    run = probe_lab.run(topic, {"pause.ms": 5})
+    run = probe_lab.run(topic, {"pause": 5})
     with probe_lab.reader(topic) as reader:
         reader.count(100)
         await_jvm(run).send_signal(signal.SIGSTOP)

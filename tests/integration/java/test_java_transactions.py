@@ -36,7 +36,7 @@ def offsets(lab: ProbeLab) -> list[bytes | None]:
 def test_records_are_seen_in_the_transactions_that_the_connector_ends(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
     # Polls of four: one that holds two ends, one without any, one that is ended as a whole, and one that is left open.
-    config = {"batch": 4, "total": 16, "pause.ms": 50, "commit.at": "0,2", "commit.polled": "12"}
+    config = {"batch": 4, "total": 16, "pause": 50, "commit.at": "0,2", "commit.polled": "12"}
     run = probe_lab.run(topic, {**config, **CONNECTOR})
     with Reader(probe_lab.servers, topic, isolation="read_uncommitted") as sent, probe_lab.reader(topic) as reader:
         sent.until(lambda: numbers(sent.records)[-1:] == [15])
@@ -51,7 +51,7 @@ def test_records_are_seen_in_the_transactions_that_the_connector_ends(probe_lab:
 
 def test_aborted_records_are_never_seen_and_not_read_again(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
-    config = {"batch": 5, "total": 20, "pause.ms": 50, "commit.at": "1,11", "abort.at": "3", "abort.polled": "10"}
+    config = {"batch": 5, "total": 20, "pause": 50, "commit.at": "1,11", "abort.at": "3", "abort.polled": "10"}
     run = probe_lab.run(topic, {**config, "commit.polled": "20", **CONNECTOR})
     with probe_lab.reader(topic) as reader:
         reader.count(12)
@@ -150,7 +150,7 @@ def test_kills_within_open_transactions_lose_and_double_nothing(probe_lab: Probe
     random = seeded()
     create(probe_lab.servers, topic)
     size = 250
-    spec = probe_lab.spec(topic, {"batch": 60, "pause.ms": 5, "commit.at": f"*{size}", **CONNECTOR})
+    spec = probe_lab.spec(topic, {"batch": 60, "pause": 5, "commit.at": f"*{size}", **CONNECTOR})
     with probe_lab.reader(topic) as reader, Reader(probe_lab.servers, topic, isolation="read_uncommitted") as sent:
         for _ in range(rounds):
             task = probe_lab.processes.task(spec)
