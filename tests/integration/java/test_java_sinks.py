@@ -253,3 +253,20 @@ def test_positions_of_a_java_sink_are_altered_and_reset_as_the_connector_allows(
     done = sink_lab.command("offsets", "reset", *common, "--yes")
     assert done.returncode == 0, done.stdout + done.stderr
     assert sink_lab.committed(topic) is None
+
+
+@pytest.mark.slow
+def test_a_topic_of_five_hundred_partitions_is_written_and_committed(sink_lab: ProbeLab, topic: str) -> None:
+    create(sink_lab.servers, topic, 500)
+    produce(sink_lab.servers, topic, numbers(0, 20_000))  # keyless: the client spreads them
+    for partition in range(0, 500, 7):
+        produce(sink_lab.servers, topic, numbers(0, 10), partition=partition)
+    run = sink_lab.run(topic, tasks_max=2, worker=SOON)
+    until(lambda: len(sink_lab.out) >= 20_720, what=run.last_words, moving=lambda: len(sink_lab.out))
+    run.stop()
+    assert len(sink_lab.out) == 20_720
+    again = sink_lab.run(topic, worker=SOON)
+    produce(sink_lab.servers, topic, numbers(0, 1), partition=499)
+    until(lambda: len(sink_lab.out) > 20_720, what=again.last_words)
+    again.stop()
+    assert len(sink_lab.out) == 20_721
