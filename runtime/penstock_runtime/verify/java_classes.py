@@ -19,7 +19,7 @@ from penstock_runtime.plan.mounted_images import path_in_image
 __all__ = ["Listing", "list_classes"]
 
 _TYPES: Final[Mapping[str, PluginType]] = {word.lower(): word for word in get_args(PluginType)}
-"""The words of a PluginVersion, by those of the catalog."""
+"""The words of a PluginVersion, by those of the catalog, which has config providers too: these are no part of tasks."""
 _SERVICES: Final = frozenset(
     f"META-INF/services/org.apache.kafka.connect.{name}"
     for name in (
@@ -64,10 +64,10 @@ def list_classes(mount: PluginMount) -> Listing:
         raise ConfigError(f"{whole} has no folder {shown}; set spec.path to the folder with the jars")
     try:
         locations = plugin_locations([mount.folder])
-        found = [p for location in locations for p in plugins_in(str(location))]
+        found = [p for location in locations for p in plugins_in(str(location)) if p.kind in _TYPES]
         missing = [c for c in mount.classes if not any(_is_declared(c, p) for p in found)]
         for name in dict.fromkeys(n for c in missing for n in (*c.java_names, c.alias) if "." in n):
-            found += find_class(map(str, locations), name)
+            found += [p for p in find_class(map(str, locations), name) if p.kind in _TYPES]
     except ConfigError as e:
         raise ConfigError(Problem("", p.message.replace(mount.folder, shown)) for p in e.problems) from None
     classes = tuple(_grouped(found, mount.folder))
