@@ -11,9 +11,9 @@ from penstock.offsets import Offset, Offsets, SourcePartition
 from penstock.source import Limits, PollingSource, Portion, TransactionEnd
 from penstock_runtime.java_plugins.connection import Connection
 from penstock_runtime.java_plugins.java_error import JavaError
+from penstock_runtime.java_plugins.placements import Placements
 from penstock_runtime.java_plugins.records import RecordReader
 from penstock_runtime.java_plugins.task import JavaTask
-from penstock_runtime.kafka.placements import Placements
 
 __all__ = ["JavaSource"]
 

@@ -15,9 +15,9 @@ from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.java_plugins.classes import JavaSourceConnector
+from penstock_runtime.java_plugins.placements import Placements
 from penstock_runtime.java_plugins.source import JavaSource
 from penstock_runtime.kafka.admin import cluster_id
-from penstock_runtime.kafka.placements import Placements
 from penstock_runtime.kafka.producer import write_alone
 from penstock_runtime.kafka.topic_creation import TopicCreator
 from penstock_runtime.pipeline.context import TaskContext

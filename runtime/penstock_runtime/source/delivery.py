@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError
 from penstock.record import Record
-from penstock_runtime.kafka.placements import Placements
+from penstock_runtime.java_plugins.placements import Placements
 from penstock_runtime.kafka.producer_buffer import Outgoing, Refused
 from penstock_runtime.pipeline import chain
 from penstock_runtime.pipeline.converters import Converters, convert_outgoing
