@@ -5,7 +5,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from .machine_time import Deadline
@@ -161,6 +169,13 @@ def await_records(servers: str, topic: str, count: int, *, seconds: float = PATI
     """The records of a topic, once there are `count` of them."""
     with Reader(servers, topic) as reader:
         return reader.count(count, seconds=seconds)
+
+
+def committed(servers: str, group: str) -> dict[tuple[str, int], int]:
+    """The offsets that a consumer group has committed."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    found = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(30)
+    return {(p.topic, p.partition): p.offset for p in found.topic_partitions if p.offset >= 0}
 
 
 def produce(servers: str, topic: str, values: Iterable[bytes | None], *, partition: int | None = None) -> None:

@@ -94,6 +94,10 @@ class JavaSourceConnector(JavaConnector, SourceConnector):
             raise ConfigError([Problem("transaction.boundary", text)])
         return bool(answer == "SUPPORTED")
 
+    def is_notified_of_records(self, properties: Mapping[str, str]) -> bool:
+        """Whether its tasks take the metadata of each record that is in Kafka (`commitRecord`)."""
+        return bool(self._call("is_notified_of_records", _VALIDATE, properties=self.properties(properties)))
+
     def alter_offsets(self, config: JavaConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
         """Ask the connector (`alterOffsets`, KIP-875)."""
         pairs = [[dict(p), None if o is None else dict(o)] for p, o in offsets.items()]
@@ -151,6 +155,7 @@ _ASKED: Final = {
     "task_configs": "split into tasks",
     "exactly_once": "ask for the exactly-once support of",
     "transaction_boundaries": "ask for the transaction boundaries of",
+    "is_notified_of_records": "look into the tasks of",
     "alter_offsets": "alter the offsets of",
     "alter_positions": "alter the offsets of",
 }

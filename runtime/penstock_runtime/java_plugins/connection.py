@@ -116,9 +116,16 @@ class Connection:
         finally:
             self._asking.release()
 
-    def commit(self, epoch: int, sequence: int) -> None:
-        """Tell the task of that epoch that the records up to this message are in Kafka, without waiting for it."""
-        self._write(["commit", epoch, sequence])
+    def commit(self, epoch: int, sequence: int, places: Sequence[Any]) -> None:
+        """Tell the task of that epoch that the records up to this message are in Kafka, without waiting for it.
+
+        Args:
+            epoch: of the task.
+            sequence: of the last message.
+            places: for each message its number and, for each record in Kafka, the row, topic, partition and offset; empty
+                where the task does not ask for them.
+        """
+        self._write(["commit", epoch, sequence, places])
 
     def allow(self, epoch: int, polls: int) -> None:
         """Let the task of that epoch poll so many more times."""

@@ -11,6 +11,7 @@ from penstock.offsets import Offset, Offsets, SourcePartition
 from penstock.source import Limits, PollingSource, Portion, TransactionEnd
 from penstock_runtime.java_plugins.connection import Connection
 from penstock_runtime.java_plugins.java_error import JavaError
+from penstock_runtime.java_plugins.placements import Placements
 from penstock_runtime.java_plugins.records import RecordReader
 from penstock_runtime.java_plugins.task import JavaTask
 
@@ -53,6 +54,10 @@ class JavaSource(PollingSource):
         """Whether records that it has delivered are missing in Kafka, although their offsets do not show it."""
         self._sequence = 0
         self._reader = RecordReader()
+        self.placements: Placements | None = None
+        """Where its records are in Kafka; None: the task is not notified of them."""
+        self._portions: list[int] = []
+        """The numbers of the messages whose records it has yielded since the last commit."""
 
     def start(self, offsets: Offsets) -> None:
         """Start the task in the JVM."""
@@ -94,6 +99,8 @@ class JavaSource(PollingSource):
             records += len(batch)
             size += message[-1]
             self._sequence = message[2]
+            if len(batch):
+                self._portions.append(self._sequence)
             self._reached.update(offsets or {})
             if is_complete:
                 self._task.guarded("poll", lambda: self._host.allow(self._task.epoch, 1))
@@ -107,7 +114,12 @@ class JavaSource(PollingSource):
     def commit(self, offsets: Offsets) -> None:
         """Tell the task that its records are in Kafka, without waiting for it."""
         self._committed = dict(offsets)
-        self._task.guarded("commit", lambda: self._host.commit(self._task.epoch, self._sequence))
+        portions, self._portions = self._portions, []
+        places = [
+            [number, [[row, *place] for row, place in found.items()]]
+            for number, found in zip(portions, self.placements.take() if self.placements else (), strict=False)
+        ]
+        self._task.guarded("commit", lambda: self._host.commit(self._task.epoch, self._sequence, places))
 
     def stop(self) -> None:
         """Stop the task, and end the JVM."""
@@ -117,7 +129,9 @@ class JavaSource(PollingSource):
         self._task.epoch += 1
         self._is_started = self._is_polled = False
         self._reached, self._is_lost, self._sequence = {}, False, 0
-        self._reader = RecordReader()
+        self._reader, self._portions = RecordReader(), []
+        if self.placements is not None:
+            self.placements.take()
         self._host.answer = self._answer
         self._task.start("start", transactions=self._defines_transactions)
         self._is_started = True

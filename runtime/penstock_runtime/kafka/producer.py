@@ -89,7 +89,7 @@ class PlainProducer:
         settings = self._settings
         config = self._refusals.fit(settings.for_plain_producer(client_id=self._client_id))
         # Without it the client makes a report for every record that arrived.
-        config["delivery.report.only.error"] = True
+        config["delivery.report.only.error"] = not settings.reports_all
         self._delivery_seconds = (
             float(config.get("delivery.timeout.ms", config.get("message.timeout.ms", 300_000))) / 1000
         )

@@ -37,7 +37,7 @@ class ProducerBuffer:
     """Hands portions to a `confluent_kafka.Producer` in order, with a bound in bytes on what waits.
 
     Args:
-        producer: the client; it calls `on_delivery` for failures only.
+        producer: the client; it calls `on_delivery` for failures only, unless `ClientSettings.reports_all`.
         refusals: what is known about records that Kafka refuses.
         batch_size: the producer's, in bytes.
         bytes_limit: bytes of records that may wait.
@@ -173,14 +173,14 @@ class ProducerBuffer:
     def _send(self, outgoing: Outgoing, *, keep: bool) -> list[Refused]:
         portion = self._refusals.portion
         if portion is None or (portion >= self._batch_size and not self._refusals.isolating):
-            return self._produce(outgoing, partial(self._delivered, outgoing) if keep else self._delivered)
+            return self._produce(outgoing, self._on_delivery(outgoing, keep=keep))
         refused: list[Refused] = []
         for rows in slices(outgoing, portion):
             part = outgoing if len(rows) == outgoing.length else outgoing.take(rows)
             if self._refusals.isolating:
                 more = self.send_isolated(part, portion)
             else:
-                more = self._produce(part, partial(self._delivered, part) if keep else self._delivered)
+                more = self._produce(part, self._on_delivery(part, keep=keep))
                 self._complete()
             refused += [Refused(rows[r.row], r.error) for r in more]
         return refused
@@ -192,6 +192,8 @@ class ProducerBuffer:
         def delivered(row: int, error: KafkaError | None, message: Any) -> None:
             if error is not None:
                 failed[row] = (error, message.partition())
+            elif outgoing.placed is not None:
+                outgoing.placed(outgoing.positions[row], message)
 
         refused = self._produce(outgoing, [partial(delivered, row) for row in range(outgoing.length)])
         self._complete()
@@ -249,6 +251,20 @@ class ProducerBuffer:
             gone -= records
             self._records -= records
             self._bytes -= size
+
+    def _on_delivery(self, outgoing: Outgoing, *, keep: bool) -> OnDelivery | list[OnDelivery]:
+        lost = partial(self._delivered, outgoing) if keep else self._delivered
+        placed = outgoing.placed
+        if placed is None:
+            return lost
+
+        def delivered(row: int, error: KafkaError | None, message: Any) -> None:
+            if error is None:
+                placed(outgoing.positions[row], message)
+            else:
+                lost(error, message)
+
+        return [partial(delivered, row) for row in range(outgoing.length)]
 
     def _delivered(self, *arguments: Any) -> None:
         """The client's callback: with the records that were sent, if they are kept, the error and the message."""

@@ -1,6 +1,6 @@
 """Converted records as columns, ready for a producer, and their sizes in Kafka's batches."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +26,8 @@ class Outgoing:
     partition: int | None | list[int | None] = None
     timestamp: int | None | list[int | None] = None
     positions: Sequence[int] = ()
+    placed: Callable[[int, Any], None] | None = None
+    """Called with the position of each record that has arrived, and the client's message; None: nobody asks."""
     _size: int | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -70,6 +72,7 @@ class Outgoing:
             _some(self.partition, rows),
             _some(self.timestamp, rows),
             _some(self.positions, rows) if len(self.positions) else (),
+            self.placed,
         )
 
 

@@ -55,6 +55,7 @@ class ClientSettings:
         producer, consumer, admin: the properties of each kind of client, `bootstrap.servers` among them.
         queue_bytes: how many bytes of records may wait in one producer.
         max_block: seconds to wait for a partition that a topic does not have yet (`max.block.ms`).
+        reports_all: whether a producer reports each record that has arrived, not only those that have not.
         on_error: called with every error that a client reports in the background (broker down, authentication).
     """
 
@@ -63,6 +64,7 @@ class ClientSettings:
     admin: Mapping[str, Any]
     queue_bytes: int = 64 << 20
     max_block: float = 60.0
+    reports_all: bool = False
     on_error: Callable[[str], None] = field(default=lambda text: None, compare=False)
 
     def for_producer(self, **more: Any) -> dict[str, Any]:

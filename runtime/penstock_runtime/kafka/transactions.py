@@ -159,7 +159,7 @@ class TransactionalProducer:
         settings = self._settings
         config = settings.for_producer(transactional_id=self.transactional_id, client_id=self._client_id)
         config = self._refusals.fit(config)
-        config["delivery.report.only.error"] = True
+        config["delivery.report.only.error"] = not settings.reports_all
         self.timeout = float(config.setdefault("transaction.timeout.ms", 60_000)) / 1000
         self._batch_size = int(config["batch.size"])
         self._isolating = self._refusals.isolating

@@ -14,6 +14,9 @@ from penstock_model.connect.topic_limits import TopicLimits
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.topic_policy import TopicPolicy
 from penstock_runtime.fencing.incarnation import TaskFence
+from penstock_runtime.java_plugins.classes import JavaSourceConnector
+from penstock_runtime.java_plugins.placements import Placements
+from penstock_runtime.java_plugins.source import JavaSource
 from penstock_runtime.kafka.admin import cluster_id
 from penstock_runtime.kafka.producer import write_alone
 from penstock_runtime.kafka.topic_creation import TopicCreator
@@ -141,9 +144,18 @@ class SourceContext(TaskContext):
             rules = TopicRules.of(self.config, enabled=self.worker.topic_creation_enable)
         return None if rules is None and not limits else TopicCreator(self.settings, rules, limits)
 
+    @cached_property
+    def placements(self) -> Placements | None:
+        """Where this process's records are in Kafka, for a task that is notified of each; None: it is not."""
+        connector = self.connector
+        is_notified = isinstance(connector, JavaSourceConnector) and connector.is_notified_of_records(self.config)
+        return Placements() if is_notified else None
+
     def source(self) -> Source | PollingSource:
         """The driver half of the source."""
         source: Source | PollingSource = self.connector.source(self.plugin_config)
+        if isinstance(source, JavaSource):
+            source.placements = self.placements
         kinds = (PollingSource,) if self.defines_transactions else (Source, PollingSource)
         return returned.instance(source, kinds, returned.name(self.connector, "source"))
 
@@ -164,12 +176,13 @@ class SourceContext(TaskContext):
             stopping=stopping,
             redact=self.redactor,
             create_topics=None if creator is None else creator.ensure,
+            placements=self.placements,
             bury_alone=partial(
                 write_alone, self.settings, f"connector-dlq-producer-{self.spec.connector}-{self.spec.task}"
             ),
         )
         return SourceProcess(
-            self.settings,
+            self.settings if self.placements is None else replace(self.settings, reports_all=True),
             delivery,
             self._reader,
             read_ahead=self.connector.read_ahead,

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 from penstock.batch import RecordBatch
 from penstock.errors import ConnectError
 from penstock.record import Record
+from penstock_runtime.java_plugins.placements import Placements
 from penstock_runtime.kafka.producer_buffer import Outgoing, Refused
 from penstock_runtime.pipeline import chain
 from penstock_runtime.pipeline.converters import Converters, convert_outgoing
@@ -51,6 +52,7 @@ class Delivery:
             transaction, which is aborted.
         redact: masks secrets in texts of plugins, for the dead letter queue.
         stopping: ends retries and long portions.
+        placements: takes where each record is in Kafka; None: nobody asks.
     """
 
     connector: str
@@ -63,6 +65,7 @@ class Delivery:
     redact: Callable[[str], str] = str
     create_topics: Callable[[set[str]], None] | None = None
     bury_alone: Callable[[Outgoing], None] | None = None
+    placements: Placements | None = None
 
     def run_stage(self, portions: Iterable[RecordBatch], port: Port, summary: Summary, *, where: str) -> None:
         """Send every record of these portions, in order.
@@ -89,6 +92,8 @@ class Delivery:
             transformed = chain.transform(self.steps, original, operator)
             transformed_at = clock()
             outgoing = convert_outgoing(self.converters, transformed, operator)
+            if self.placements is not None:
+                outgoing.placed = self.placements.portion(batch.positions[0])
             converted = clock()
             summary.add_time("transform", transformed_at - read)
             summary.add_time("convert", converted - transformed_at)

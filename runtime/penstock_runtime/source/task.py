@@ -317,6 +317,8 @@ class SourceTask:
         entries = self._stored.entries(done.offsets) if self._store.writes or not on_spark else ()
         if without_records:
             self._process.roll_back(done.summary)
+            if self._context.placements is not None:
+                self._context.placements.forget()
         if not on_spark:
             self._process.commit(entries, done.summary)
         self._store.delivered(entries)

@@ -27,6 +27,7 @@ from ..reading import Reader
 from ..running import PATIENCE, Processes, Running, manifest, new_name, specs, until
 
 __all__ = [
+    "NOTIFIED",
     "PREDICATE",
     "SINK",
     "SOURCE",
@@ -43,6 +44,7 @@ __all__ = [
 
 _SOURCES: Final = Path(__file__).with_name("probe")
 SOURCE: Final = "dev.penstock.probe.ProbeSource"
+NOTIFIED: Final = "dev.penstock.probe.NotifiedSource"
 SINK: Final = "dev.penstock.probe.ProbeSink"
 TRANSFORM: Final = "dev.penstock.probe.ProbeTransform"
 PREDICATE: Final = "dev.penstock.probe.ProbePredicate"
@@ -50,7 +52,7 @@ CONVERTER: Final = "dev.penstock.probe.ProbeConverter"
 JSON: Final = "dev.penstock.probe.ProbeJson"
 PROVIDER: Final = "dev.penstock.probe.ProbeConfigProvider"
 _SERVICES: Final = {
-    "org.apache.kafka.connect.source.SourceConnector": f"{SOURCE}\ndev.penstock.probe.ApiSource",
+    "org.apache.kafka.connect.source.SourceConnector": f"{SOURCE}\n{NOTIFIED}\ndev.penstock.probe.ApiSource",
     "org.apache.kafka.connect.sink.SinkConnector": f"{SINK}\ndev.penstock.probe.WrongSink\ndev.penstock.probe.ApiSink",
     "org.apache.kafka.connect.transforms.Transformation": f"{TRANSFORM}\n{TRANSFORM}$Value",
     "org.apache.kafka.connect.transforms.predicates.Predicate": PREDICATE,
@@ -131,7 +133,7 @@ class ProbeLab:
         """A manifest of the probe; `more` is what `running.manifest` takes."""
         of_sink = {"topics": topic, "out": str(self.folder / "out")}
         given = {
-            **({"topic": topic} if self.connector == SOURCE else of_sink),
+            **({"topic": topic} if self.connector != SINK else of_sink),
             "journal": str(self.folder / "journal"),
             "value.converter": "StringConverter",
             "key.converter": "StringConverter",

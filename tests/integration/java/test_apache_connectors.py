@@ -14,7 +14,7 @@ from penstock_runtime.embedded import EmbeddedKafka
 
 from ..connect_worker import ConnectWorker
 from ..lab import STRING
-from ..reading import Read, Reader, await_records, create, produce
+from ..reading import Read, Reader, await_records, committed, create, produce, read_all
 from ..running import Processes, Running, manifest, new_name, until
 from .capture import json_converters
 from .plugins import apache_connectors
@@ -252,11 +252,11 @@ def test_mirror_source_copies_a_topic_of_another_kafka_byte_by_byte(
     assert by_partition(copied) == by_partition(await_records(source, name, 1_000))
 
 
-def mirrored(source: str, target: str, topic: str) -> dict[str, dict[str, str]]:
-    """The three connectors of MirrorMaker by name, from one Kafka to another."""
+def mirrored(source: str, target: str, topic: str, alias: str) -> dict[str, dict[str, str]]:
+    """The three connectors of MirrorMaker by name, from one Kafka to another, which is called `alias`."""
     common = {
         "source.cluster.alias": "old",
-        "target.cluster.alias": "new",
+        "target.cluster.alias": alias,
         "source.cluster.bootstrap.servers": source,
         "target.cluster.bootstrap.servers": target,
         "replication.factor": "1",
@@ -277,6 +277,8 @@ def mirrored(source: str, target: str, topic: str) -> dict[str, dict[str, str]]:
             "groups": "readers",
             "emit.checkpoints.interval.seconds": "1",
             "refresh.groups.interval.seconds": "1",
+            "sync.group.offsets.enabled": "true",
+            "sync.group.offsets.interval.seconds": "1",
         },
     }
 
@@ -296,19 +298,29 @@ def test_mirrormakers_connectors_write_what_they_do_in_kafka_connect(
     consumer.close()
     plugins = str(apache_connectors())
     with ConnectWorker(theirs, tmp_path / "connect", plugin_path=str(apache_connectors().parent)) as connect:
-        for name, config in mirrored(source, theirs, "orders").items():
+        for name, config in mirrored(source, theirs, "orders", "theirs").items():
             connect.do("POST", "/connectors", {"name": name, "config": config})
-        given = [manifest(name, c.pop("connector.class"), c) for name, c in mirrored(source, ours, "orders").items()]
+        own = mirrored(source, ours, "orders", "ours")
+        given = [manifest(name, c.pop("connector.class"), c) for name, c in own.items()]
         run = processes.run(given, ours, "--plugin-path", plugins)
         # Where transactions end, offsets have gaps.
         found = [by_partition(await_records(s, "old.orders", 1_000), offsets=False) for s in (theirs, ours)]
         assert found[0] == found[1]
         beats = [await_records(servers, "heartbeats", 3) for servers in (theirs, ours)]
-        assert {r.key for r in beats[0]} == {r.key for r in beats[1]}
-        # Both read the offset syncs that Kafka Connect's MirrorSourceConnector writes to the source: Penstock's writes none.
+        assert {(r.key or b"").removesuffix(b"\x06theirs") for r in beats[0]} == {
+            (r.key or b"").removesuffix(b"\x04ours") for r in beats[1]
+        }
         checkpoints = [await_records(servers, "old.checkpoints.internal", 3) for servers in (theirs, ours)]
         keyed = [{r.key for r in records} for records in checkpoints]
         assert keyed[0] == keyed[1]
+        # The group may read on at either Kafka, and misses nothing there.
+        first = {p: [r.headers for r in read_all(source, "orders") if r.partition == p][100] for p in range(3)}
+        for servers in (theirs, ours):
+            until(lambda: len(committed(servers, "readers")) == 3, what=run.last_words)  # noqa: B023
+            rest = by_partition(read_all(servers, "old.orders"))
+            for (_, partition), offset in committed(servers, "readers").items():
+                assert offset > 0
+                assert first[partition] in [r.headers for r in rest[partition] if r.offset >= offset]
         run.stop()
 
 

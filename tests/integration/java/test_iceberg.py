@@ -8,13 +8,10 @@ from typing import Final
 
 import pytest
 
-from penstock.sink import TopicPartition
 from penstock_runtime.embedded import EmbeddedKafka
-from penstock_runtime.kafka.groups import Groups
-from penstock_runtime.kafka.settings import ClientSettings
 
 from ..connect_worker import ConnectWorker
-from ..reading import create, produce
+from ..reading import committed, create, produce
 from ..running import Processes, Running, manifest, new_name, until
 from .iceberg.catalog import SINK, Catalog, sink_plugin, started_catalog
 from .probe_plugin import await_jvm, host_jvms
@@ -60,11 +57,6 @@ def await_rows(catalog: Catalog, table: str, count: int, run: Running) -> None:
         what=lambda: f"{catalog.count(table)} of {count} rows\n{run.last_words()}",
         moving=lambda: catalog.count(table),
     )
-
-
-def committed(servers: str, group: str) -> dict[TopicPartition, int]:
-    common = {"bootstrap.servers": servers}
-    return Groups(ClientSettings(common, common, common)).committed(group)
 
 
 def test_penstock_and_kafka_connect_write_the_same_rows_and_offsets(

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.Config;
 import org.apache.kafka.common.config.ConfigDef;
@@ -19,6 +20,8 @@ import org.apache.kafka.connect.source.ConnectorTransactionBoundaries;
 import org.apache.kafka.connect.source.ExactlyOnceSupport;
 import org.apache.kafka.connect.source.SourceConnector;
 import org.apache.kafka.connect.source.SourceConnectorContext;
+import org.apache.kafka.connect.source.SourceRecord;
+import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.storage.OffsetStorageReader;
 import org.msgpack.core.MessagePacker;
 
@@ -156,6 +159,14 @@ final class ConnectorCalls {
                 }
             }
         };
+    }
+
+    /** Whether the tasks of a source take the metadata of each record that is in Kafka. */
+    Channel.Content isNotifiedOfRecords(Plugins.Reference plugin) throws Exception {
+        Connector connector = plugins.make(plugin, Connector.class);
+        Class<?> type = Threads.with(plugins.loader(plugin), connector::taskClass);
+        boolean found = type.getMethod("commitRecord", SourceRecord.class, RecordMetadata.class).getDeclaringClass() != SourceTask.class;
+        return out -> out.packBoolean(found);
     }
 
     /** {@code SUPPORTED}, {@code UNSUPPORTED}, or nothing for a connector that does not say. */

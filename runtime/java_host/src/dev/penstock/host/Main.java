@@ -114,7 +114,8 @@ public final class Main {
                             message.get(2).asStringValue().asString(),
                             message.get(3).asMapValue());
                     case "answer" -> channel.answered(message.get(1).asIntegerValue().asInt(), message.get(2));
-                    case "commit" -> commit(message.get(1).asIntegerValue().asInt(), message.get(2).asIntegerValue().asInt());
+                    case "commit" -> commit(
+                            message.get(1).asIntegerValue().asInt(), message.get(2).asIntegerValue().asInt(), message.get(3));
                     case "credit" -> credit(message.get(1).asIntegerValue().asInt(), message.get(2).asIntegerValue().asInt());
                     case "reported" -> reported(
                             message.get(1).asIntegerValue().asInt(), message.get(2).asIntegerValue().asInt(), message.get(3));
@@ -191,6 +192,7 @@ public final class Main {
             case "task_configs" -> connectors.taskConfigs(given.plugin(), given.properties(), given.number("max_tasks"));
             case "exactly_once" -> connectors.exactlyOnceSupport(given.plugin(), given.properties());
             case "transaction_boundaries" -> connectors.transactionBoundaries(given.plugin(), given.properties());
+            case "is_notified_of_records" -> connectors.isNotifiedOfRecords(given.plugin());
             case "alter_offsets" -> connectors.alterOffsets(given.plugin(), given.properties(), given.offsets());
             case "alter_positions" -> connectors.alterPositions(given.plugin(), given.properties(), given.positions());
             case "start_connector" -> startConnector(given);
@@ -260,9 +262,9 @@ public final class Main {
     }
 
     /** Not a call: nobody waits for it, and a stop that follows must find it queued. */
-    private void commit(int epoch, int sequence) {
+    private void commit(int epoch, int sequence, Value places) {
         if (task instanceof SourceTaskRunner running && running.epoch() == epoch) {
-            running.commit(sequence);
+            running.commit(sequence, SourceTaskRunner.places(places.asArrayValue()));
         }
     }
 

@@ -5,6 +5,7 @@ import java.lang.reflect.Method;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -15,6 +16,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.metrics.PluginMetrics;
 import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
 import org.apache.kafka.connect.errors.DataException;
@@ -23,6 +25,8 @@ import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.source.SourceTaskContext;
 import org.apache.kafka.connect.source.TransactionContext;
 import org.apache.kafka.connect.storage.OffsetStorageReader;
+import org.msgpack.value.ArrayValue;
+import org.msgpack.value.Value;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,6 +40,9 @@ final class SourceTaskRunner implements TaskRunner {
     private record Sent(int sequence, List<SourceRecord> records) {}
 
     private static final Logger log = LoggerFactory.getLogger(SourceTaskRunner.class);
+
+    /** The timestamp and the sizes of records in Kafka, which are not asked for. */
+    private static final int UNKNOWN = -1;
 
     private final int epoch;
     private final SourceTask task;
@@ -109,14 +116,37 @@ final class SourceTaskRunner implements TaskRunner {
         polls.release(more);
     }
 
-    /** Commits all records up to a message. In order, in another thread than {@code poll}, which may block. */
-    void commit(int upTo) {
+    /** Reads where records are in Kafka: by the number of their message and their row in it. */
+    static Map<Integer, Map<Integer, RecordMetadata>> places(ArrayValue given) {
+        Map<Integer, Map<Integer, RecordMetadata>> found = new HashMap<>();
+        for (Value message : given) {
+            Map<Integer, RecordMetadata> rows = new HashMap<>();
+            for (Value place : message.asArrayValue().get(1).asArrayValue()) {
+                ArrayValue of = place.asArrayValue();
+                TopicPartition partition =
+                        new TopicPartition(of.get(1).asStringValue().asString(), of.get(2).asIntegerValue().asInt());
+                rows.put(
+                        of.get(0).asIntegerValue().asInt(),
+                        new RecordMetadata(partition, of.get(3).asIntegerValue().asLong(), 0, UNKNOWN, UNKNOWN, UNKNOWN));
+            }
+            found.put(message.asArrayValue().get(0).asIntegerValue().asInt(), rows);
+        }
+        return found;
+    }
+
+    /**
+     * Commits all records up to a message. In order, in another thread than {@code poll}, which may block.
+     *
+     * @param places of records in Kafka; one that has none is not there
+     */
+    void commit(int upTo, Map<Integer, Map<Integer, RecordMetadata>> places) {
         commits.execute(() -> {
             try {
                 Thread.currentThread().setContextClassLoader(loader);
                 for (Sent sent = oldest(upTo); sent != null; sent = oldest(upTo)) {
-                    for (SourceRecord record : sent.records()) {
-                        commitRecord(record);
+                    Map<Integer, RecordMetadata> rows = places.getOrDefault(sent.sequence(), Map.of());
+                    for (int row = 0; row < sent.records().size(); row++) {
+                        commitRecord(sent.records().get(row), rows.get(row));
                     }
                 }
                 task.commit();
@@ -126,9 +156,9 @@ final class SourceTaskRunner implements TaskRunner {
         });
     }
 
-    private void commitRecord(SourceRecord record) {
+    private void commitRecord(SourceRecord record, RecordMetadata metadata) {
         try {
-            task.commitRecord(record, (RecordMetadata) null);
+            task.commitRecord(record, metadata);
         } catch (Throwable e) { // as Kafka Connect: the record is in Kafka whatever the task says
             log.error("The task's commitRecord() has failed for a record of topic {}", record.topic(), e);
         }

@@ -210,7 +210,9 @@ public class ApiSource extends SourceConnector {
 
         @Override
         public void commitRecord(SourceRecord record, RecordMetadata metadata) {
-            report.note("SourceTask.commitRecord(SourceRecord, RecordMetadata)", metadata == null ? "null" : "called");
+            if (metadata != null) { // else its transaction was aborted
+                report.called("SourceTask.commitRecord(SourceRecord, RecordMetadata)");
+            }
         }
 
         @Override

@@ -1,0 +1,52 @@
+"""Where in Kafka the records of a source are, for tasks that are notified of each record."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+__all__ = ["Place", "Placements"]
+
+
+class Place(NamedTuple):
+    """Where a record is in Kafka."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class Placements:
+    """The places of the records that a source has read since the last commit, portion by portion.
+
+    A record without a place is not in Kafka: a transform has dropped it, or it has failed and that is tolerated.
+    """
+
+    def __init__(self) -> None:
+        self._portions: list[dict[int, Place]] = []
+
+    def portion(self, first: int) -> Callable[[int, Any], None]:
+        """Begin the next portion.
+
+        Args:
+            first: the position of its first record.
+
+        Returns:
+            A function that takes the position of a record and the client's message, once the record has arrived.
+        """
+        places: dict[int, Place] = {}
+        self._portions.append(places)
+        return partial(_put, places, first)
+
+    def forget(self) -> None:
+        """Forget the places of all records, which were aborted, but not their portions."""
+        for places in self._portions:
+            places.clear()
+
+    def take(self) -> list[dict[int, Place]]:
+        """Return the places of each portion by row, and start over with none."""
+        taken, self._portions = self._portions, []
+        return taken
+
+
+def _put(places: dict[int, Place], first: int, position: int, message: Any) -> None:
+    places[position - first] = Place(message.topic(), message.partition(), message.offset())
