@@ -128,9 +128,8 @@ def test_what_is_compiled_for_a_newer_java_is_told_with_both_versions_and_refuse
     for_java_99(probe, tmp_path / "one", "ProbeSource").jar(folder / "probe" / "probe.jar")
     code, told, classes = looked(folder)
     assert code == ExitCode.OK
-    assert (
-        f"cannot load {SOURCE} in {folder}/probe: dev/penstock/probe/ProbeSource.class in probe.jar is compiled" in told
-    )
+    why = f"{SOURCE} in {folder}/probe: dev/penstock/probe/ProbeSource.class in probe.jar is compiled for Java 99"
+    assert f"cannot load dev.penstock.probe.NotifiedSource, {why}" in told  # which extends it
     assert TRANSFORM in [c.class_name for c in classes]
     assert SOURCE not in [c.class_name for c in classes]
 
