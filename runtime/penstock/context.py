@@ -40,8 +40,8 @@ class PluginContext:
 
     def __reduce__(self) -> tuple[type["PluginContext"], tuple[str, str, str, int | None, int | None, str, bool]]:
         """Without what belongs to this process."""
-        told = (self.connector, self.place, self.version, self.task, self.tasks, self.life, self.defines_transactions)
-        return PluginContext, told
+        own = (self.connector, self.place, self.version, self.task, self.tasks, self.life, self.defines_transactions)
+        return PluginContext, own
 
     def request_task_reconfiguration(self, state: str) -> None:
         """Ask for the connector to be split into tasks anew, as the method of Kafka Connect's `ConnectorContext` does.

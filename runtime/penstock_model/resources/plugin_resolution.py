@@ -1,9 +1,9 @@
 """Which PluginVersions the plugins of a connector come from (KIP-891, "Choosing Versions when instantiating plugins"). Pure.
 
-A process holds one version of a distribution, since Python has no class loaders. So all places that ask for classes of one
-distribution get one version, which each of them allows; where there is none, they are told. Java has class loaders: there
-each place gets the version that it asks for. A class that no PluginVersion offers is the runtime's own: a built-in one, or
-one of the runtime's image.
+A process holds one version of a distribution, since Python has no class loaders. So all places that ask for classes
+of one distribution get one version, which each of them allows; where there is none, the error names them. Java has
+class loaders: there each place gets the version that it asks for. A class that no PluginVersion offers is the
+runtime's own: a built-in one, or one of the runtime's image.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,8 +43,8 @@ class ResolvedPlugins:
 
     def waiting_for(self, problems: Iterable[Problem]) -> "ResolvedPlugins":
         """The same with these problems, of PluginVersions that may still come; what has a problem already has no other."""
-        told = {p.property for p in self.problems}
-        more = tuple(p for p in problems if p.property not in told)
+        named = {p.property for p in self.problems}
+        more = tuple(p for p in problems if p.property not in named)
         is_missing = self.is_missing or (bool(more) and not self.problems)
         return ResolvedPlugins(self.mounts, (*self.problems, *more), is_missing)
 

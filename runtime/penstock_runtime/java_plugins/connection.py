@@ -96,7 +96,7 @@ class Connection:
                 raise JvmEnded(f"it has not answered {method} within {timeout:g} s")
 
     def ask(self, method: str, seconds: float) -> Any:
-        """Call a method that has no arguments beside what the task does, which this never holds up.
+        """Call a method without arguments, apart from the calls of the task, which it never delays.
 
         One such call is under way at most. A JVM that does not answer is left alone.
 

@@ -1,4 +1,4 @@
-"""What Java plugins measure, for Prometheus: their metrics (KIP-877), and numbers of the beans that they register in JMX.
+"""Metrics of Java plugins for Prometheus: their own (KIP-877), and attributes of the beans that they register in JMX.
 
 Names of metrics are Kafka Connect's: `record-age-ms` is `kafka_connect_plugins_record_age_ms`, with the tags as labels.
 Beans have the names of Prometheus' JMX exporter, where no rule changes them; those of Debezium's connectors have the names

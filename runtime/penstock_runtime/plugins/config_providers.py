@@ -69,7 +69,7 @@ class ConfigProviders:
         self.close()
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong with the classes and parameters of the Java providers. Each is made for that.
+        """Yield the problems of the classes and parameters of the Java providers, each of which is made.
 
         Raises:
             ConnectError: the JVM cannot be started, has ended, or does not answer.
@@ -81,7 +81,7 @@ class ConfigProviders:
                 yield Problem(f"config.providers.{name}.class", str(e))
 
     def references(self, *configurations: Mapping[str, str]) -> dict[str, PluginReference]:
-        """The classes of the Java providers that variables of these configurations name, for a task spec."""
+        """Return the classes of the Java providers that variables of these configurations name, for a task spec."""
         named = providers_in(text for of in configurations for text in of.values())
         return {name: _reference(self._plugin(name)) for name in self._classes if name in named}
 
@@ -151,7 +151,7 @@ class ConfigProviders:
             return max(providers, key=lambda p: Version(p.version))
         what = f"cannot use the config provider {name}: "
         if found:
-            raise ValueError(f"{what}{cls} is no ConfigProvider but a {found[0].kind}; name another class")
+            raise ValueError(f"{what}{cls} is a {found[0].kind}, not a ConfigProvider; name another class")
         raise ValueError(f"{what}class {cls} is not on the plugin path; name its jar or folder by --plugin-path")
 
     def _hide(self, name: str, secrets: Iterable[Secret]) -> None:
@@ -161,7 +161,7 @@ class ConfigProviders:
         hide(f"config.providers.{name}", self._redactors[name])
 
     def _redacted(self, error: Exception) -> Exception:
-        """The same error without secrets. What a configuration can mend is a ValueError."""
+        """Return the error without secrets: a ValueError if the user can correct it in the configuration."""
         if isinstance(error, ConfigError):
             return ValueError("; ".join(self.redact(p.message) for p in error.problems))
         return type(error)(self.redact(str(error)))

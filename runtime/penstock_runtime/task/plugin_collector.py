@@ -1,4 +1,4 @@
-"""What the plugins of a task measure of their own, for its endpoint (KIP-877)."""
+"""Metrics of a task's plugins, for its endpoint (KIP-877)."""
 
 from collections.abc import Callable, Iterable
 
@@ -33,7 +33,7 @@ class PluginCollector(Collector):
         self._java = java
 
     def collect(self) -> Iterable[Metric]:
-        """All of it. Java does not say what is a counter; a metric that Python's plugins have too is of their type."""
+        """Return all metrics. Java metrics have no type, unless a Python plugin has one of the same name."""
         shown: dict[str, Metric] = {}
         for name, doc, kind, values in self._plugins.families():
             family: CounterMetricFamily | GaugeMetricFamily

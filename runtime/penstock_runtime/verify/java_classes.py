@@ -38,7 +38,7 @@ _FIRST_JAVA: Final = 44
 
 
 class Listing(NamedTuple):
-    """What is in an image.
+    """The Java plugins in an image.
 
     Attributes:
         classes: by name.
@@ -75,8 +75,8 @@ def list_classes(mount: PluginMount) -> Listing:
     if missing := [c for c in missing if not any(_is_declared(c, p) for p in found)]:
         names = ", ".join(f"{(*c.java_names, c.alias)[0]} ({c.type})" for c in missing)
         there = ", ".join(f"{c.class_name} ({c.type})" for c in classes) or "no plugins"
-        told = f"{whole} does not have {names}, which spec.classes declares; it has {there}"
-        raise ConfigError(Problem("", text) for text in (told, *why))
+        absent = f"{whole} does not have {names}, which spec.classes declares; it has {there}"
+        raise ConfigError(Problem("", text) for text in (absent, *why))
     if not classes:
         none = f"{whole} holds no plugins of Kafka Connect in {shown} besides those that Penstock has itself"
         raise ConfigError(Problem("", text) for text in why or (f"{none}; set spec.path to the folder with the jars",))

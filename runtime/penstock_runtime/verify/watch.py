@@ -203,11 +203,11 @@ def _drain(descriptor: int, add: Callable[[bytes], None]) -> None:
 def _of_java(classes: Sequence[FoundClass], warnings: Sequence[str]) -> TerminationMessage:
     text = classes_text(classes)
     if len(text) > _LONGEST_CLASSES:
-        told = f"the folder holds {len(classes)} classes of plugins, more than a status can list"
+        cause = f"the folder holds {len(classes)} classes of plugins, more than a status can list"
         remedy = "let spec.path name a folder with fewer plugins, in a PluginVersion for each"
-        return TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=f"{told}; {remedy}")
-    told = f"the image holds {len(classes)} classes of Java plugins; status.classes lists them"
-    return TerminationMessage(exit_code=ExitCode.OK, message="; ".join((told, *warnings)), classes=text)
+        return TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=f"{cause}; {remedy}")
+    summary = f"the image holds {len(classes)} classes of Java plugins; status.classes lists them"
+    return TerminationMessage(exit_code=ExitCode.OK, message="; ".join((summary, *warnings)), classes=text)
 
 
 def _message(lines: _Lines, code: int | None, seconds: float) -> TerminationMessage:

@@ -106,7 +106,7 @@ def test_parameters_may_be_secrets_themselves(vault: Path, monkeypatch: pytest.M
             "com.example.Vault",
             "class com.example.Vault is not on the plugin path; name its jar or folder by --plugin-path",
         ),
-        (TRANSFORM, f"{TRANSFORM} is no ConfigProvider but a transform"),
+        (TRANSFORM, f"{TRANSFORM} is a transform, not a ConfigProvider"),
     ],
 )
 def test_a_class_that_is_no_provider_here_is_named_once(vault: Path, class_name: str, message: str) -> None:

@@ -50,8 +50,8 @@ def looked(folder: Path, *declared: DeclaredClass) -> tuple[int, str, tuple[Foun
 
 def mounted(folder: Path, class_name: str, *places: str) -> PluginMount:
     """The folder of one plugin as the mount of a pod, as the operator makes it from the status."""
-    code, told, classes = looked(folder.parent)
-    assert code == ExitCode.OK, told
+    code, message, classes = looked(folder.parent)
+    assert code == ExitCode.OK, message
     document = {
         "metadata": {"name": "java"},
         "spec": {"runtime": "Java", "image": IMAGE},
@@ -72,8 +72,8 @@ def plugins(probe: Probe, tmp_path: Path) -> Path:
 
 def test_a_pod_lists_the_classes_of_an_image_with_versions_and_folders_and_needs_no_declaration(plugins: Path) -> None:
     shutil.copytree(plugins / "two", plugins / "same")
-    code, told, classes = looked(plugins)
-    assert (code, "classes of Java plugins; status.classes lists them" in told) == (ExitCode.OK, True)
+    code, message, classes = looked(plugins)
+    assert (code, "classes of Java plugins; status.classes lists them" in message) == (ExitCode.OK, True)
     assert {SOURCE, TRANSFORM, f"{TRANSFORM}$Value", PREDICATE} <= {c.class_name for c in classes}
     sources = [(c.type, c.version, c.paths) for c in classes if c.class_name == SOURCE]
     assert sources == [("source", "1.0.0", ("one",)), ("source", "2.0.0", ("same", "two"))]
@@ -87,20 +87,20 @@ def test_classes_that_are_declared_must_be_there_also_where_no_service_manifest_
     assert SOURCE not in [c.class_name for c in looked(folder)[2]]
     _, _, found = looked(folder, DeclaredClass(alias="ProbeSource", type="source", java_names=(SOURCE,)))
     assert [c.paths for c in found if c.class_name == SOURCE] == [(".",)]
-    code, told, classes = looked(folder, DeclaredClass(alias="ProbeSource", type="sink", java_names=(SOURCE,)))
+    code, message, classes = looked(folder, DeclaredClass(alias="ProbeSource", type="sink", java_names=(SOURCE,)))
     assert (code, classes) == (ExitCode.CONFIG_INVALID, ())
-    assert f"does not have {SOURCE} (sink), which spec.classes declares" in told
+    assert f"does not have {SOURCE} (sink), which spec.classes declares" in message
 
 
 def test_a_wrong_path_and_a_folder_without_plugins_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    code, told, _ = looked(tmp_path / "nowhere")
-    assert (code, told) == (
+    code, message, _ = looked(tmp_path / "nowhere")
+    assert (code, message) == (
         ExitCode.CONFIG_INVALID,
         f"the image {IMAGE} has no folder {tmp_path}/nowhere; set spec.path to the folder with the jars",
     )
     (tmp_path / "empty").mkdir()
-    code, told, _ = looked(tmp_path / "empty")
-    assert (code, "no file in it is a jar" in told) == (ExitCode.CONFIG_INVALID, True)
+    code, message, _ = looked(tmp_path / "empty")
+    assert (code, "no file in it is a jar" in message) == (ExitCode.CONFIG_INVALID, True)
 
 
 def for_java_99(probe: Probe, folder: Path, *names: str) -> Probe:
@@ -119,17 +119,17 @@ def test_what_is_compiled_for_a_newer_java_is_told_with_both_versions_and_refuse
 ) -> None:
     folder = tmp_path / "connect"
     for_java_99(probe, tmp_path / "all").jar(folder / "probe" / "probe.jar")
-    code, told, _ = looked(folder)
+    code, message, _ = looked(folder)
     assert code == ExitCode.CONFIG_INVALID
-    assert f"{SOURCE}, " in told
-    assert f"in {folder}/probe: " in told
-    assert ".class in probe.jar is compiled for Java 99, and the runtime has Java " in told
+    assert f"{SOURCE}, " in message
+    assert f"in {folder}/probe: " in message
+    assert ".class in probe.jar is compiled for Java 99, and the runtime has Java " in message
 
     for_java_99(probe, tmp_path / "one", "ProbeSource").jar(folder / "probe" / "probe.jar")
-    code, told, classes = looked(folder)
+    code, message, classes = looked(folder)
     assert code == ExitCode.OK
     why = f"{SOURCE} in {folder}/probe: dev/penstock/probe/ProbeSource.class in probe.jar is compiled for Java 99"
-    assert f"cannot load dev.penstock.probe.NotifiedSource, {why}" in told  # which extends it
+    assert f"cannot load dev.penstock.probe.NotifiedSource, {why}" in message  # which extends it
     assert TRANSFORM in [c.class_name for c in classes]
     assert SOURCE not in [c.class_name for c in classes]
 

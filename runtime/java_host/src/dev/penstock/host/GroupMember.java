@@ -148,7 +148,7 @@ final class GroupMember {
             await();
             if (System.nanoTime() > end && !isJoining) {
                 log.warn("Only {} of {} partitions are assigned in consumer group {}: not all tasks of the connector run, "
-                        + "and it goes on without them", claim.ofGroup, all, group);
+                        + "and this one starts without them", claim.ofGroup, all, group);
                 return;
             }
         }

@@ -9,8 +9,8 @@ import org.apache.kafka.connect.source.TransactionContext;
 /**
  * Where a task wants its transactions to end (KIP-618).
  *
- * <p>As in Kafka Connect a task that asks for commit and abort at one place fails, whatever it does with exceptions: it is
- * told when the mark is taken, not when it is set.
+ * <p>As in Kafka Connect, a task that asks for commit and abort at one place fails, even if it catches exceptions: the
+ * exception is thrown when the mark is taken, not when it is set.
  */
 final class TransactionMarks implements TransactionContext {
     /** How a transaction ends. */
