@@ -4,7 +4,7 @@ import asyncio
 import contextvars
 import functools
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Final, ParamSpec, TypeVar
 
 from penstock_operator.errors import Unavailable
@@ -30,10 +30,9 @@ class Pool:
         self._seconds = seconds
         self._calls: set[Future[Any]] = set()
 
-    @property
-    def busy(self) -> bool:
-        """Whether a call is under way, also one whose caller has stopped waiting."""
-        return any(not call.done() for call in [*self._calls])
+    async def is_idle(self, *, within: float) -> bool:
+        """Return whether every call has ended within so many seconds, also those whose callers have stopped waiting."""
+        return not (await asyncio.to_thread(wait, [*self._calls], within)).not_done
 
     async def __call__(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """The call's result.

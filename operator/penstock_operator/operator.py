@@ -50,6 +50,7 @@ log = logging.getLogger(__name__)
 _RENEW: Final = 5.0
 _RETRY: Final = 2.0
 _STOP_SECONDS: Final = 10.0
+_REQUESTS_SECONDS: Final = 3.0
 _STILL: Final = 30.0
 _KAFKA_STILL: Final = 120.0
 _TOPICS_SECONDS: Final = 10.0
@@ -481,7 +482,7 @@ class Operator:
         if self._status is not None:
             await self._loop.run_in_executor(None, self._status.close, 2.0)
         try:
-            if self._pool.busy:  # a request without an answer may still be carried out
+            if not await self._pool.is_idle(within=_REQUESTS_SECONDS):  # one without an answer may be carried out yet
                 log.warning(
                     "Requests are under way: the Lease is not given back, the next operator waits until it ends"
                 )

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
 
 from penstock_operator.errors import Conflict, Unavailable
 from penstock_operator.kubernetes.client import Kube
@@ -9,6 +11,9 @@ from penstock_operator.kubernetes.election import HELD_SECONDS, Election
 from penstock_operator.kubernetes.kinds import LEASE
 
 __all__ = ["Lease"]
+
+_RELEASE_ATTEMPTS: Final = 5
+"""Only candidates write besides the holder, one challenge at a time: more conflicts than two are not expected."""
 
 
 class Lease:
@@ -93,12 +98,16 @@ class Lease:
         return self._election.wrote(move, written, asked=asked, now=self._clock())
 
     def release(self) -> None:
-        """Give the Lease back, so that the next operator need not wait."""
+        """Give the Lease back, so that the next operator need not wait.
+
+        A challenge that arrives between the reading and the write is a conflict: the Lease is read again.
+        """
         if not self.is_held:
             return
-        manifest = self._election.give_back(self._kube.get(LEASE, self._namespace, self._name))
-        if manifest is not None:
-            try:
+        for _ in range(_RELEASE_ATTEMPTS):
+            manifest = self._election.give_back(self._kube.get(LEASE, self._namespace, self._name))
+            if manifest is None:
+                return
+            with suppress(Conflict):
                 self._kube.replace(manifest)
-            except Conflict:
                 return

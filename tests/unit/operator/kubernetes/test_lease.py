@@ -188,6 +188,16 @@ def test_one_that_was_given_back_is_free_at_once(lease: Make) -> None:
     assert second.attempt()
 
 
+def test_one_that_is_challenged_while_it_is_given_back_is_free_at_once(server: Server, lease: Make) -> None:
+    first, second = lease("first"), lease("second")
+    first.attempt()
+    server.before_write = lambda: second.attempt()
+    first.release()
+    assert server.kept is not None
+    assert server.kept["spec"]["holderIdentity"] == ""
+    assert second.attempt()
+
+
 def test_the_same_identity_takes_its_own_again_at_once(lease: Make) -> None:
     lease("pod_uid").attempt()
     assert lease("pod_uid").attempt()
