@@ -93,7 +93,7 @@ class Play:
             return
         for message in self._consumer.consume(500, seconds):
             if message.error() is None:
-                self._see(event_of(message))
+                self._see(event_of(message.value()))
         if time.monotonic() >= self._shown + 1 and self._arrived:
             self._show()
 

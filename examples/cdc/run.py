@@ -117,7 +117,7 @@ def demonstrate(folder: Path, rate: int, seconds: float | None) -> bool:
         if early is not None:
             say(f"`penstock run` has ended ({early}):\n{log.read_text()[-2000:]}")
         say("Stopped. The count:")
-        topic = [row(event_of(message)) for message in records(servers, TOPIC)]
+        topic = [row(event_of(message.value())) for message in records(servers, TOPIC)]
         text, good = counted(shop.journal(), topic)
         say(f"  topic {TOPIC} (read_committed): {len(topic):,} records")
         say(f"  {text}")

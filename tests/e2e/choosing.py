@@ -21,7 +21,12 @@ from .cluster import ROOT, SCRIPT, Cluster
 
 __all__ = ["Absent", "Broken", "archive", "chosen", "cluster"]
 
-_IMAGES: Final = ("runtime", "operator", "kafka")
+_IMAGES: Final = {
+    "runtime": "penstock-runtime",
+    "operator": "penstock-operator",
+    "kafka": "penstock-demo-kafka",
+    "postgresql": "penstock-demo-postgresql",
+}
 
 
 class Absent(Exception):
@@ -140,8 +145,7 @@ def _archives() -> dict[str, str]:
 def _local_names() -> dict[str, str]:
     text = (ROOT / "pyproject.toml").read_text()
     version = next(line.split('"')[1] for line in text.splitlines() if line.startswith("version = "))
-    names = {"runtime": "penstock-runtime", "operator": "penstock-operator", "kafka": "penstock-demo-kafka"}
-    return {kind: f"{name}:{version}" for kind, name in names.items()}
+    return {kind: f"{name}:{version}" for kind, name in _IMAGES.items()}
 
 
 def _programs() -> dict[str, str]:

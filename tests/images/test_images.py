@@ -15,10 +15,15 @@ import penstock
 
 from .unpacked import UID, Image
 
-EVERY = pytest.mark.parametrize("name", ["runtime", "operator", "kafka"])
+EVERY = pytest.mark.parametrize("name", ["runtime", "operator", "kafka", "postgresql"])
 OURS = pytest.mark.parametrize("name", ["runtime", "operator"])
 MODULES = {"runtime": "penstock_runtime", "operator": "penstock_operator"}
-TITLES = {"runtime": "penstock-runtime", "operator": "penstock-operator", "kafka": "penstock-demo-kafka"}
+TITLES = {
+    "runtime": "penstock-runtime",
+    "operator": "penstock-operator",
+    "kafka": "penstock-demo-kafka",
+    "postgresql": "penstock-demo-postgresql",
+}
 
 
 @EVERY

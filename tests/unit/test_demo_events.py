@@ -1,4 +1,4 @@
-"""Whether the topic has the changes of the database: examples/cdc/events.py."""
+"""Whether the topic has the changes of the database: examples/shared/events.py."""
 
 import importlib.util
 import sys
@@ -18,7 +18,7 @@ JOURNAL = [((7, 0), "c", FIRST), ((7, 1), "u", SECOND), ((7, 2), "d", None)]
 @pytest.fixture
 def demo(monkeypatch: pytest.MonkeyPatch) -> Any:  # the demo is a program, not a package of the project
     monkeypatch.syspath_prepend(str(EXAMPLES / "shared"))
-    spec = importlib.util.spec_from_file_location("demo_cdc_events", EXAMPLES / "cdc" / "events.py")
+    spec = importlib.util.spec_from_file_location("demo_cdc_events", EXAMPLES / "shared" / "events.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

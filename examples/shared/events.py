@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from comparison import Row, compare
-from confluent_kafka import Message
 
 __all__ = ["Event", "counted", "event_of", "line", "row"]
 
@@ -13,9 +12,9 @@ Event = Mapping[str, Any]
 """The value of a record, with `op`, `before` and `after`."""
 
 
-def event_of(message: Message) -> Event:
-    """Return the event of a record."""
-    event: Event = json.loads(message.value() or b"")
+def event_of(value: bytes | str | None) -> Event:
+    """Return the event that is the value of a record."""
+    event: Event = json.loads(value or b"")
     return event
 
 
