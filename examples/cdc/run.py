@@ -2,11 +2,12 @@
 
 `make demo-cdc` runs it. PostgreSQL, Kafka and the connector begin with nothing each time. Orders are inserted, updated and
 deleted, a column is added, and the JVM of the connector is killed. Ctrl-C stops the changes; when the last one is in the
-topic, the topic is compared with a journal that the database has kept.
+topic, the topic is compared with a journal that the database has kept. With `--cluster`, examples/cluster/cdc.py runs.
 """
 
 import argparse
 import fcntl
+import os
 import shutil
 import signal
 import socket
@@ -23,10 +24,9 @@ from confluent_kafka import KafkaException
 
 from penstock.errors import ConnectError
 from penstock_runtime.embedded import EmbeddedKafka
-from penstock_runtime.java import find_java
-from penstock_runtime.maven import fetch_archive
 
 sys.path.append(str(Path(__file__).parents[1] / "shared"))
+from debezium import LATEST, archive
 from events import counted, event_of, row
 from local import penstock_run, records, say, stop_event
 from play import Play
@@ -35,8 +35,6 @@ from shop import SEED, TOPIC, Shop
 
 FOLDER = Path("penstock-cdc")
 MANIFEST = Path(__file__).with_name("connector.yaml")
-DEBEZIUM = ("io.debezium", "debezium-connector-postgres", "3.6.1.Final")
-DEBEZIUM_SHA256 = "408b00c073b27ddaa7af34684f60fcf5bbf6605de68a8662ec9462f2a88880d2"
 
 
 def main() -> int:
@@ -48,7 +46,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=int, default=200, help="changes a second (default %(default)s)")
     parser.add_argument("--seconds", type=float, help="stop by itself so long after the snapshot has come")
+    parser.add_argument(
+        "--cluster", action="store_true", help="two versions side by side, on the cluster of `make demo`"
+    )
     options = parser.parse_args()
+    if options.cluster:
+        words = [f"--{name}={value}" for name in ("rate", "seconds") if (value := getattr(options, name)) is not None]
+        program = Path(__file__).parents[1] / "cluster" / "cdc.py"
+        os.execv(sys.executable, [sys.executable, str(program), *words])  # noqa: S606
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with own_folder() as folder:
@@ -84,7 +89,7 @@ def own_folder() -> Iterator[Path]:
 def demonstrate(folder: Path, rate: int, seconds: float | None) -> bool:
     """Start everything, change orders and follow them until the end; return whether the count is right."""
     found = programs(say)
-    plugin = fetch_archive(find_java(), *DEBEZIUM, DEBEZIUM_SHA256, say)
+    plugin = archive(LATEST, say)
     begun = time.monotonic()
     with ExitStack() as stack:
         say(f"{0:7.1f} s Kafka and PostgreSQL (wal_level=logical, {found}) start...")

@@ -10,8 +10,13 @@ demo runs without Kubernetes. It may be stopped at any time and run again: it go
     scene       what is looked at, and how it reads
     play        what happens: start, records, a fault, the count
     witness     who counts: a program in a pod
+    database    PostgreSQL in a pod, whose changes Debezium reads
 
-Beside it, on the same cluster, `make demo-warehouse ARGS=--cluster`:
+On the same cluster runs `make demo-cdc ARGS=--cluster`:
+
+    cdc             two versions of Debezium side by side
+
+and `make demo-warehouse ARGS=--cluster`:
 
     warehouse       what is put onto it: the SQL connectors and their plugin
     warehouse_play  what happens: changes, a fault, the comparison

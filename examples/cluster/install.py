@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import secrets
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -10,12 +12,20 @@ from pathlib import Path
 
 import yaml
 from clusters import Cluster
-from command import ROOT, Failed, Kube, run, stream
+from command import ROOT, Failed, Kube, Object, run, stream
+from scene import CHANGES_TOPIC, CHANGES_WITNESS
 from screen import Screen
+
+from penstock_runtime.local.plugin.archive import write_image
+
+sys.path.append(str(ROOT / "examples" / "shared"))
+from debezium import LATEST, archive
 
 __all__ = ["Installation"]
 
 HERE = Path(__file__).parent
+POSTGRESQL = ROOT / "examples" / "postgresql"
+DEBEZIUM = ROOT / "examples" / "debezium"
 TICKER = ROOT / "examples" / "plugin-ticker"
 VERSIONS = ("1.0.0", "2.0.0", "3.0.0")
 NAMESPACES = ("demo", "kafka", "penstock-system")
@@ -48,6 +58,10 @@ class Installation:
             self.witness(kube, "shop-orders")
         if self.cluster.ours:
             self._plugins(kube)
+            self.postgresql(kube)
+            self.debezium(kube, LATEST)
+            kube.kubectl("apply", "--namespace=demo", f"--filename={DEBEZIUM}/connector.yaml")
+            self.witness(kube, CHANGES_TOPIC, name=CHANGES_WITNESS, number="id")
         return kube
 
     def platform(self) -> Kube:
@@ -74,11 +88,14 @@ class Installation:
                 self._await(kube, namespace, what)
         return kube
 
-    def witness(self, kube: Kube, topic: str) -> None:
-        """Have a topic counted from its beginning."""
+    def witness(self, kube: Kube, topic: str, *, name: str = "witness", number: str = "order_id") -> None:
+        """Have a topic counted from its beginning, by a pod of that name; `number` is the field that numbers records."""
         pod = yaml.safe_load(self._located((HERE / "witness.yaml").read_text()).replace("shop-orders", topic))
-        pod["spec"]["containers"][0]["args"] = [(HERE / "witness.py").read_text()]
-        kube.kubectl("delete", "pod", "witness", "--namespace", "demo", "--ignore-not-found", "--grace-period=1")
+        pod["metadata"]["name"] = name
+        (container,) = pod["spec"]["containers"]
+        container["args"] = [(HERE / "witness.py").read_text()]
+        container["env"].append({"name": "NUMBER", "value": number})
+        kube.kubectl("delete", "pod", name, "--namespace", "demo", "--ignore-not-found", "--grace-period=1")
         kube.kubectl("create", "--namespace", "demo", "--filename=-", stdin=json.dumps(pod))
 
     def plugin(self, project: Path, image: str, out: Path, tell: Callable[[str], None]) -> str:
@@ -86,6 +103,38 @@ class Installation:
         build = [sys.executable, "-m", "penstock_runtime.cli", "plugin", "build", str(project)]
         name = run([*build, "--image", image, "--out", str(out)], limit=600).strip()
         self.cluster.load([str(out / f"{image.rpartition('/')[2]}.tar")], tell)
+        return name
+
+    def postgresql(self, kube: Kube) -> None:
+        """Put PostgreSQL onto the cluster, or bring it up to date, and wait until it answers."""
+        with self.screen.step("PostgreSQL, in a pod: examples/postgresql"):
+            if not kube.list("secrets", "--namespace=demo", "--field-selector=metadata.name=postgresql"):
+                secret: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "postgresql"}}
+                secret["stringData"] = {"password": secrets.token_urlsafe()}
+                kube.kubectl("create", "--namespace=demo", "--filename=-", stdin=json.dumps(secret))
+            shop: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shop"}}
+            shop["data"] = {"shop.sql": (POSTGRESQL / "shop.sql").read_text()}
+            kube.kubectl("apply", "--namespace=demo", "--filename=-", stdin=json.dumps(shop))
+            kube.kubectl("apply", "--namespace=demo", f"--filename={POSTGRESQL}/postgresql.yaml")
+            self._await(kube, "demo", "statefulset/postgresql")
+
+    def debezium(self, kube: Kube, *versions: str) -> None:
+        """Load an image of each version of Debezium, and apply a PluginVersion of it."""
+        (manifest,) = yaml.safe_load_all((DEBEZIUM / "pluginversion.yaml").read_text())
+        with self.screen.step(f"Debezium {' and '.join(versions)}, unmodified: examples/debezium") as tell:
+            for version in versions:
+                image = self.java_plugin(archive(version, tell), "plugins.example/debezium", tell)
+                manifest["metadata"]["name"] = f"debezium-{version.removesuffix('.Final')}"
+                manifest["spec"]["image"] = image
+                kube.kubectl("apply", "--namespace=demo", "--filename=-", stdin=json.dumps(manifest))
+
+    def java_plugin(self, archive: Path, image: str, tell: Callable[[str], None]) -> str:
+        """Make an image with an archive of Java plugins, unpacked, and load it; its name with the digest."""
+        with tempfile.TemporaryDirectory() as folder:
+            content, to = Path(folder) / "content", Path(folder) / "image.tar"
+            shutil.unpack_archive(archive, content, filter="data")
+            name = write_image(content, image, to)
+            self.cluster.load([str(to)], tell)
         return name
 
     def _plugins(self, kube: Kube) -> None:

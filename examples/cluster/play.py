@@ -1,11 +1,31 @@
 """The play: connectors start, records move, a pod is killed and replaced, a bad version is held back, and all is counted."""
 
+import sys
 import time
 from collections.abc import Callable
 
-from command import Failed, Kube
-from scene import CANARY, FILE, POLICY, SINK, SOURCE, TOPIC, Scene, count_lines, look, moved, table, topic_as_created
+from command import ROOT, Failed, Kube
+from database import changed, events, journal
+from scene import (
+    CANARY,
+    CHANGES,
+    CHANGES_TOPIC,
+    FILE,
+    POLICY,
+    SINK,
+    SOURCE,
+    TOPIC,
+    Scene,
+    count_lines,
+    look,
+    moved,
+    table,
+    topic_as_created,
+)
 from screen import Screen
+
+sys.path.append(str(ROOT / "examples" / "shared"))
+from events import counted as differences
 
 __all__ = ["Play"]
 
@@ -45,9 +65,12 @@ class Play:
             self._note(f"Records move: {SOURCE} -> topic {TOPIC} -> {SINK} -> {FILE}.")
             calm = CALM if self._seconds is None else min(CALM, self._seconds / 3)
             self._until(f"{SOURCE} runs", lambda s: s.at >= moving.at + calm and s.running(SOURCE))
-            self._kill(self._scene.connectors[SOURCE].pod)
+            self._kill(SOURCE, lambda s: s.topic.records)
             if CANARY in self._scene.connectors:
                 self._upgrade()
+            if CHANGES in self._scene.connectors:
+                self._until(f"changes come out of {CHANGES}", lambda s: s.events.records > 0 and s.running(CHANGES))
+                self._kill(CHANGES, lambda s: s.events.records)
             while self._seconds is None or self._scene.at < moving.at + self._seconds:
                 self._next()
 
@@ -84,16 +107,24 @@ class Play:
             say(f"  plugin Ticker in several versions, each from its image: {versions}")
         say(f"  {FILE} in pod {pod}: {len(orders):,} lines, {absent} missing, {again} written again")
         say(f"  the last line: {scene.lines.text}", "dim")
-        return topic.missing == topic.doubled == absent == 0
+        good = topic.missing == topic.doubled == absent == 0
+        if CHANGES in scene.connectors:
+            changes = changed(self._kube)
+            text, same = differences(journal(self._kube, changes), events(self._kube, CHANGES_TOPIC, changes)[:changes])
+            say(f"  topic {CHANGES_TOPIC}, of Debezium's connector {CHANGES}: {text}")
+            good &= same
+        return good
 
-    def _kill(self, pod: str) -> None:
+    def _kill(self, name: str, records: Callable[[Scene], int]) -> None:
+        """Kill the pod of a source, and wait until its topic has more records."""
+        pod = self._scene.connectors[name].pod
         command = ("delete", "pod", pod, "--namespace=demo", "--grace-period=0", "--force")
         self._note(f"Fault: kubectl {' '.join(command)}")
         killed = time.monotonic()
         self._kube.kubectl(*command)
-        there = self._until(f"{pod} is replaced", lambda s: s.running(SOURCE) and s.connectors[SOURCE].pod != pod)
-        self._note(f"{there.connectors[SOURCE].pod} runs in its place, {there.at - killed:.0f} s after the kill.")
-        again = self._until("records move again", lambda s: s.topic.records > there.topic.records)
+        there = self._until(f"{pod} is replaced", lambda s: s.running(name) and s.connectors[name].pod != pod)
+        self._note(f"{there.connectors[name].pod} runs in its place, {there.at - killed:.0f} s after the kill.")
+        again = self._until(f"records of {name} move again", lambda s: records(s) > records(there))
         self._note(f"Records move again, {again.at - killed:.0f} s after the kill. Ctrl-C ends the view and counts.")
 
     def _upgrade(self) -> None:

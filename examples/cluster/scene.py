@@ -6,12 +6,16 @@ import time
 from dataclasses import dataclass, field
 
 from command import Failed, Kube, Object
+from database import changed
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 __all__ = [
     "CANARY",
+    "CHANGES",
+    "CHANGES_TOPIC",
+    "CHANGES_WITNESS",
     "FILE",
     "POLICY",
     "SINK",
@@ -33,6 +37,8 @@ __all__ = [
 SOURCE, SINK, TOPIC, FILE = "orders-in", "orders-out", "shop-orders", "/data/orders.txt"
 CANARY = "many"
 """The Connector that is to come to a version that fails; it is there only on a cluster of the demo's own."""
+CHANGES, CHANGES_TOPIC, CHANGES_WITNESS = "shop-changes", "shop.public.orders", "witness-changes"
+"""The Connector of Debezium, likewise."""
 POLICY = "shop-topics"
 _DESCRIBE = """
 import os, sys
@@ -123,6 +129,9 @@ class Scene:
     connectors: dict[str, Connector] = field(default_factory=dict)
     topic: Found = Found()
     lines: Lines = Lines()
+    changes: int = 0
+    """Of the orders in PostgreSQL; 0 without Debezium."""
+    events: Found = Found()
 
     def running(self, name: str) -> bool:
         """Whether the connector is there and all its tasks run."""
@@ -138,7 +147,15 @@ def look(kube: Kube) -> Scene:
     connectors = look_at_connectors(kube)
     sink = connectors.get(SINK)
     lines = _lines(kube, sink.pod) if sink and sink.pod else Lines()
-    return Scene(time.monotonic(), connectors, counted(kube), lines)
+    has_changes = CHANGES in connectors
+    return Scene(
+        time.monotonic(),
+        connectors,
+        counted(kube),
+        lines,
+        changed(kube) if has_changes else 0,
+        counted(kube, CHANGES_WITNESS) if has_changes else Found(),
+    )
 
 
 def look_at_connectors(kube: Kube) -> dict[str, Connector]:
@@ -151,10 +168,10 @@ def look_at_connectors(kube: Kube) -> dict[str, Connector]:
     return {c.name: c for c in map(Connector.of, resources)}
 
 
-def counted(kube: Kube) -> Found:
-    """What the witness has counted so far."""
+def counted(kube: Kube, witness: str = "witness") -> Found:
+    """What a witness has counted so far."""
     try:
-        return Found(**json.loads(kube.kubectl("logs", "--namespace=demo", "witness", "--tail=1")))
+        return Found(**json.loads(kube.kubectl("logs", "--namespace=demo", witness, "--tail=1")))
     except (Failed, ValueError):  # its pod starts, or it has found nothing yet
         return Found()
 
@@ -207,7 +224,10 @@ def table(scene: Scene, before: Scene) -> RenderableType:
 def moved(scene: Scene, before: Scene) -> str:
     """A line: how much is where."""
     t = scene.topic
-    return (
+    text = (
         f"topic {TOPIC}: {t.records:,} records, {_rate(scene, before)}/s, {t.missing} missing, {t.doubled} doubled"
         f" -> {FILE}: {scene.lines.count:,} lines"
     )
+    if scene.changes:
+        text += f"; PostgreSQL: {scene.changes:,} changes -> topic {CHANGES_TOPIC}: {scene.events.records:,} records"
+    return text

@@ -14,7 +14,7 @@ import uuid
 
 from confluent_kafka import Consumer, Message
 
-ORDER = re.compile(rb'"order_id":\s*(\d+)')
+ORDER = re.compile(rb'"%s":\s*(\d+)' % os.environ.get("NUMBER", "order_id").encode())
 PERIOD = 0.5  # seconds
 
 

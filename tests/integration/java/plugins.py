@@ -10,16 +10,20 @@ from penstock_runtime.java_plugins.locations import plugin_locations
 from penstock_runtime.maven import cache_folder, exclusively, fetch_archive, fetch_jars
 
 __all__ = [
+    "DEBEZIUM",
+    "EARLIER_DEBEZIUM",
     "apache_connectors",
     "apicurio_converter",
     "apicurio_registry",
     "debezium",
+    "earlier_debezium",
     "folder_of",
     "jars_of",
     "mongodb",
 ]
 
 DEBEZIUM: Final = "3.6.1.Final"
+EARLIER_DEBEZIUM: Final = "3.5.0.Final"
 _VERSIONS: Final = {"jdbc": "3.2.0.Final"}
 """The others are of Debezium's newest version."""
 _DIGESTS: Final = {
@@ -27,6 +31,7 @@ _DIGESTS: Final = {
     "jdbc": "79a2f5a02cd18d3c1a19f48b26e2e1170190676a1af26670238970d1ae136d05",
     "postgres": "408b00c073b27ddaa7af34684f60fcf5bbf6605de68a8662ec9462f2a88880d2",
 }
+_EARLIER_DIGESTS: Final = {"postgres": "cf32d3dbc52ad89ce4f539173f4fe7ca62485f64ce218d9f674bfd24be96cd21"}
 _APICURIO: Final = "2.6.13.Final"
 """The last version that runs on Java 17."""
 _APACHE: Final = ("connect-file", "connect-mirror", "connect-mirror-client")
@@ -37,6 +42,12 @@ def debezium(database: str) -> Path:
     name = f"debezium-connector-{database}"
     version = _VERSIONS.get(database, DEBEZIUM)
     return fetch_archive(find_java(), "io.debezium", name, version, _DIGESTS[database], print)
+
+
+def earlier_debezium(database: str) -> Path:
+    """The archive of an earlier version of Debezium's connector for `postgres`, fetched once."""
+    name = f"debezium-connector-{database}"
+    return fetch_archive(find_java(), "io.debezium", name, EARLIER_DEBEZIUM, _EARLIER_DIGESTS[database], print)
 
 
 def folder_of(archive: Path) -> Path:
