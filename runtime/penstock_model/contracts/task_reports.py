@@ -61,7 +61,7 @@ class Report(_Record):
         pod_uid: of the pod.
         task: the number of the task.
         standing, incarnation: of this pod.
-        state: in Connect's words: RUNNING, PAUSED, FAILED, UNASSIGNED (it has stopped).
+        state: in Connect's words: RUNNING, PAUSED, FAILED, UNASSIGNED (it has stopped); empty while it starts.
         acted: the `connector_generation` of the pod identity or control record that it follows.
         since: start of this state, in milliseconds.
         versions: plugin versions by place (`connector`, `value.converter`, `transforms.hoist`).

@@ -125,15 +125,15 @@ class Loop:
         """Seconds that a turn may take."""
         return self._most
 
-    def standstill(self, share: float = 1.0) -> Standstill | None:
-        """The standstill of the loop; None if it goes on, or has not begun.
+    def standstill(self, after: float | None = None) -> Standstill | None:
+        """Return the standstill of the loop; None if it turns, or has not begun.
 
         Args:
-            share: of the limit, after which it counts as one.
+            after: seconds after which it counts as one; None: the limit.
         """
         thread, turned = self._thread, self._turned
         seconds = self._clock() - turned
-        if thread is None or seconds <= share * self._most:
+        if thread is None or seconds <= (self._most if after is None else after):
             return None
         at_work = self._at_work
         if at_work is not None and seconds <= _LONGEST and self._is_at_work(at_work):

@@ -27,6 +27,7 @@ from penstock_runtime import logs
 from penstock_runtime.java_plugins.hosts import close_host, expect_long_work
 from penstock_runtime.java_plugins.java_error import JvmLost
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
+from penstock_runtime.kafka.contact import KafkaContact
 from penstock_runtime.kafka.status_topic import State, recorded_topics
 from penstock_runtime.pipeline.context import TaskContext, config_providers
 from penstock_runtime.pipeline.gc_tuning import collect_seldom
@@ -65,8 +66,8 @@ _SOURCE_CALL = 3600.0
 One that does not return within an hour waits for an answer that is lost."""
 _KAFKA_CALLS = 120.0
 """Seconds that a turn of the loop may take beside one call of a plugin, for its calls of Kafka."""
-_LONG = 0.5
-"""The share of the time that a turn of the loop may take, after which a sink's task reports where it stands."""
+_LONG = 30.0
+"""Seconds of one turn of the loop after which a task reports where it is; half of the limit if that is less."""
 _REPLANNING = 5.0
 """Seconds between two requests of a plugin for new tasks under `penstock run`, where planning takes no pod."""
 _REPORT_STOP = 3.0
@@ -156,6 +157,7 @@ class _Process:
         self._redact: Callable[[str], str] = redactor_of(spec.config, spec.worker, spec.secrets_dir)
         self._reports: TaskReports | None = None
         self._connection: OperatorConnection | None = None
+        self._contact: KafkaContact | None = None
         self._spark: Spark | None = None
         self._grace = WorkerConfig.parse({}).task_shutdown_graceful_timeout_ms / 1000
         self._ending = threading.Lock()
@@ -206,6 +208,7 @@ class _Process:
         if self._connection is not None:
             self._connection.on_topics_reset = self._reports.forget_topics
             self._connection.begin(context, self._options.reach_seconds, self._stopping.asked)
+            self._contact = KafkaContact(context.shared)
         spark = Spark(
             cores=context.cores,
             conf=self._spec.spark.conf,
@@ -219,8 +222,7 @@ class _Process:
         self._spark = spark
         closing.callback(spark.stop)
         task = _create_task(context, self._reports, writer, spark, self._stopping.asked, self._paused)
-        if isinstance(context, SinkContext):  # a source may wait in its call for new data
-            threading.Thread(target=self._tell_of_long_calls, name="long-calls", daemon=True).start()
+        threading.Thread(target=self._report_long_turns, name="long-turns", daemon=True).start()
         collect_seldom()
         try:
             task.run()
@@ -309,21 +311,33 @@ class _Process:
         self._health_error = self._redact(str(standstill))
         return f"the task's loop has stood still for {standstill.seconds:.0f} s; its log says where"
 
-    def _tell_of_long_calls(self) -> None:
-        """Report where a sink is when a call takes long. The loop's next turn takes the report back."""
+    def _report_long_turns(self) -> None:
+        """Report where the loop is when a turn takes long. Its next turn takes the report back."""
         while True:
-            time.sleep(max(0.1, _LONG * LOOP.most / 2))
-            held = LOOP.standstill(_LONG)
+            time.sleep(max(0.1, self._long_turn / 4))
+            after = self._long_turn
+            held = LOOP.standstill(after)
             if held is not None:
                 self._trouble(
-                    f"Held up for more than {_LONG * held.most:.0f} s in {held.where}; after {held.most:.0f} s the health "
-                    f"check fails ({held.rule})"
+                    f"Held up for more than {after:.0f} s in {held.where}; after {held.most:.0f} s the health check fails "
+                    f"({held.rule})"
                 )
 
+    @property
+    def _long_turn(self) -> float:
+        return min(_LONG, LOOP.most / 2)
+
     def _unready(self) -> str | None:
+        """The answer to the kubelet's readiness check. The operator reads it, for causes that no report can bring."""
         if self._reports is None or not self._reports.works:
             return "the task does not run yet, or no more"
-        return self._unhealthy()
+        if self._contact is not None and (lost := self._contact.trouble) is not None:
+            return self._redact(lost)
+        if (unhealthy := self._unhealthy()) is not None:
+            return unhealthy
+        if LOOP.standstill(self._long_turn) is not None:
+            return f"the task's loop has stood still for more than {self._long_turn:.0f} s; its log and its report say where"
+        return "the task is hindered; its report says by what" if self._reports.is_hindered else None
 
     def _or_stalled(self, end: _End) -> _End:
         """STALLED in place of OK if the health check has failed: then the kubelet asked for the stop because of it."""

@@ -205,6 +205,11 @@ class TaskReports:
         """Whether the last reported state is RUNNING or PAUSED."""
         return self._state in (State.RUNNING, State.PAUSED)
 
+    @property
+    def is_hindered(self) -> bool:
+        """Whether trouble was reported last."""
+        return self._trouble is not None
+
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
         """Count a batch for the metrics and the parent, and log its failed records."""
         self.batches += 1

@@ -223,6 +223,20 @@ def the_oldest_turn(task: PodTask) -> float:
     return max(ages)
 
 
+@pytest.mark.parametrize("kind", ["source", "sink"])
+def test_a_task_that_kafka_does_not_answer_is_not_ready_and_is_so_again_when_kafka_does(
+    own_kafka: EmbeddedKafka, processes: Processes, journal: Journal, tmp_path: Path, kind: str
+) -> None:
+    pods = Pods(Lab(own_kafka.bootstrap_servers, processes, journal), tmp_path)
+    task = pods.start(stalling(pods, kind, tmp_path))
+    task.await_report("RUNNING")
+    assert asked(task, "readyz")[0] == 200
+    with away(own_kafka, signal.SIGSTOP):
+        until(task, lambda: "has not answered" in asked(task, "readyz")[1], "it is not ready")
+        assert asked(task)[0] == 200  # another process could do no better
+    until(task, lambda: asked(task, "readyz")[0] == 200, "it is ready again")
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("kind", ["source", "sink"])

@@ -30,13 +30,20 @@ def closed(**egress: Any) -> Document:
     return least(watchNamespaces=["shop"], networkPolicy={"egress": {"enabled": True, **given}})
 
 
-def test_in_each_watched_namespace_nothing_gets_into_connectors_pods_but_who_reads_metrics(helm: Helm) -> None:
+def test_in_each_watched_namespace_only_who_reads_metrics_and_the_operator_get_into_connectors_pods(helm: Helm) -> None:
     who = [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]
-    found = policies(helm.render(least(watchNamespaces=["shop", "audit"], networkPolicy={"metricsFrom": who})))
+    rendered = helm.render(least(watchNamespaces=["shop", "audit"], networkPolicy={"metricsFrom": who}))
+    found = policies(rendered)
     assert set(found) == {NAMESPACE, "shop", "audit"}
+    operator = rendered.one("Deployment")["spec"]["template"]["metadata"]["labels"]
     for namespace in ("shop", "audit"):
         assert found[namespace]["policyTypes"] == ["Ingress"]
-        assert found[namespace]["ingress"] == [{"ports": [{"port": "metrics"}], "from": who}]
+        (rule,) = found[namespace]["ingress"]
+        assert rule["ports"] == [{"port": "metrics"}]
+        *others, own = rule["from"]
+        assert others == who
+        assert own["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": NAMESPACE}
+        assert own["podSelector"]["matchLabels"].items() <= operator.items()
     assert policies(helm.render(least(watchNamespaces=["shop"], networkPolicy={"enabled": False}))) == {}
 
 
@@ -89,7 +96,12 @@ def test_closed_egress_leads_to_dns_and_kafka_and_each_pod_to_what_it_alone_need
         assert policy["egress"][0]["ports"] == ports
         assert policy["egress"][1:2] == KAFKA
     api_server: list[Document] = [{"ports": [{"protocol": "TCP", "port": p} for p in (443, 6443)]}]
-    assert found[NAMESPACE]["egress"][2:] == api_server
+    *leads, to_tasks = found[NAMESPACE]["egress"][2:]
+    assert leads == api_server
+    assert to_tasks["ports"] == [{"protocol": "TCP", "port": "metrics"}]
+    (pods,) = to_tasks["to"]
+    made = names.labels(operator=f"{NAMESPACE}.penstock", connector="orders", uid="u", role="task", task=0)
+    assert pods["podSelector"]["matchLabels"].items() <= made.items()
     assert found["shop"]["egress"][2:] == DATABASE
 
 

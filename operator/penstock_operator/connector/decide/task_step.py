@@ -5,8 +5,8 @@ pods are created. So the pod of an incarnation that was never seen is created un
 gone was lost.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from penstock_model.backoff import ExponentialBackoff
@@ -30,6 +30,8 @@ _FINAL: Final = frozenset((Reason.FAILED, Reason.CONFIG_INVALID))
 """Reasons of ends that may be final: the plugin's own faults. All others are of the infrastructure, and retried for ever."""
 _RESTARTED: Final = "restarted as an annotation asked for"
 _RESTART_WAITS: Final = "is restarted, as an annotation asked for, once its configuration has been looked at"
+_LOOK: Final = 30.0
+"""Seconds after which a pod that is not ready is asked again for the cause."""
 _ENDED_PODS_KEPT: Final = 1
 """Of each task, for their logs."""
 
@@ -52,6 +54,7 @@ class TaskObservation:
         refusal: the API server refused its pod.
         node_timeout: seconds after its grace period from which on a deleted pod counts as on a node that is away.
         now: seconds since 1970.
+        unready: why pods fail their readiness probe after it has passed, by uid.
     """
 
     connector: str
@@ -67,6 +70,7 @@ class TaskObservation:
     now: float
     restart_waits: bool = False
     fenced_by: str = ""
+    unready: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,19 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
         )
     if memory.reason == Reason.RESTART_REQUESTED:  # the status has the request, and the pod was not deleted yet
         return _delete_pod(observed, current, Reason.RESTART_REQUESTED, _RESTARTED)
-    return TaskStep(_as_reported(observed, current))
+    return _step_of_unready(observed, current) or TaskStep(_as_reported(observed, current))
+
+
+def _step_of_unready(observed: TaskObservation, pod: TaskPod) -> TaskStep | None:
+    """Say that the task of a pod that was ready is not ready now, unless its report says what hinders it; None: it is."""
+    cause = observed.unready.get(pod.uid)
+    if not cause or observed.memory.state not in ("Running", "Paused"):
+        return None
+    reported = _as_reported(observed, pod)
+    if reported.message:
+        return TaskStep(reported, requeue_after=_LOOK)
+    message = f"pod {pod.name} is not ready: {cause}"
+    return TaskStep(reported.to(reported.state, observed.now, Reason.HINDERED, message), requeue_after=_LOOK)
 
 
 def _create_pod(observed: TaskObservation) -> TaskStep:
@@ -293,6 +309,9 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
             return memory  # it has reported before, and Kafka cannot be read now
         return _as_unreported(observed, pod)
     versions = dict(report.versions) or memory.versions
+    if not report.state:  # it starts, and meets something that may pass
+        starting = replace(_as_unreported(observed, pod), versions=versions)
+        return replace(starting, message=report.trouble) if report.trouble else starting
     if report.acted < observed.generation_to_report:
         return replace(_as_unreported(observed, pod, Reason.CHANGING), versions=versions)
     match report.state:

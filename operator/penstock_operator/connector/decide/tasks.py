@@ -217,6 +217,7 @@ def _task_observation(
         refusal=next((observed.refusals[n] for n in possible if n in observed.refusals), None),
         node_timeout=observed.node_timeout,
         now=observed.now,
+        unready=observed.unready,
     )
 
 

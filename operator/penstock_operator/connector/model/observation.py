@@ -59,6 +59,7 @@ class Observation:
             there is none.
         foreign_pods: names of pods of a deleted Connector that had the same name.
         answers: of job pods that ended, by pod name; None: none could be read.
+        unready: why pods of tasks fail their readiness probe after it has passed, by uid.
         reports: of its tasks, by number; of this uid only.
         stale_records: the status topic holds records of an earlier Connector of this name.
         topics: active ones, as the status tells them; at least so many as it shows.
@@ -108,6 +109,7 @@ class Observation:
     list_map: ListMap | None = None
     foreign_pods: Sequence[str] = ()
     answers: Mapping[str, JobAnswer | None] = field(default_factory=dict)
+    unready: Mapping[str, str] = field(default_factory=dict)
     reports: Mapping[int, Report] = field(default_factory=dict)
     stale_records: bool = False
     topics: Sequence[ActiveTopic] = ()

@@ -85,6 +85,8 @@ class TaskPod(Pod):
         state: what it was created to do, `Running` or `Paused`.
         image: of its container.
         plugin_versions: whose images it mounts.
+        address: its IP address; empty: it has none yet.
+        unready_since: when its readiness probe began to fail, after it had passed; None: it passes, or never did.
     """
 
     task: int = 0
@@ -94,6 +96,8 @@ class TaskPod(Pod):
     state: str = "Running"
     image: str = ""
     plugin_versions: tuple[str, ...] = ()
+    address: str = ""
+    unready_since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,8 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
                 state=annotations.get(names.STATE_ANNOTATION, "Running"),
                 image=_image(manifest),
                 plugin_versions=tuple(filter(None, annotations.get(names.PLUGIN_VERSIONS_ANNOTATION, "").split(","))),
+                address=status.get("podIP") or "",
+                unready_since=_unready_since(status, started),
             )
         case "job" | names.VERIFYING:
             return JobPod(
@@ -183,6 +189,15 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
 def _started(status: Mapping[str, Any]) -> float | None:
     state = main_container(status).get("state") or {}
     return instant((state.get("running") or state.get("terminated") or {}).get("startedAt"))
+
+
+def _unready_since(status: Mapping[str, Any], started: float | None) -> float | None:
+    """When condition Ready became False after it was True: Kubernetes sets it to False before the container starts, too."""
+    ready: Mapping[str, Any] = next((c for c in status.get("conditions") or () if c["type"] == "Ready"), {})
+    since = instant(ready.get("lastTransitionTime"))
+    if started is None or since is None or since <= started or ready["status"] == "True":
+        return None
+    return since
 
 
 def _generation(text: str) -> int:

@@ -76,6 +76,7 @@ async def observe(
         offsets_pods=pods.at_offsets,
         foreign_pods=pods.foreign,
         answers=pods.answers,
+        unready=pods.unready,
         run_by=pods.run_by,
         refusals=dict(cached.refusals),
         list_map=await _list_map(subject),

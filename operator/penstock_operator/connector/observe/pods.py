@@ -17,6 +17,7 @@ from penstock_operator.errors import OperatorError, Refused
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import POD
+from penstock_operator.kubernetes.readiness import why_unready
 from penstock_operator.settings import Settings
 
 __all__ = ["Pods", "living_job_pods", "look_up_pods", "pods_of"]
@@ -36,12 +37,14 @@ class Pods:
         own: those of this Connector that this operator made.
         foreign: names of pods of earlier Connectors of this name.
         answers: of job pods that have ended, by name; None: one told nothing that can be read.
+        unready: why pods of tasks fail their readiness probe after it has passed, by uid.
         run_by: another operator, whose pods and plans exist; empty: none.
     """
 
     own: Sequence[Pod]
     foreign: Sequence[str]
     answers: Mapping[str, JobAnswer | None]
+    unready: Mapping[str, str]
     run_by: str
 
     @property
@@ -88,7 +91,12 @@ async def look_up_pods(
     cached.logs = logs
     written = subject.connector.request_texts(context.settings.worker)
     answers = {p.name: read_answer(logs[p.uid], written) for p in jobs if p.uid in logs}
-    return Pods(own, tuple(p.name for p in pods if p.owner != subject.uid), answers, cached.run_by)
+    unready = {
+        p.uid: await context.run(why_unready, p.address)
+        for p in own
+        if isinstance(p, TaskPod) and p.unready_since is not None and p.phase is Phase.RUNNING and p.leaving is None
+    }
+    return Pods(own, tuple(p.name for p in pods if p.owner != subject.uid), answers, unready, cached.run_by)
 
 
 def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:

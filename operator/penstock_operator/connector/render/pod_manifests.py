@@ -240,6 +240,10 @@ class PodManifests:
         return {**pod, "metadata": meta, "spec": spec}
 
 
+_READINESS: Final = {"timeoutSeconds": 5, "periodSeconds": 5, "failureThreshold": 3}
+"""Of the readiness probe: a task that stands still, or that Kafka does not answer, is not ready 20 seconds later at most."""
+
+
 def _probes(*, ends: bool) -> dict[str, Any]:
     """The probes of a task, with long limits: a loaded node or a long pause of the garbage collector is no fault.
 
@@ -250,7 +254,7 @@ def _probes(*, ends: bool) -> dict[str, Any]:
         ends: whether the kubelet may end a task (`task.livenessProbe`); otherwise it only sees whether the task is ready.
     """
     health = {"httpGet": {"path": layout.HEALTH_PATH, "port": "metrics"}, "timeoutSeconds": 10}
-    readiness = {"httpGet": {"path": layout.READY_PATH, "port": "metrics"}, "timeoutSeconds": 10, "periodSeconds": 10}
+    readiness = {"httpGet": {"path": layout.READY_PATH, "port": "metrics"}, **_READINESS}
     if not ends:
         return {"readinessProbe": readiness}
     return {

@@ -1,4 +1,7 @@
-"""A task's reports to the operator. One is written at each change of state, trouble or generation acted on."""
+"""A task's reports to the operator. One is written at each change of state, trouble or generation acted on.
+
+The state is empty until the task runs or is paused: until then only trouble is reported.
+"""
 
 import threading
 import time
@@ -128,6 +131,6 @@ class PodReports:
         return True
 
     def _write(self, *, after: float = 0.0) -> None:
-        if self._report.state and (self._report != self._written or after):
+        if (self._report.state or self._trouble or self._written) and (self._report != self._written or after):
             self._written = self._report
             self._records.put([(self._key, self._report.to_value())], after=after)

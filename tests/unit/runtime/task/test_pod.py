@@ -140,6 +140,14 @@ def test_trouble_is_told_once_a_second_at_most(reports: PodReports, kept: Kept, 
     assert kept.reports[-1].trouble == "gone"
 
 
+def test_what_hinders_a_start_is_reported_before_the_task_runs(reports: PodReports, kept: Kept, clock: Clock) -> None:
+    reports.trouble("cannot connect")
+    clock.now += 5
+    reports.trouble(None)
+    reports.state(State.RUNNING)
+    assert [(r.state, r.trouble) for r in kept.reports] == [("", "cannot connect"), ("", None), ("RUNNING", None)]
+
+
 def test_trouble_of_which_only_the_numbers_change_is_no_news(reports: PodReports, kept: Kept) -> None:
     reports.state(State.RUNNING)
     reports.trouble("no answer for 10 s")

@@ -64,6 +64,8 @@ class ClusterWithTasks(Cluster):
         """A task reports that it is as it was asked to be, and writes its state."""
         report = self._report_of(pod, self.connect_name, self.control, **more)
         self.topic.put(report_key(report.connector, report.task), report.to_value())
+        if not report.state:  # it starts
+            return
         self.topic.put(
             *task_status(
                 report.connector,

@@ -1,0 +1,31 @@
+"""Asks the pod of a task why it is not ready: its reports travel through Kafka, which it may not reach."""
+
+import http.client
+from contextlib import closing
+from typing import Final
+
+from penstock_model.contracts.pod_layout import METRICS_PORT, READY_PATH
+
+__all__ = ["why_unready"]
+
+_SECONDS: Final = 3.0
+_LENGTH: Final = 1_000  # bytes
+_SILENT: Final = "it does not answer: its process stands still, its node is away, or a network policy is in between"
+
+
+def why_unready(address: str) -> str:
+    """Return what a pod says is wrong; empty if it says that nothing is.
+
+    Args:
+        address: its IP address.
+    """
+    try:
+        with closing(http.client.HTTPConnection(address, METRICS_PORT, timeout=_SECONDS)) as connection:
+            connection.request("GET", READY_PATH)
+            answer = connection.getresponse()
+            text = answer.read(_LENGTH).decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return _SILENT
+    if answer.status == http.client.OK:
+        return ""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

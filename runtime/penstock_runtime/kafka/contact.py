@@ -1,0 +1,72 @@
+"""Asks regularly whether the brokers answer this process: an idle client does not notice that they no longer do."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from penstock_kafka.diagnosis import ClientError, connection_sentence
+from penstock_runtime.kafka.connectivity import connection_properties
+from penstock_runtime.kafka.settings import ClientSettings
+
+__all__ = ["KafkaContact"]
+
+_PERIOD: Final = 5.0
+"""Seconds between two requests, and for the answer of one."""
+_LOST: Final = 10.0
+"""Seconds without an answer after which the contact is lost. While a broker restarts, another one answers."""
+_MOST_ERRORS: Final = 20
+
+
+class KafkaContact:
+    """Asks the brokers for their metadata every five seconds, in a thread that ends with the process.
+
+    Args:
+        settings: how to connect.
+        period: seconds between two requests, and for the answer of one.
+        lost: seconds without an answer, from which on the contact is lost.
+        clock: monotonic.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        *,
+        period: float = _PERIOD,
+        lost: float = _LOST,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._connection = connection_properties(settings.producer)
+        self._servers = str(self._connection.get("bootstrap.servers", ""))
+        self._period, self._lost, self._clock = period, lost, clock
+        self._answered = clock()
+        self._errors: list[ClientError] = []
+        threading.Thread(target=self._run, name="contact", daemon=True).start()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the brokers do not answer, as `connection_sentence` says it; None: they do, or did some seconds ago."""
+        if self._clock() - self._answered < self._lost:
+            return None
+        return connection_sentence(self._servers, [*self._errors])  # without the time, so that it stays the same
+
+    def _run(self) -> None:
+        client = Producer({**self._connection, "error_cb": self._take_error, "log_level": 0})
+        while True:
+            began = self._clock()
+            try:
+                client.list_topics("__consumer_offsets", timeout=self._period)
+            except KafkaException:
+                with suppress(KafkaException):
+                    client.poll(0)  # calls back with the cause
+            else:
+                self._answered = self._clock()
+                self._errors.clear()
+            time.sleep(max(0.0, began + self._period - self._clock()))
+
+    def _take_error(self, error: KafkaError) -> None:
+        self._errors.append(ClientError.of(error))
+        del self._errors[:-_MOST_ERRORS]
