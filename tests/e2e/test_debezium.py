@@ -21,7 +21,7 @@ Change = tuple[int, int, str]
 
 
 class Shop:
-    """The database of examples/postgresql; its orders change once so many replication slots are there."""
+    """The database of examples/postgresql; its orders change once so many stream its changes."""
 
     def __init__(self, place: Place, readers: int) -> None:
         self._cluster, self._namespace = place.cluster, place.namespace

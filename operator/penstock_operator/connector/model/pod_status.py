@@ -9,7 +9,7 @@ from penstock_model.contracts.pod_layout import JOB_CONTAINER, TASK_CONTAINER
 from penstock_operator import names
 from penstock_operator.connector.model.pod_end import Ended, end_of, main_container
 from penstock_operator.kubernetes.times import instant
-from penstock_operator.reasons import Reason, Use
+from penstock_operator.reasons import ConditionType, Reason, Use
 
 __all__ = ["JobPod", "Phase", "Pod", "TaskPod", "pod_of"]
 
@@ -193,7 +193,7 @@ def _started(status: Mapping[str, Any]) -> float | None:
 
 def _unready_since(status: Mapping[str, Any], started: float | None) -> float | None:
     """When condition Ready became False after it was True: Kubernetes sets it to False before the container starts, too."""
-    ready: Mapping[str, Any] = next((c for c in status.get("conditions") or () if c["type"] == "Ready"), {})
+    ready: Mapping[str, Any] = next((c for c in status.get("conditions") or () if c["type"] == ConditionType.READY), {})
     since = instant(ready.get("lastTransitionTime"))
     if started is None or since is None or since <= started or ready["status"] == "True":
         return None
