@@ -8,7 +8,7 @@ still. Offsets go to the group after `Sink.commit`, never before.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Final, TypeGuard
 
@@ -429,6 +429,19 @@ class SinkTask:
 
     def _report_state(self) -> None:
         self._reports.state(State.PAUSED if self._paused.is_set() else State.RUNNING)
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """Those that this task reads now. From any thread."""
+        return list(self._offsets.positions)
+
+    def lag_to(self, ends: Mapping[TopicPartition, int]) -> int:
+        """Return how many records are not written yet up to these ends. From any thread.
+
+        Raises:
+            KeyError: another partition was assigned meanwhile.
+        """
+        return self._offsets.lag_to(ends)
 
     def _lag(self, *, held: bool = True) -> int | None:
         """Records that are not written yet, with or without those that the sink holds; None where that is not known."""

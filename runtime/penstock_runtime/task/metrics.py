@@ -16,6 +16,7 @@ from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary as BatchSummary
 from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
+from penstock_runtime.task.lag import LagWatch
 from penstock_runtime.task.plugin_collector import PluginCollector
 
 __all__ = ["TaskMetrics"]
@@ -46,6 +47,7 @@ class TaskMetrics:
         self.registry = CollectorRegistry()
         self.registry.register(PluginCollector(spec.connector, spec.task, plugins))
         self._labels = {"connector": spec.connector, "task": str(spec.task)}
+        self.lag_watch = LagWatch(self._labels)
         self._source = spec.kind == "source"
         self._describe(spec)
         self._status = self._gauge("connector_task_status", "1 for the state that the task is in.", "state")
@@ -134,7 +136,7 @@ class TaskMetrics:
 
     def lag(self, records: int) -> None:
         """How far a sink is behind."""
-        self._lag.set(records)
+        self.lag_watch.report(records)
 
     def spark(self, *, up: bool) -> None:
         """Whether the Spark session is up."""
@@ -180,7 +182,7 @@ class TaskMetrics:
         self._partitions = self._gauge("sink_task_partition_count", "Partitions that this task reads.")
         self._commits = self._counter("sink_task_offset_commit_completion", "Commits of offsets.")
         self._sequence = self._gauge("sink_task_offset_commit_seq_no", "The number of the last commit.")
-        self._lag = self._gauge("sink_task_lag", "Records in Kafka that are not written yet.")
+        self.registry.register(self.lag_watch)
         for gauge in (self._active, self._partitions, self._sequence):
             gauge.set(0)
 

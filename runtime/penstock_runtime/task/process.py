@@ -28,6 +28,7 @@ from penstock_runtime.java_plugins.hosts import close_host, expect_long_work
 from penstock_runtime.java_plugins.java_error import JvmLost
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.contact import KafkaContact
+from penstock_runtime.kafka.end_offsets import EndOffsets
 from penstock_runtime.kafka.status_topic import State, recorded_topics
 from penstock_runtime.pipeline.context import TaskContext, config_providers
 from penstock_runtime.pipeline.gc_tuning import collect_seldom
@@ -223,6 +224,8 @@ class _Process:
         closing.callback(spark.stop)
         task = _create_task(context, self._reports, writer, spark, self._stopping.asked, self._paused)
         threading.Thread(target=self._report_long_turns, name="long-turns", daemon=True).start()
+        if isinstance(task, SinkTask) and isinstance(context, SinkContext):
+            self._watch_lag(task, context)
         collect_seldom()
         try:
             task.run()
@@ -259,9 +262,14 @@ class _Process:
         self._grace = max(0.0, context.worker.task_shutdown_graceful_timeout_ms / 1000 - _REPORT_ABANDONED)
         self._stopping.within(self._grace, self._abandon)
 
+    def _watch_lag(self, task: SinkTask, context: SinkContext) -> None:
+        contact = self._contact
+        is_lost = (lambda: False) if contact is None else (lambda: contact.trouble is not None)
+        self._metrics.lag_watch.watch(task, EndOffsets(context.settings), is_lost)
+
     def _create_reports(self, context: TaskContext, writer: StatusWriter) -> TaskReports:
         spec = self._spec
-        metrics = TaskMetrics(spec, context.plugin_metrics)
+        metrics = self._metrics = TaskMetrics(spec, context.plugin_metrics)
         port = serve(
             self._metrics_port(), metrics.registry, healthy=self._unhealthy, ready=self._unready, age=lambda: LOOP.age
         )

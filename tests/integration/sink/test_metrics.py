@@ -4,12 +4,13 @@ import importlib.metadata
 import re
 import urllib.request
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from ..lab import LOG, STRING, Lab
-from ..running import Running, manifest, new_name
+from ..running import Running, manifest, new_name, until
 
 # connect-semantics 13, where it has a meaning: the metric there, its name here.
 COMMON: Final = {
@@ -176,6 +177,22 @@ def test_the_lag_grows_while_the_sink_asks_to_wait(lab: Lab) -> None:
     lab.journal.count("put", 2)
     lab.produce(topic, "b", "c")
     task.await_event(lambda e: e["event"] == "progress" and e.get("lag") == 3)
+    task.stop()
+
+
+@pytest.mark.slow
+def test_the_lag_is_measured_while_a_write_does_not_return(lab: Lab, tmp_path: Path) -> None:
+    topic, hold = lab.topic(), tmp_path / "hold"
+    _, task = lab.start(manifest(new_name(), "stalling:StallingSink", {**STRING, "topics": topic, "hold": str(hold)}))
+    lab.produce(topic, "a")
+    until(lambda: scraped(task).get("kafka_connect_sink_task_lag") == 0, what=task.last_words)
+    hold.touch()
+    lab.produce(topic, "b", "c", "d")
+    until(lambda: scraped(task).get("kafka_connect_sink_task_lag") == 3, what=task.last_words)
+    lab.produce(topic, "e")
+    until(lambda: scraped(task).get("kafka_connect_sink_task_lag") == 4, what=task.last_words)
+    hold.unlink()
+    until(lambda: scraped(task).get("kafka_connect_sink_task_lag") == 0, what=task.last_words)
     task.stop()
 
 

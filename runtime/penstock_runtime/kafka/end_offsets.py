@@ -1,0 +1,47 @@
+"""Asks the brokers for end offsets, by a client that does nothing else: in any thread, whatever a consumer does."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaException
+
+from penstock.errors import RetriableError
+from penstock.sink import TopicPartition
+from penstock_kafka.watermarks import end_offsets
+from penstock_runtime.kafka.connectivity import connection_properties
+from penstock_runtime.kafka.settings import ClientSettings
+
+__all__ = ["EndOffsets"]
+
+log = logging.getLogger(__name__)
+_ANSWER: Final = 8.0
+"""Seconds for the answer of the brokers."""
+
+
+class EndOffsets:
+    """A client with the connection of a consumer, which is made when it is first needed, for one thread.
+
+    Args:
+        settings: those of the consumer.
+    """
+
+    def __init__(self, settings: ClientSettings) -> None:
+        consumer = settings.for_consumer()
+        self._properties: Mapping[str, Any] = {
+            **connection_properties(consumer),
+            "group.id": "not-joined",
+            "isolation.level": consumer["isolation.level"],
+            "log_level": 0,
+            "error_cb": lambda error: None,
+        }
+        self._client: Consumer | None = None
+
+    def of(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int] | None:
+        """Return the end of each partition, for `read_committed` the last stable offset; None if one is not answered."""
+        self._client = self._client or Consumer(dict(self._properties))
+        try:
+            return end_offsets(self._client, partitions, _ANSWER)
+        except (KafkaException, RetriableError) as e:
+            log.debug("End offsets are not known: %s", e)
+            return None
