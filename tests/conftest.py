@@ -1,5 +1,6 @@
 """What every test may ask for: a real Kafka, and a name of its own in it."""
 
+import gc
 import os
 import re
 import signal
@@ -20,6 +21,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 # A shell without job control passes SIGINT on as ignored to what it starts in the background, and so would each process that
 # a test starts and interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Leave ten thousand collected tests out of each garbage collection; the suites of sinks collect in each test, often."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

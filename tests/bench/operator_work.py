@@ -28,8 +28,8 @@ from tests.bench.operator_figures import (
 )
 from tests.bench.operator_topics import TopicFigures, new_topics_each_second
 from tests.bench.results import AtMost, Measure
+from tests.integration.api_servers import ROOT, ApiServer, run
 from tests.integration.cluster_api.api import Api
-from tests.integration.cluster_api.conftest import ROOT, ApiServer, run
 from tests.integration.operator_life.world.answers import Answers, template
 from tests.integration.operator_life.world.processes import Stable
 from tests.integration.operator_life.world.site import Site

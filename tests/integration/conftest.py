@@ -1,4 +1,4 @@
-"""What tests ask for that stop, kill or starve their broker: one of their own."""
+"""What tests ask for: an API server that they share, and a broker of their own to stop, kill or starve."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,9 +7,12 @@ import pytest
 
 from penstock_runtime.embedded import EmbeddedKafka
 
+from .api_servers import api, api_server, namespace
 from .journal import Journal
 from .lab import Lab
 from .running import Processes
+
+__all__ = ["api", "api_server", "journal", "kafka_on", "lab", "namespace", "own_kafka", "processes"]
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from ..api_servers import ROOT, ApiServer
 from .api import Api, ApiRefused
-from .conftest import ROOT, ApiServer
 
 EXAMPLES = ROOT / "tests" / "unit" / "model" / "resources"
 FILES = sorted((ROOT / "crds").glob("*.yaml"))

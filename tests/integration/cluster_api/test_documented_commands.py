@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 from tests.unit.docs.pages import ROOT, Block, blocks, commands
 
-from .conftest import CLUSTER, run
+from ..api_servers import CLUSTER, run
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from ..api_servers import ROOT, ApiServer, run
 from ..running import until
 from .api import Api
-from .conftest import ROOT, ApiServer, run
 
 RESOURCES = ("connectors", "topiccreationpolicies", "pluginversions")
 READ = ("get", "list", "watch")

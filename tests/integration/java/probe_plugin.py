@@ -10,6 +10,7 @@ import urllib.request
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -86,8 +87,14 @@ class Probe:
 
 @pytest.fixture(scope="session")
 def probe(tmp_path_factory: pytest.TempPathFactory) -> Probe:
+    """The compiled plugin."""
+    return _compiled(tmp_path_factory.getbasetemp() / "probe")
+
+
+@cache  # each module that imports the fixture has a session's one of its own
+def _compiled(folder: Path) -> Probe:
     """Compile the plugin, with the compiler that compiles the plugin host."""
-    folder = tmp_path_factory.mktemp("probe")
+    folder.mkdir()
     java = find_java()
     libs = fetched_jars(java, print)
     command = [

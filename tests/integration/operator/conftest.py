@@ -8,10 +8,8 @@ import pytest
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.metrics import Metrics
 
-from ..cluster_api.conftest import ApiServer, api, api_server, namespace
+from ..api_servers import ApiServer
 from .faults import FaultProxy
-
-__all__ = ["api", "api_server", "faults", "kube", "metrics", "namespace", "spoilt"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

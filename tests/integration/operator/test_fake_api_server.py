@@ -13,7 +13,7 @@ from penstock_operator.kubernetes.api_server import JSON, METADATA_LIST, ApiServ
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR, NAMESPACE, POD, Kind
 
 from ...unit.operator.fake_api_server import FakeApiServer
-from ..cluster_api.conftest import ApiServer as RealApiServer
+from ..api_servers import ApiServer as RealApiServer
 
 MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 FINALIZER = "penstock.dev/offsets"

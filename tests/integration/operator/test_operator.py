@@ -27,8 +27,8 @@ from penstock_operator.metrics import Metrics
 from penstock_operator.operator import Operator
 from penstock_operator.settings import Settings
 
+from ..api_servers import ApiServer
 from ..cluster_api.api import Api
-from ..cluster_api.conftest import ApiServer
 from ..ports import free_port
 from .faults import Fault, FaultProxy, fail, slow
 from .test_kube import connector

@@ -1,7 +1,5 @@
 """The whole operator on a real API server and a real Kafka; kubelet, short pods and tasks are played."""
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,7 @@ import pytest
 from penstock_operator.kubernetes.api_server import Connection
 from penstock_operator.kubernetes.client import Kube
 
-from ..cluster_api.api import Api
-from ..cluster_api.conftest import ROOT, ApiServer, run
+from ..api_servers import ApiServer, running_api_server
 from .world.processes import Stable
 from .world.proxy import Proxy
 from .world.site import Site
@@ -29,21 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def life_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """An API server of these tests alone, since they kill it."""
-    if shutil.which("go") is None:
-        pytest.skip("a Kubernetes API server is built from source, and Go is not installed")
-    name = f"life-{os.getpid()}"
-    run(name, "up", "--api-only", "--with-parent", str(os.getpid()), timeout=1400)
-    try:
-        kubeconfig = Path(run(name, "kubeconfig").strip())
-        before, cache = (tmp_path_factory.mktemp("kubectl") for _ in range(2))
-        crds = ("--filename", str(ROOT / "crds"))
-        run(name, "kubectl", "--cache-dir", str(before), "apply", "--server-side", *crds)
-        run(name, "kubectl", "--cache-dir", str(before), "wait", "--for=condition=Established", *crds)
-        server = ApiServer(name, kubeconfig, Api(kubeconfig), cache)
+    with running_api_server("life", tmp_path_factory) as server:
         yield server
-        server.api.close()
-    finally:
-        run(name, "down")
 
 
 @pytest.fixture(scope="session")

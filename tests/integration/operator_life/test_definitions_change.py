@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from ..api_servers import ROOT
 from ..cluster_api.api import ApiRefused
-from ..cluster_api.conftest import ROOT
 from .world.processes import OperatorProcess
 from .world.site import Site, condition
 

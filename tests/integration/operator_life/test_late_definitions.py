@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from ..api_servers import ROOT
 from ..cluster_api.api import ApiRefused
-from ..cluster_api.conftest import ROOT
 from .test_topic_policies import RULES, policy, ready
 from .world.plugin_versions import observed, plugin_version
 from .world.site import Site, condition

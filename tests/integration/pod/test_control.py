@@ -153,6 +153,7 @@ def test_a_life_that_begins_paused_moves_nothing_until_it_is_resumed(pods: Pods)
     assert end_of(pods.lab.servers, topic) == 0
     acts(task, 2, "Running")
     until(lambda: end_of(pods.lab.servers, topic) > 0)
+    task.process.stop()  # killed in a transaction, it would hold up the next source for a minute
 
 
 def test_a_task_that_is_told_of_a_reset_records_the_topics_that_it_goes_on_to_use_once_more(pods: Pods) -> None:

@@ -1,7 +1,5 @@
 """Manifests and pieces of configuration in the pages are taken by what reads them."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import yaml
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.resources.connector import Connector
 
+from ..runtime.command import Done, penstock
 from .pages import Block, blocks
 
 OURS = "penstock.dev/v1alpha1"
@@ -37,17 +36,14 @@ def pieces() -> list[Block]:
     return [b for b in blocks("yaml") if b.text.startswith("    ")]
 
 
-def validate(file: Path, manifest: object) -> "subprocess.CompletedProcess[str]":
+def validate(file: Path, manifest: object) -> Done:
     """`penstock validate`, with a Secret for each that the pages refer to."""
     file.write_text(manifest if isinstance(manifest, str) else yaml.safe_dump(manifest))
     secret = file.parent / "secrets" / "shop"
     secret.mkdir(parents=True, exist_ok=True)
     (secret / "folder").write_text("/data")
     (secret / "password").write_text("secret")
-    arguments = ["validate", str(file), "--secrets", str(secret.parent)]
-    return subprocess.run(
-        [sys.executable, "-m", "penstock_runtime.cli", *arguments], capture_output=True, text=True, check=False
-    )
+    return penstock("validate", file, "--secrets", secret.parent)
 
 
 def test_every_yaml_block_parses() -> None:

@@ -1,15 +1,16 @@
 """The tables of the pages say what the code says: properties and defaults, exit codes, options, metrics, conditions."""
 
 import re
-import subprocess
-import sys
 from typing import Any
+
+import pytest
 
 from penstock_model.connect.errors_config import ErrorsConfig
 from penstock_model.contracts.exit_codes import ExitCode
 
 from ..chart.rendering import names_in
 from ..chart.test_monitoring import measured  # noqa: F401 (a fixture)
+from ..runtime.command import penstock
 from .pages import ROOT, pages, table, text_of
 
 
@@ -19,14 +20,9 @@ def as_text(default: object) -> str:
 
 
 def help_of(*words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "penstock_runtime.cli", *words, "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"COLUMNS": "200"},
-    )
-    return done.stdout
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "200")
+        return penstock(*words, "--help").stdout
 
 
 def test_the_table_of_errors_properties_has_each_of_them_with_its_default() -> None:

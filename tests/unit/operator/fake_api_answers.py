@@ -1,8 +1,9 @@
 """Answers of an API server: an object, or a `Status` that says why there is none."""
 
-import json
 from http import HTTPStatus
 from typing import Any
+
+import msgspec
 
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import Kind
@@ -120,7 +121,7 @@ def failure(
 
 def answer(code: HTTPStatus, document: Object) -> Answer:
     """An answer with a document."""
-    return Answer(int(code), {}, json.dumps(document).encode())
+    return Answer(int(code), {}, msgspec.json.encode(document))
 
 
 def _group(kind: Kind) -> str:

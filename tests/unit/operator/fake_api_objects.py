@@ -1,10 +1,11 @@
 """The objects of an API server in memory: how they are created, changed and deleted."""
 
 import itertools
-import json
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
+
+import msgspec
 
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import CONNECTOR, NAMESPACE, POD, Kind, kind_of
@@ -12,7 +13,7 @@ from penstock_operator.kubernetes.times import timestamp
 
 from .fake_api_answers import Object, conflict, failure, namespace_ends, not_found, other_uid, resource_of
 
-__all__ = ["ApiObjects", "ApiRefusal"]
+__all__ = ["ApiObjects", "ApiRefusal", "copy_of"]
 
 _Key = tuple[Kind, str, str]
 _WITH_STATUS: Final = (CONNECTOR, POD)
@@ -53,21 +54,21 @@ class ApiObjects:
     def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
         """A copy of an object."""
         present = self._objects.get((kind, namespace, name))
-        return None if present is None else _copy(present)
+        return None if present is None else copy_of(present)
 
     def list(self, kind: Kind, namespace: str) -> list[Object]:
         """Copies of the objects of a kind, in the order in which they were created."""
-        return [_copy(o) for (k, n, _), o in self._objects.items() if (k, n) == (kind, namespace)]
+        return [copy_of(o) for (k, n, _), o in self._objects.items() if (k, n) == (kind, namespace)]
 
     def add(self, manifest: Mapping[str, Any]) -> Object:
         """Create an object; a status is kept."""
         kind, metadata = kind_of(manifest), manifest["metadata"]
-        return _copy(self._create(kind, metadata.get("namespace", ""), _copy(manifest), keeps_status=True))
+        return copy_of(self._create(kind, metadata.get("namespace", ""), copy_of(manifest), keeps_status=True))
 
     def edit(self, kind: Kind, namespace: str, name: str, change: Callable[[Object], None]) -> None:
         """Change an object, its status too."""
         before = self._objects[kind, namespace, name]
-        after = _copy(before)
+        after = copy_of(before)
         change(after)
         self._store(kind, before, after)
 
@@ -234,6 +235,7 @@ def _merged(before: Any, patch: Any) -> Any:
     return after
 
 
-def _copy(document: Mapping[str, Any]) -> Object:
-    copied: Object = json.loads(json.dumps(document))
+def copy_of(document: Mapping[str, Any]) -> Object:
+    """A copy, as it comes out of JSON."""
+    copied: Object = msgspec.json.decode(msgspec.json.encode(document))
     return copied

@@ -3,7 +3,6 @@
 `tests/integration/operator/test_fake_api_server.py` sends the same requests to both.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
@@ -14,7 +13,7 @@ from penstock_operator.kubernetes.api_server import JSON, METADATA_LIST, ApiServ
 from penstock_operator.kubernetes.kinds import POD, Kind
 
 from .fake_api_answers import Object, answer, deleted, failure
-from .fake_api_objects import ApiObjects, ApiRefusal
+from .fake_api_objects import ApiObjects, ApiRefusal, copy_of
 
 __all__ = ["FakeApiServer", "Request"]
 
@@ -64,7 +63,7 @@ class FakeApiServer(ApiObjects, ApiServer):
         accept: str = JSON,
     ) -> Answer:
         namespace, name, subresource = _parts(kind, path)
-        sent: Object = json.loads(json.dumps(body)) if body is not None else {}
+        sent: Object = copy_of(body) if body is not None else {}
         try:
             if method == "GET":
                 return self._read(kind, namespace, name, subresource, query or {}, accept)

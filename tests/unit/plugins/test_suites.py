@@ -85,8 +85,8 @@ class TestFileStreamSource(SourceSuite):
 
 class TestDatagen(SourceSuite):
     plugin = Datagen
-    properties = {"topic": "t", "rate": "0", "count": "9001", "partitions": "3", "key.field": "customer_id"}  # noqa: RUF012
-    limits = Limits(2500, 1 << 30)
+    properties = {"topic": "t", "rate": "0", "count": "4601", "partitions": "2", "key.field": "customer_id"}  # noqa: RUF012
+    limits = Limits(1200, 1 << 30)
 
 
 class TestEndlessDatagen(SourceSuite):

@@ -10,8 +10,8 @@ from typing import Any, Final
 from penstock_operator.kubernetes.api_server import Connection
 from penstock_operator.names import CONNECTOR_LABEL
 
+from ...api_servers import ApiServer
 from ...cluster_api.api import Api, ApiRefused
-from ...cluster_api.conftest import ApiServer
 from ...running import PATIENCE
 from .answers import Answers, template
 from .kubelet import Kubelet

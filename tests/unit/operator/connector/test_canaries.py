@@ -46,10 +46,10 @@ def pending(world: World) -> str:
 
 def go(world: World, seconds: float) -> None:
     """Let so much time pass, and all happen that follows in it."""
-    end = world.now + seconds
+    end, step = world.now + seconds, max(10.0, seconds / 60)
     while world.now < end:
-        world.settle(min(10.0, end - world.now))
-        world.advance(min(10.0, end - world.now))
+        world.settle(min(step, end - world.now))
+        world.advance(min(step, end - world.now))
     world.settle(1.0)
 
 

@@ -1,26 +1,16 @@
 """The command line: what is wrong with its options is said in one line, before anything is started."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from ..command import penstock
 
 MANIFEST = """apiVersion: penstock.dev/v1alpha1
 kind: Connector
 metadata: {name: NAME}
 spec: {class: Datagen, config: {topic: x}}
 """
-
-
-def penstock(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "penstock_runtime.cli", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
 
 
 def test_a_policy_is_valid_and_yet_nothing_is_run_without_the_operator_that_reads_it(tmp_path: Path) -> None:

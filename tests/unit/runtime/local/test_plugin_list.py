@@ -1,11 +1,15 @@
 """`penstock plugins`: a plugin that is broken says what is, and who brought it."""
 
 import json
-import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from penstock_runtime.plugins import discovery
+
+from ..command import Done, penstock
 
 MODULE = """
 from penstock import SinkConnector, Transform
@@ -25,7 +29,7 @@ Value = shop:VALUE
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with the distribution `shop-plugins`, of which nothing works."""
     (tmp_path / "shop.py").write_text(MODULE)
     (tmp_path / "shop_raises.py").write_text("import no_such_client\n")
@@ -34,17 +38,11 @@ def site(tmp_path: Path) -> Path:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shop-plugins\nVersion: 1.2\n")
     (info / "entry_points.txt").write_text(ENTRIES)
-    return tmp_path
-
-
-def penstock(site: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "penstock_runtime.cli", *arguments],
-        capture_output=True,
-        text=True,
-        env={"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin"},
-        check=False,
-    )
+    monkeypatch.syspath_prepend(tmp_path)
+    discovery._installed.cache_clear()
+    yield tmp_path
+    discovery._installed.cache_clear()
+    sys.modules.pop("shop", None)
 
 
 @pytest.mark.parametrize(
@@ -87,14 +85,16 @@ def penstock(site: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
         ),
     ],
 )
-def test_one_that_cannot_be_used_says_why(site: Path, name: str, message: str) -> None:
-    done = penstock(site, "plugins", name)
+@pytest.mark.usefixtures("site")
+def test_one_that_cannot_be_used_says_why(name: str, message: str) -> None:
+    done = penstock("plugins", name)
     assert done.returncode == 2
     assert done.stdout.startswith(message)
 
 
-def test_the_list_holds_what_works_and_then_what_is_broken(site: Path) -> None:
-    done = penstock(site, "plugins")
+@pytest.mark.usefixtures("site")
+def test_the_list_holds_what_works_and_then_what_is_broken() -> None:
+    done = penstock("plugins")
     assert done.returncode == 0
     assert "FileStreamSource" in done.stdout
     assert done.stdout.count("\nbroken: ") == 7
@@ -102,15 +102,15 @@ def test_the_list_holds_what_works_and_then_what_is_broken(site: Path) -> None:
 
 def test_a_configuration_that_names_one_is_refused_with_the_cause(site: Path) -> None:
     (site / "a.json").write_text('{"name": "a", "connector.class": "shop_raises:Raises"}')
-    done = penstock(site, "validate", str(site / "a.json"))
+    done = penstock("validate", str(site / "a.json"))
     assert done.returncode == 2
     assert "No module named 'no_such_client'" in done.stderr
 
 
-def test_a_plugin_is_shown_with_the_values_that_its_properties_take(tmp_path: Path) -> None:
-    shown = penstock(tmp_path, "plugins", "HeaderFrom").stdout
+def test_a_plugin_is_shown_with_the_values_that_its_properties_take() -> None:
+    shown = penstock("plugins", "HeaderFrom").stdout
     assert "  operation  (STRING, required, HIGH; move, copy)\n" in shown
-    (found,) = json.loads(penstock(tmp_path, "plugins", "HeaderFrom", "--json").stdout)
+    (found,) = json.loads(penstock("plugins", "HeaderFrom", "--json").stdout)
     assert {p["name"]: p["validValues"] for p in found["config"]}["operation"] == "move, copy"
 
 
@@ -139,8 +139,8 @@ def versions(tmp_path: Path) -> Path:
     return file
 
 
-def test_each_version_has_a_row_and_they_increase_so_that_the_default_is_last(tmp_path: Path, versions: Path) -> None:
-    shown = penstock(tmp_path, "plugins", "--plugin-versions", str(versions)).stdout
+def test_each_version_has_a_row_and_they_increase_so_that_the_default_is_last(versions: Path) -> None:
+    shown = penstock("plugins", "--plugin-versions", str(versions)).stdout
     rows = [line.split() for line in shown.splitlines() if line.startswith("Ticker ")]
     assert [(row[2], row[3]) for row in rows] == [
         ("1.0.0", "ticker-1.0.0"),
@@ -151,23 +151,23 @@ def test_each_version_has_a_row_and_they_increase_so_that_the_default_is_last(tm
     assert "FileStreamSource" in shown
 
 
-def test_json_has_the_default_and_the_recommended_versions_the_latest_first(tmp_path: Path, versions: Path) -> None:
-    found = json.loads(penstock(tmp_path, "plugins", "Ticker", "--json", "--plugin-versions", str(versions)).stdout)
+def test_json_has_the_default_and_the_recommended_versions_the_latest_first(versions: Path) -> None:
+    found = json.loads(penstock("plugins", "Ticker", "--json", "--plugin-versions", str(versions)).stdout)
     assert [r["version"] for r in found] == ["1.0.0", "1.9.0", "1.10.0", "2.0.0-rc1"]
     recommended = ["2.0.0-rc1", "1.10.0", "1.9.0", "1.0.0"]
     assert {(r["defaultVersion"], tuple(r["recommendedVersions"])) for r in found} == {
         ("2.0.0-rc1", tuple(recommended))
     }
     assert found[0]["pluginVersion"] == "ticker-1.0.0"
-    (built_in,) = json.loads(penstock(tmp_path, "plugins", "HeaderFrom", "--json").stdout)
+    (built_in,) = json.loads(penstock("plugins", "HeaderFrom", "--json").stdout)
     assert built_in["recommendedVersions"] == [built_in["defaultVersion"]] == [built_in["version"]]
 
 
 def test_one_version_or_a_range_is_shown_and_one_that_is_not_there_is_refused_with_those_that_are(
-    tmp_path: Path, versions: Path
+    versions: Path,
 ) -> None:
-    def shown(version: str) -> "subprocess.CompletedProcess[str]":
-        return penstock(tmp_path, "plugins", "Ticker", "--version", version, "--plugin-versions", str(versions))
+    def shown(version: str) -> Done:
+        return penstock("plugins", "Ticker", "--version", version, "--plugin-versions", str(versions))
 
     assert shown("1.9").stdout.startswith("Ticker 1.9.0 (source)\n  PluginVersion ticker-1.9.0, image r.example/t@")
     assert [line for line in shown("[1.5,2)").stdout.splitlines() if line.startswith("Ticker")] == [
@@ -186,14 +186,14 @@ def test_one_version_or_a_range_is_shown_and_one_that_is_not_there_is_refused_wi
 
 
 def test_what_is_no_plugin_version_or_one_that_cannot_be_used_is_told(tmp_path: Path) -> None:
-    def shown(text: str) -> "subprocess.CompletedProcess[str]":
+    def shown(text: str) -> Done:
         (tmp_path / "a.yaml").write_text(text)
-        return penstock(tmp_path, "plugins", "--plugin-versions", str(tmp_path / "a.yaml"))
+        return penstock("plugins", "--plugin-versions", str(tmp_path / "a.yaml"))
 
     connector = shown("{kind: Connector, metadata: {name: a}}")
     assert (connector.returncode, "must be PluginVersion" in connector.stderr) == (2, True)
     assert "broken: PluginVersion ticker-1.0.0: spec.image" in shown(manifests("1.0.0", image="r.example/t:1")).stdout
     both = shown(manifests("1.0.0") + "\n---\n" + manifests("2.0.0", namespace="other"))
     assert (both.returncode, "of several namespaces (other, shop)" in both.stdout) == (2, True)
-    assert "cannot be read" in penstock(tmp_path, "plugins", "--plugin-versions", "nowhere.yaml").stderr
+    assert "cannot be read" in penstock("plugins", "--plugin-versions", "nowhere.yaml").stderr
     assert "FileStreamSource" in shown(manifests()).stdout

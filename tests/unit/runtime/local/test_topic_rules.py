@@ -1,12 +1,12 @@
 """`penstock topics`: the rule that would create a topic, from where, with what, and the limit that refuses it (KIP-158)."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from ..command import Done, penstock
 
 POLICY: dict[str, Any] = {
     "default": {"partitions": 2, "replicationFactor": -1, "config": {"retention.ms": 60000}},
@@ -32,14 +32,9 @@ class Files:
             self.policy, *(("TopicCreationPolicy", n, found) for n, found in (policies or {"shop": POLICY}).items())
         )
 
-    def topics(self, *arguments: str, with_policy: bool = True) -> "subprocess.CompletedProcess[str]":
+    def topics(self, *arguments: str, with_policy: bool = True) -> Done:
         words = ["--policy", str(self.policy)] if with_policy else []
-        return subprocess.run(
-            [sys.executable, "-m", "penstock_runtime.cli", "topics", str(self.connector), *words, *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return penstock("topics", self.connector, *words, *arguments)
 
     def _dump(self, file: Path, *resources: tuple[str, str, dict[str, Any]]) -> None:
         labels = {"team": "shop"}

@@ -119,17 +119,23 @@ ANSWER = '\'{"problems": [], "classes": ["Trim"]}\\n\''
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("while True: pass", "the import of Trim did not end within 2 s"),
         ("import os; os._exit(0)", "the import of Trim ended its process with exit code 0"),
         ("import os; os.kill(os.getpid(), 9)", "by signal 9 (SIGKILL); it may have used more memory than its limit"),
         (f"{EVERYWHERE}write(b'7\\n')", "wrote over its answer"),
         (f"{EVERYWHERE}write(b{ANSWER})\nos._exit(0)", "wrote over its answer"),
-        (f"{EVERYWHERE}write(b{ANSWER}[:9])\nwhile True: pass", "did not end within 2 s"),
     ],
 )
-def test_code_that_ends_or_delays_the_process_that_imports_it_proves_nothing(pod: Pod, code: str, told: str) -> None:
-    ended, message = pod.tells(code, seconds=2.0)
+def test_code_that_ends_the_process_that_imports_it_proves_nothing(pod: Pod, code: str, told: str) -> None:
+    ended, message = pod.tells(code)
     assert (ended, told in message) == (_UNDECIDED, True), message
+
+
+@pytest.mark.parametrize("code", ["", f"{EVERYWHERE}write(b{ANSWER}[:9])"])
+def test_code_that_does_not_end_where_it_is_imported_proves_nothing(pod: Pod, tmp_path: Path, code: str) -> None:
+    began = tmp_path / "began"
+    ended, message = pod.tells(f"open({str(began)!r}, 'w')\n{code}\nimport signal\nsignal.pause()", seconds=2.0)
+    assert (ended, "did not end within 2 s" in message) == (_UNDECIDED, True), message
+    assert "the import of Trim" in message or code or not began.exists()  # a full machine may not come to the import
 
 
 def test_a_forged_answer_in_the_output_or_in_the_termination_message_counts_for_nothing(

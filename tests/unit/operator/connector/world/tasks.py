@@ -109,8 +109,8 @@ class ClusterWithTasks(Cluster):
         """
         before = reports.get(pod.task)
         if before is not None:
-            now = self._report_of(pod, before.connector, self.control)
-            is_same = (before.pod_uid, before.state, before.acted) == (now.pod_uid, now.state, now.acted)
+            state, acted = _state_of(pod, self.control)
+            is_same = (before.pod_uid, before.state, before.acted) == (pod.uid, state, acted)
             if is_same or before.incarnation > pod.incarnation:
                 return False
         self.report(pod)
@@ -124,9 +124,7 @@ class ClusterWithTasks(Cluster):
         return {"connector": "1.4.2"} if plan is None else plan.versions(pod.task)
 
     def _report_of(self, pod: TaskPod, connect_name: str, control: Control | None, **more: Any) -> Report:
-        state, acted = pod.state, pod.generation
-        if control is not None and control.generation > pod.generation:
-            state, acted = control.state, control.generation
+        state, acted = _state_of(pod, control)
         values: dict[str, Any] = {
             "connector": connect_name,
             "connector_uid": UID,
@@ -134,10 +132,17 @@ class ClusterWithTasks(Cluster):
             "task": pod.task,
             "standing": self.identity(pod.name).standing,
             "incarnation": pod.incarnation,
-            "state": state.upper(),
+            "state": state,
             "acted": acted,
             "since": int(self.now * 1000),
             "versions": self._versions(pod),
             **more,
         }
         return Report(**values)
+
+
+def _state_of(pod: TaskPod, control: Control | None) -> tuple[str, int]:
+    """The state that a task has by its pod and the last control record, and the generation that asked for it."""
+    if control is not None and control.generation > pod.generation:
+        return control.state.upper(), control.generation
+    return pod.state.upper(), pod.generation

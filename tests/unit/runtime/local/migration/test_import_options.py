@@ -2,8 +2,6 @@
 
 import base64
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,17 +12,14 @@ from typing import Any
 import pytest
 import yaml
 
+from ...command import Done
+from ...command import penstock as command
+
 CONNECTOR = {"name": "in", "config": {"connector.class": "Datagen", "topic": "t", "db.password": "hunter22"}}
 
 
-def penstock(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "penstock_runtime.cli", "import", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+def penstock(*arguments: str | Path) -> Done:
+    return command("import", *arguments)
 
 
 @pytest.fixture

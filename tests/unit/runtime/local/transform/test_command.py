@@ -13,6 +13,7 @@ from penstock import ConfigError
 from penstock_runtime.local.transform.command import TransformOptions, transform
 from penstock_runtime.local.transform.samples import Schemas
 
+from ...command import penstock
 from .console import ROOT, blocks, chain, lines, manifest, tried
 
 HOIST = chain("HoistField$Value", t1_field="line")
@@ -60,12 +61,7 @@ def test_the_command_line_leads_there(tmp_path: Path) -> None:
 
 
 def test_its_help_says_what_records_are() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "penstock_runtime.cli", "transform", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = penstock("transform", "--help")
     assert "topic, key, value, headers, timestamp, partition, offset" in done.stdout
     assert "exit codes: 0 all records went through" in done.stdout
 
