@@ -147,6 +147,17 @@ def test_a_provider_that_hangs_is_given_up(vault: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("path")
+@pytest.mark.parametrize("action", ["leak", "exit 7"])
+def test_a_provider_that_cannot_be_closed_is_a_warning(
+    vault: Path, caplog: pytest.LogCaptureFixture, action: str
+) -> None:
+    given = worker(vault, close_action=action, password="s.1234567")
+    assert resolved(given, VARIABLE).values == {"p0": VALUE}
+    assert "cannot close the config provider vault: " in caplog.text
+    assert "s.1234567" not in caplog.text
+
+
+@pytest.mark.usefixtures("path")
 def test_a_time_to_live_is_ignored_with_a_warning(vault: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert resolved(worker(vault, ttl=60_000), VARIABLE).values == {"p0": VALUE}
     assert "The config provider vault limits values of db/orders to 60000 ms (ttl), which is ignored" in caplog.text
