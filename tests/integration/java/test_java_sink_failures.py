@@ -53,6 +53,18 @@ def test_what_ends_a_java_sink_is_told(sink_lab: ProbeLab, topic: str, place: st
 
 
 @pytest.mark.slow
+def test_a_task_that_cannot_be_started_is_stopped_before_another_one_starts(
+    sink_lab: ProbeLab, topic: str, tmp_path: Path
+) -> None:
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(0, 10))
+    config = {"start.action": "retriable", "start.once": tmp_path / "once", "start.times": 2}
+    task = sink_lab.processes.task(sink_lab.spec(topic, config))
+    until(lambda: len(sink_lab.out) == 10, what=task.last_words)
+    assert [line for line in sink_lab.journal if line in ("start ", "stop")] == ["start ", "stop"] * 2 + ["start "]
+
+
+@pytest.mark.slow
 def test_a_class_whose_task_is_no_sink_task_is_refused(sink_lab: ProbeLab, topic: str) -> None:
     create(sink_lab.servers, topic)
     produce(sink_lab.servers, topic, numbers(0, 10))

@@ -26,6 +26,8 @@ final class SinkTaskRunner implements TaskRunner {
     private static final int ATTEND_MILLIS = 250;
     /** The coordinator of a group leaves groups of its own, whose next members would wait for it otherwise. */
     private static final int COORDINATOR_MILLIS = 1_500;
+    /** How long a task that could not be started may take to stop before another one may follow. */
+    private static final int NOT_STARTED_MILLIS = 5_000;
 
     private final int epoch;
     private final SinkTask task;
@@ -71,15 +73,22 @@ final class SinkTaskRunner implements TaskRunner {
         return epoch;
     }
 
+    /** Starts the task. One that cannot be started is stopped, as in Kafka Connect: another one may follow. */
     Channel.Content start() throws Exception {
-        return call("start", () -> {
-            task.initialize(context);
-            task.start(properties);
-            if (member != null) {
-                calls.scheduleWithFixedDelay(this::attend, ATTEND_MILLIS, ATTEND_MILLIS, TimeUnit.MILLISECONDS);
-            }
-            return Channel.NOTHING;
-        });
+        try {
+            return call("start", () -> {
+                task.initialize(context);
+                task.start(properties);
+                if (member != null) {
+                    calls.scheduleWithFixedDelay(this::attend, ATTEND_MILLIS, ATTEND_MILLIS, TimeUnit.MILLISECONDS);
+                }
+                return Channel.NOTHING;
+            });
+        } catch (Throwable e) {
+            beginStop();
+            calls.awaitTermination(NOT_STARTED_MILLIS, TimeUnit.MILLISECONDS);
+            throw e;
+        }
     }
 
     /** Opens partitions, and returns the offsets that the group has, if the task commits them itself. */
@@ -156,9 +165,7 @@ final class SinkTaskRunner implements TaskRunner {
 
     @Override
     public String stop(int millis) throws InterruptedException {
-        calls.execute(this::callStop);
-        calls.execute(() -> PluginRegistries.close(metrics));
-        calls.shutdown();
+        beginStop();
         if (calls.awaitTermination(millis / 3, TimeUnit.MILLISECONDS)) {
             return null;
         }
@@ -173,6 +180,14 @@ final class SinkTaskRunner implements TaskRunner {
             running.interrupt();
         }
         return calls.awaitTermination(millis / 3, TimeUnit.MILLISECONDS) ? null : inside;
+    }
+
+    private synchronized void beginStop() {
+        if (!calls.isShutdown()) {
+            calls.execute(this::callStop);
+            calls.execute(() -> PluginRegistries.close(metrics));
+            calls.shutdown();
+        }
     }
 
     private void callStop() {
