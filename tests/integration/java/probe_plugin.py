@@ -34,6 +34,7 @@ __all__ = [
     "TRANSFORM",
     "Probe",
     "ProbeLab",
+    "all_planned",
     "host_jvms",
     "planned",
     "probe",
@@ -211,7 +212,9 @@ class ProbeLab:
 @pytest.fixture
 def probe_lab(kafka: str, processes: Processes, probe: Probe, tmp_path: Path) -> ProbeLab:
     """The probe on the shared Kafka."""
-    return ProbeLab(kafka, processes, probe, tmp_path)
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    return ProbeLab(kafka, processes, probe, folder)
 
 
 @pytest.fixture
@@ -223,9 +226,16 @@ def sink_lab(probe_lab: ProbeLab) -> ProbeLab:
 
 def planned(resource: dict[str, Any], servers: str, path: Path) -> TaskSpec:
     """The spec of the only task of a manifest, planned in this process with a plugin path."""
+    return all_planned(resource, servers, path)[0]
+
+
+def all_planned(
+    resource: dict[str, Any], servers: str, path: Path, worker: Mapping[str, str] | None = None
+) -> list[TaskSpec]:
+    """The specs of all tasks, likewise."""
     use_plugin_path([str(path)])
     try:
-        return specs(resource, servers)[0]
+        return specs(resource, servers, worker)
     finally:
         use_plugin_path([])
         close_host()
