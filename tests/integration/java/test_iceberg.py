@@ -2,9 +2,12 @@
 
 import json
 import random
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -99,6 +102,39 @@ def test_tasks_share_the_partitions_and_a_restart_with_more_tasks_loses_and_doub
         run.stop()
     numbers = [int(row.split("id=")[1].split(",")[0]) for row in catalog.rows("shop.orders")]
     assert sorted(numbers) == list(range(written))
+
+
+def change_offsets(arguments: list[str], connector: dict[str, Any], servers: str, plugins: Path, folder: Path) -> None:
+    """Run `penstock offsets`."""
+    file = folder / "connector.json"
+    file.write_text(json.dumps(connector))
+    options = ["--bootstrap-servers", servers, "--plugin-path", str(plugins), "--yes", str(file)]
+    command = [sys.executable, "-m", "penstock_runtime.cli", "offsets", *arguments, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_offsets_are_altered_and_reset_while_it_is_stopped(
+    kafka: str, processes: Processes, plugins: Path, catalog: Catalog, topic: str, tmp_path: Path
+) -> None:
+    create(kafka, topic, 2)
+    create(kafka, control := f"control-{topic}")
+    put(kafka, topic, range(200), 2)
+    config = {"topics": topic, **_CONVERTERS, **catalog.settings("shop.orders"), "iceberg.control.topic": control}
+    connector = manifest(new_name("iceberg"), SINK, config)
+    position = {"partition": {"kafka_topic": topic, "kafka_partition": 1}, "offset": {"kafka_offset": 70}}
+    (tmp_path / "offsets.json").write_text(json.dumps({"offsets": [position]}))
+    changes: list[list[str]] = [["alter", "--offsets", str(tmp_path / "offsets.json")], ["reset"], []]
+    rows = 0
+    for again, change in zip((200, 30, 200), changes, strict=True):
+        run = processes.run([connector], kafka, "--plugin-path", str(plugins))
+        rows += again
+        await_rows(catalog, "shop.orders", rows, run)
+        run.stop()
+        if change:
+            change_offsets(change, connector, kafka, plugins, tmp_path)
+    found = Counter(int(row.split("id=")[1].split(",")[0]) for row in catalog.rows("shop.orders"))
+    assert found == Counter([*range(200), *range(141, 200, 2), *range(200)])
 
 
 def test_each_row_is_there_once_after_kills(
