@@ -9,7 +9,7 @@ import pytest
 
 from penstock_model.contracts.exit_codes import ExitCode
 
-from ..reading import create, produce
+from ..reading import create, delete, produce
 from ..running import until
 from .probe_plugin import SINK, Probe, ProbeLab, await_jvm, probe, probe_lab, sink_lab
 from .test_java_sinks import SOON, numbers, texts
@@ -85,6 +85,24 @@ def test_a_sink_whose_put_failed_once_starts_again_and_loses_nothing(
     until(lambda: sink_lab.committed(topic) == 3_000, what=run.last_words)
     run.stop()
     assert set(sink_lab.out) == set(texts(numbers(0, 3_000)))
+
+
+@pytest.mark.slow
+def test_a_position_that_a_task_sets_while_it_closes_a_deleted_topic_is_none_of_the_next_topic(
+    sink_lab: ProbeLab, topic: str
+) -> None:
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(0, 100))
+    often = {"consumer.override.metadata.max.age.ms": "300"}
+    run = sink_lab.run(topic, {"close.offset": 50, **often}, worker=SOON)
+    until(lambda: sink_lab.committed(topic) == 100, what=run.last_words)
+    delete(sink_lab.servers, topic)
+    until(lambda: "close [0]" in sink_lab.journal, what=run.last_words)
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(100, 200))
+    until(lambda: sink_lab.out[-1] == "199", what=run.last_words)
+    run.stop()
+    assert sink_lab.out == texts(numbers(0, 200))
 
 
 @pytest.mark.slow
