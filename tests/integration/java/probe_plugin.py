@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import psutil
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer
 
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.java import find_java
@@ -23,6 +23,7 @@ from penstock_runtime.java_plugins.hosts import close_host
 from penstock_runtime.java_plugins.jars import COMPILER, JARS, fetched_jars
 from penstock_runtime.plugins.plugin_path import use_plugin_path
 
+from ..lab import committed_by
 from ..reading import Reader
 from ..running import PATIENCE, Processes, Running, manifest, new_name, specs, until
 
@@ -188,10 +189,9 @@ class ProbeLab:
         """What the sink's group has committed."""
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": f"connect-{self.name}"})
         try:
-            (found,) = consumer.committed([TopicPartition(topic, partition)], 30)
+            return committed_by(consumer, topic, partition)
         finally:
             consumer.close()
-        return found.offset if found.offset >= 0 else None
 
     def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run a `penstock` command with the probe on its plugin path."""
