@@ -11,7 +11,7 @@ import pytest
 from penstock_model.contracts.exit_codes import ExitCode
 
 from ..reading import create, delete, produce
-from ..running import Running, until
+from ..running import Running, next_life, until
 from .probe_plugin import SINK, Probe, ProbeLab, all_planned, await_jvm, probe, probe_lab, sink_lab
 from .test_java_sinks import SOON, numbers, texts
 
@@ -114,6 +114,21 @@ def test_tasks_that_are_replaced_by_more_or_fewer_within_a_put_lose_nothing_and_
     assert set(found) == set(texts(numbers(0, 6 * written)))
     assert {text for text, times in found.items() if times > 1} <= set(within)
     assert max(found.values()) == 2
+
+
+@pytest.mark.slow
+def test_a_task_that_fails_when_another_one_has_taken_over_leaves_as_superseded(
+    sink_lab: ProbeLab, topic: str, tmp_path: Path
+) -> None:
+    create(sink_lab.servers, topic)
+    config = {"idle.action": "hold and throw", "idle.once": tmp_path / "held", "gate": tmp_path / "gate"}
+    spec = sink_lab.spec(topic, config)
+    first = sink_lab.processes.task(spec)
+    until((tmp_path / "held").exists, what=first.last_words)
+    sink_lab.processes.task(next_life(spec)).await_state("RUNNING")
+    (tmp_path / "gate").touch()
+    assert first.await_exit() == ExitCode.SUPERSEDED, first.last_words()
+    assert first.failure is None
 
 
 @pytest.mark.slow

@@ -69,6 +69,10 @@ final class Actions {
             case "memory" -> fill();
             case "block" -> block();
             case "hold" -> hold(Path.of(properties.get("gate")));
+            case "hold and throw" -> {
+                hold(Path.of(properties.get("gate")));
+                perform("throw");
+            }
             case "print" -> print();
             case "child" -> new ProcessBuilder("sleep", "600").inheritIO().start();
             case "threads" -> {
