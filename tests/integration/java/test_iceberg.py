@@ -11,13 +11,14 @@ from typing import Any, Final
 
 import pytest
 
+from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.embedded import EmbeddedKafka
 
 from ..connect_worker import ConnectWorker
 from ..reading import committed, create, produce
-from ..running import Processes, Running, manifest, new_name, until
+from ..running import Processes, Running, manifest, new_name, next_life, until
 from .iceberg.catalog import SINK, Catalog, sink_plugin, started_catalog
-from .probe_plugin import await_jvm, host_jvms
+from .probe_plugin import all_planned, await_jvm, host_jvms
 
 pytestmark = pytest.mark.slow
 
@@ -165,3 +166,32 @@ def test_each_row_is_there_once_after_kills(
     run.stop()
     numbers = [int(row.split("id=")[1].split(",")[0]) for row in catalog.rows("shop.orders")]
     assert sorted(numbers) == list(range(5_000))
+
+
+def test_a_task_that_hung_and_was_replaced_doubles_no_row(
+    kafka: str, processes: Processes, plugins: Path, catalog: Catalog, topic: str
+) -> None:
+    create(kafka, topic, 2)
+    create(kafka, control := f"control-{topic}")
+    settings = catalog.settings("shop.orders")
+    more = {"iceberg.control.topic": control, "iceberg.kafka.session.timeout.ms": 6_000}
+    connector = manifest(new_name("iceberg"), SINK, {"topics": topic, **_CONVERTERS, **settings, **more})
+    (spec,) = all_planned(connector, kafka, plugins)
+    put(kafka, topic, range(200), 2)
+    first = processes.task(spec)
+    await_rows(catalog, "shop.orders", 200, first)
+    put(kafka, topic, range(200, 400), 2)
+    hung = first.tree()
+    for process in hung:
+        process.suspend()
+    second = processes.task(next_life(spec))
+    put(kafka, topic, range(400, 600), 2)
+    await_rows(catalog, "shop.orders", 600, second)
+    for process in hung:
+        process.resume()
+    assert first.await_exit() == ExitCode.SUPERSEDED, first.last_words()
+    put(kafka, topic, range(600, 800), 2)
+    await_rows(catalog, "shop.orders", 800, second)
+    second.stop()
+    numbers = [int(row.split("id=")[1].split(",")[0]) for row in catalog.rows("shop.orders")]
+    assert sorted(numbers) == list(range(800))
