@@ -212,6 +212,19 @@ def test_a_task_that_fails_when_another_one_has_taken_over_leaves_as_superseded(
 
 
 @pytest.mark.slow
+def test_a_task_that_cannot_be_started_is_stopped_before_another_one_starts(
+    probe_lab: ProbeLab, topic: str, tmp_path: Path
+) -> None:
+    create(probe_lab.servers, topic)
+    config = {"start.action": "retriable", "start.once": tmp_path / "once", "start.times": 2, "stop.action": "doze"}
+    probe_lab.processes.task(probe_lab.spec(topic, {**config, "total": 10}))
+    with probe_lab.reader(topic) as reader:
+        reader.count(10)
+    calls = [line for line in probe_lab.journal if line.startswith(("start", "stop"))]
+    assert calls == ["start 0", "stop", "stopped"] * 2 + ["start 0"]
+
+
+@pytest.mark.slow
 def test_a_paused_task_is_not_polled(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
     spec = probe_lab.spec(topic, {"idle": "null", "total": 0})

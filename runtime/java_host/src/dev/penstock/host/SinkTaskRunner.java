@@ -26,8 +26,6 @@ final class SinkTaskRunner implements TaskRunner {
     private static final int ATTEND_MILLIS = 250;
     /** The coordinator of a group leaves groups of its own, whose next members would wait for it otherwise. */
     private static final int COORDINATOR_MILLIS = 1_500;
-    /** How long a task that could not be started may take to stop before another one may follow. */
-    private static final int NOT_STARTED_MILLIS = 5_000;
 
     private final int epoch;
     private final SinkTask task;

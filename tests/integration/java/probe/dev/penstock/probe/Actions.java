@@ -68,6 +68,7 @@ final class Actions {
             case "no class" -> throw new NoClassDefFoundError("com/example/Driver");
             case "memory" -> fill();
             case "block" -> block();
+            case "doze" -> doze(1_000);
             case "hold" -> hold(Path.of(properties.get("gate")));
             case "hold and throw" -> {
                 hold(Path.of(properties.get("gate")));
@@ -108,10 +109,14 @@ final class Actions {
 
     /** Waits until a file is there. */
     private static void hold(Path gate) throws IOException {
+        while (!Files.exists(gate)) {
+            doze(10);
+        }
+    }
+
+    private static void doze(long millis) throws IOException {
         try {
-            while (!Files.exists(gate)) {
-                Thread.sleep(10);
-            }
+            Thread.sleep(millis);
         } catch (InterruptedException e) {
             throw new InterruptedIOException();
         }

@@ -214,6 +214,9 @@ public class ProbeSinkTask extends SinkTask {
         if (actions != null) {
             actions.at("stop");
         }
+        if (properties != null && properties.containsKey("stop.action")) {
+            tell("stopped");
+        }
     }
 
     private String line(SinkRecord record) {
