@@ -164,12 +164,13 @@ def test_a_time_to_live_is_ignored_with_a_warning(vault: Path, caplog: pytest.Lo
     assert VALUE not in caplog.text
 
 
-def test_tasks_get_values_and_nothing_shows_them(probe_lab: ProbeLab, topic: str, vault: Path) -> None:
-    config = {"password": VARIABLE, "start.action": "leak"}
+@pytest.mark.parametrize(
+    "place", ["start", *(pytest.param(each, marks=pytest.mark.slow) for each in ("validate", "taskConfigs"))]
+)
+def test_plugins_get_values_and_nothing_shows_them(probe_lab: ProbeLab, topic: str, vault: Path, place: str) -> None:
+    config = {"password": VARIABLE, f"{place}.action": "leak"}
     create(probe_lab.servers, topic)
-    run = probe_lab.run(topic, config, worker={**worker(vault), **ONE_BROKER}, restart={"onFailure": False})
-    assert run.await_exit() == 1, run.last_words()
-    log = run.log_text()
+    log = probe_lab.fails(topic, config, worker={**worker(vault), **ONE_BROKER})
     assert VALUE not in log
     assert f"cannot log in with {VARIABLE}" in log
     assert f"out {VARIABLE}" in log

@@ -84,8 +84,8 @@ def test_a_transform_that_drops_a_record_leaves_its_boundary(probe_lab: ProbeLab
         "predicates.all.type": "TopicNameMatches",
         "predicates.all.pattern": ".*",
     }
-    run = probe_lab.run(topic, {"batch": 3, "total": 6, "commit.at": "2,4", **dropping, **CONNECTOR})
-    until(lambda: offsets(probe_lab) == [b'{"n":3}', b'{"n":5}'], what=run.last_words)
+    run = probe_lab.run(topic, {"batch": 3, "total": 9, "commit.at": "2,4", "abort.at": "7", **dropping, **CONNECTOR})
+    until(lambda: offsets(probe_lab) == [b'{"n":3}', b'{"n":5}', b'{"n":8}'], what=run.last_words)
     run.stop()
     assert read_all(probe_lab.servers, topic) == []
 
