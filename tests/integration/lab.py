@@ -172,15 +172,15 @@ class Lab:
     def committed(self, connector: str, topic: str, partition: int = 0, *, group: str | None = None) -> int | None:
         """What the sink's group has committed."""
         with self._group(group or f"connect-{connector}") as consumer:
-            return _committed(consumer, topic, partition)
+            return committed_by(consumer, topic, partition)
 
     def wait_committed(self, connector: str, topic: str, offset: int, partition: int = 0) -> None:
         """Wait until the sink's group has committed this offset."""
         with self._group(f"connect-{connector}") as consumer:
             until(
-                lambda: _committed(consumer, topic, partition) == offset,
+                lambda: committed_by(consumer, topic, partition) == offset,
                 seconds=2 * PATIENCE,
-                what=lambda: f"committed {_committed(consumer, topic, partition)}, not {offset}",
+                what=lambda: f"committed {committed_by(consumer, topic, partition)}, not {offset}",
             )
 
     @contextmanager
@@ -258,7 +258,9 @@ _NO_COORDINATOR_YET = (
 )
 
 
-def _committed(consumer: Consumer, topic: str, partition: int) -> int | None:
+def committed_by(consumer: Consumer, topic: str, partition: int) -> int | None:
+    """What the consumer's group has committed; asked again while it has no coordinator yet."""
+
     def asked() -> list[TopicPartition]:
         try:
             return consumer.committed([TopicPartition(topic, partition)], timeout=30)

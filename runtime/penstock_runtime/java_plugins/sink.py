@@ -157,6 +157,8 @@ class JavaSink(Sink):
         self._open.difference_update(partitions)
         if self._host.is_open:
             self._call("close", partitions=[list(of) for of in partitions])
+        for of in partitions:  # what it has set meanwhile is of no use to whoever opens them
+            self._early.pop(of, None)
 
     def stop(self) -> None:
         """Stop the task, and end the JVM."""

@@ -232,8 +232,10 @@ class _Preparing:
     def _specs(self, connector_plan: Plan, manifest: reader.Manifest) -> Sequence[TaskSpec]:
         worker, signals, kafka = self._worker, self._signals, self._kafka
         specs = [s.model_copy(update={"worker": dict(worker.raw)}) for s in connector_plan.tasks]
-        context = task_context(specs[0], slots_dir=self._folder)
-        close_host()  # it may have run config providers
+        try:
+            context = task_context(specs[0], slots_dir=self._folder)
+        finally:
+            close_host()  # it may have run config providers
         specs = on_cluster(specs, context, self._options.spark)
         standing = until_kafka_answers(lambda: prepare(context), worker, signals, kafka)
         paused = manifest.connector.spec.state is DesiredState.PAUSED

@@ -76,6 +76,8 @@ class SinkOffsets:
         self.held: frozenset[TopicPartition] = frozenset()
         """Partitions that are neither read nor planned, because the sink has paused them."""
         self._held_more = False
+        self._sought: set[TopicPartition] = set()
+        """Partitions that the sink has set since the batch began, which is read from elsewhere."""
         self._fence = fence
         self._consumer = consumer
         self._reports = reports
@@ -104,6 +106,7 @@ class SinkOffsets:
 
     def read(self, consumed: Sequence[Consumed]) -> None:
         """These come next."""
+        self._sought.clear()
         for part in consumed:
             position = self.positions.get(part.source)
             self._rewinds.setdefault(part.source, part.offset[0])
@@ -131,7 +134,7 @@ class SinkOffsets:
         """A batch was written up to its offsets."""
         for topic, partition, offset in summary.offsets:
             of = TopicPartition(topic, partition)
-            if of not in self.held:  # else it was paused while Spark's workers wrote, and was set back
+            if of not in self.held and of not in self._sought:  # else it was set back while Spark's workers wrote
                 self.positions[of] = offset
         self._messages.extend(summary.messages)
 
@@ -165,6 +168,7 @@ class SinkOffsets:
             self.commit()
         self._hold_paused()
         changed, self._held_more = self._seek() or self._held_more, False
+        self._sought.clear()
         resumed = self.held - self._pauses.wanted
         if resumed:
             log.info("The sink has resumed %s", names_of(sorted(resumed)))
@@ -179,6 +183,7 @@ class SinkOffsets:
                 self._rewinds[tp] = offset
             self.positions[tp] = self._rewinds.get(tp)
             log.info("The sink has set %s-%d to offset %s", *tp, self.positions[tp])
+        self._sought.update(wanted)
         return bool(wanted)
 
     def _hold_paused(self) -> None:

@@ -156,6 +156,15 @@ class SinkTask:
             ConnectError: the task has failed. What was written before is committed as far as it can be.
         """
         self._until_done(self._fence.begin)
+        try:
+            self._work()
+        except Superseded:
+            raise
+        except Exception:
+            self._fence.look(0.0)  # what a newer incarnation has taken away is no failure
+            raise
+
+    def _work(self) -> None:
         with LOOP.longer(_START, "an hour for the start of a sink"):
             self._until_done(self._sink.start)
         self._until_done(self._refresh)

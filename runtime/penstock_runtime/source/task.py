@@ -108,10 +108,19 @@ class SourceTask:
             Superseded: a newer incarnation runs; nothing has failed.
             ConnectError: the task has failed.
         """
-        source = self._source
         self._until_done(lambda: self._recover(first=True))
         if self._stopping.is_set():
             return
+        try:
+            self._work(self._source)
+        except Superseded:
+            raise
+        except Exception:
+            self._next_fence_check = 0.0
+            self._check_fence()  # what a newer incarnation has taken away is no failure
+            raise
+
+    def _work(self, source: Source | PollingSource) -> None:
         self._until_done(lambda: source.start(dict(self._stored.offsets)))
         self._report_state()
         self._next_fence_check = time.monotonic() + _FENCE_CHECK_SECONDS

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import psutil
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer
 
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.java import find_java
@@ -24,6 +24,7 @@ from penstock_runtime.java_plugins.hosts import close_host
 from penstock_runtime.java_plugins.jars import COMPILER, JARS, fetched_jars
 from penstock_runtime.plugins.plugin_path import use_plugin_path
 
+from ..lab import committed_by
 from ..reading import Reader
 from ..running import PATIENCE, Processes, Running, manifest, new_name, specs, until
 
@@ -35,6 +36,7 @@ __all__ = [
     "TRANSFORM",
     "Probe",
     "ProbeLab",
+    "all_planned",
     "host_jvms",
     "planned",
     "probe",
@@ -194,10 +196,9 @@ class ProbeLab:
         """What the sink's group has committed."""
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": f"connect-{self.name}"})
         try:
-            (found,) = consumer.committed([TopicPartition(topic, partition)], 30)
+            return committed_by(consumer, topic, partition)
         finally:
             consumer.close()
-        return found.offset if found.offset >= 0 else None
 
     def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run a `penstock` command with the probe on its plugin path."""
@@ -218,7 +219,9 @@ class ProbeLab:
 @pytest.fixture
 def probe_lab(kafka: str, processes: Processes, probe: Probe, tmp_path: Path) -> ProbeLab:
     """The probe on the shared Kafka."""
-    return ProbeLab(kafka, processes, probe, tmp_path)
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    return ProbeLab(kafka, processes, probe, folder)
 
 
 @pytest.fixture
@@ -230,9 +233,16 @@ def sink_lab(probe_lab: ProbeLab) -> ProbeLab:
 
 def planned(resource: dict[str, Any], servers: str, path: Path) -> TaskSpec:
     """The spec of the only task of a manifest, planned in this process with a plugin path."""
+    return all_planned(resource, servers, path)[0]
+
+
+def all_planned(
+    resource: dict[str, Any], servers: str, path: Path, worker: Mapping[str, str] | None = None
+) -> list[TaskSpec]:
+    """The specs of all tasks, likewise."""
     use_plugin_path([str(path)])
     try:
-        return specs(resource, servers)[0]
+        return specs(resource, servers, worker)
     finally:
         use_plugin_path([])
         close_host()

@@ -2,19 +2,23 @@
 
 import json
 import random
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
+from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.embedded import EmbeddedKafka
 
 from ..connect_worker import ConnectWorker
 from ..reading import committed, create, produce
-from ..running import Processes, Running, manifest, new_name, until
+from ..running import Processes, Running, manifest, new_name, next_life, until
 from .iceberg.catalog import SINK, Catalog, sink_plugin, started_catalog
-from .probe_plugin import await_jvm, host_jvms
+from .probe_plugin import all_planned, await_jvm, host_jvms
 
 pytestmark = pytest.mark.slow
 
@@ -101,6 +105,39 @@ def test_tasks_share_the_partitions_and_a_restart_with_more_tasks_loses_and_doub
     assert sorted(numbers) == list(range(written))
 
 
+def change_offsets(arguments: list[str], connector: dict[str, Any], servers: str, plugins: Path, folder: Path) -> None:
+    """Run `penstock offsets`."""
+    file = folder / "connector.json"
+    file.write_text(json.dumps(connector))
+    options = ["--bootstrap-servers", servers, "--plugin-path", str(plugins), "--yes", str(file)]
+    command = [sys.executable, "-m", "penstock_runtime.cli", "offsets", *arguments, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_offsets_are_altered_and_reset_while_it_is_stopped(
+    kafka: str, processes: Processes, plugins: Path, catalog: Catalog, topic: str, tmp_path: Path
+) -> None:
+    create(kafka, topic, 2)
+    create(kafka, control := f"control-{topic}")
+    put(kafka, topic, range(200), 2)
+    config = {"topics": topic, **_CONVERTERS, **catalog.settings("shop.orders"), "iceberg.control.topic": control}
+    connector = manifest(new_name("iceberg"), SINK, config)
+    position = {"partition": {"kafka_topic": topic, "kafka_partition": 1}, "offset": {"kafka_offset": 70}}
+    (tmp_path / "offsets.json").write_text(json.dumps({"offsets": [position]}))
+    changes: list[list[str]] = [["alter", "--offsets", str(tmp_path / "offsets.json")], ["reset"], []]
+    rows = 0
+    for again, change in zip((200, 30, 200), changes, strict=True):
+        run = processes.run([connector], kafka, "--plugin-path", str(plugins))
+        rows += again
+        await_rows(catalog, "shop.orders", rows, run)
+        run.stop()
+        if change:
+            change_offsets(change, connector, kafka, plugins, tmp_path)
+    found = Counter(int(row.split("id=")[1].split(",")[0]) for row in catalog.rows("shop.orders"))
+    assert found == Counter([*range(200), *range(141, 200, 2), *range(200)])
+
+
 def test_each_row_is_there_once_after_kills(
     kafka: str, processes: Processes, plugins: Path, catalog: Catalog, topic: str
 ) -> None:
@@ -129,3 +166,32 @@ def test_each_row_is_there_once_after_kills(
     run.stop()
     numbers = [int(row.split("id=")[1].split(",")[0]) for row in catalog.rows("shop.orders")]
     assert sorted(numbers) == list(range(5_000))
+
+
+def test_a_task_that_hung_and_was_replaced_doubles_no_row(
+    kafka: str, processes: Processes, plugins: Path, catalog: Catalog, topic: str
+) -> None:
+    create(kafka, topic, 2)
+    create(kafka, control := f"control-{topic}")
+    settings = catalog.settings("shop.orders")
+    more = {"iceberg.control.topic": control, "iceberg.kafka.session.timeout.ms": 6_000}
+    connector = manifest(new_name("iceberg"), SINK, {"topics": topic, **_CONVERTERS, **settings, **more})
+    (spec,) = all_planned(connector, kafka, plugins)
+    put(kafka, topic, range(200), 2)
+    first = processes.task(spec)
+    await_rows(catalog, "shop.orders", 200, first)
+    put(kafka, topic, range(200, 400), 2)
+    hung = first.tree()
+    for process in hung:
+        process.suspend()
+    second = processes.task(next_life(spec))
+    put(kafka, topic, range(400, 600), 2)
+    await_rows(catalog, "shop.orders", 600, second)
+    for process in hung:
+        process.resume()
+    assert first.await_exit() == ExitCode.SUPERSEDED, first.last_words()
+    put(kafka, topic, range(600, 800), 2)
+    await_rows(catalog, "shop.orders", 800, second)
+    second.stop()
+    numbers = [int(row.split("id=")[1].split(",")[0]) for row in catalog.rows("shop.orders")]
+    assert sorted(numbers) == list(range(800))

@@ -147,18 +147,30 @@ def test_a_provider_that_hangs_is_given_up(vault: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("path")
+@pytest.mark.parametrize("action", ["leak", "exit 7"])
+def test_a_provider_that_cannot_be_closed_is_a_warning(
+    vault: Path, caplog: pytest.LogCaptureFixture, action: str
+) -> None:
+    given = worker(vault, close_action=action, password="s.1234567")
+    assert resolved(given, VARIABLE).values == {"p0": VALUE}
+    assert "cannot close the config provider vault: " in caplog.text
+    assert "s.1234567" not in caplog.text
+
+
+@pytest.mark.usefixtures("path")
 def test_a_time_to_live_is_ignored_with_a_warning(vault: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert resolved(worker(vault, ttl=60_000), VARIABLE).values == {"p0": VALUE}
     assert "The config provider vault limits values of db/orders to 60000 ms (ttl), which is ignored" in caplog.text
     assert VALUE not in caplog.text
 
 
-def test_tasks_get_values_and_nothing_shows_them(probe_lab: ProbeLab, topic: str, vault: Path) -> None:
-    config = {"password": VARIABLE, "start.action": "leak"}
+@pytest.mark.parametrize(
+    "place", ["start", *(pytest.param(each, marks=pytest.mark.slow) for each in ("validate", "taskConfigs"))]
+)
+def test_plugins_get_values_and_nothing_shows_them(probe_lab: ProbeLab, topic: str, vault: Path, place: str) -> None:
+    config = {"password": VARIABLE, f"{place}.action": "leak"}
     create(probe_lab.servers, topic)
-    run = probe_lab.run(topic, config, worker={**worker(vault), **ONE_BROKER}, restart={"onFailure": False})
-    assert run.await_exit() == 1, run.last_words()
-    log = run.log_text()
+    log = probe_lab.fails(topic, config, worker={**worker(vault), **ONE_BROKER})
     assert VALUE not in log
     assert f"cannot log in with {VARIABLE}" in log
     assert f"out {VARIABLE}" in log

@@ -13,7 +13,7 @@ from penstock_model.contracts.task_spec import TaskState
 
 from ..checking import assert_exactly_once
 from ..reading import create
-from ..running import until
+from ..running import next_life, until
 from .probe_plugin import Probe, ProbeLab, await_jvm, host_jvms, probe, probe_lab
 
 __all__ = ["Probe", "probe", "probe_lab"]
@@ -194,6 +194,34 @@ def test_a_poll_that_returns_nothing_at_once_is_not_called_without_a_pause(
     polls, seconds = probe_lab.journal.count("poll") - before, time.monotonic() - begun
     assert polls / seconds < 1_100
     run.stop()
+
+
+@pytest.mark.slow
+def test_a_task_that_fails_when_another_one_has_taken_over_leaves_as_superseded(
+    probe_lab: ProbeLab, topic: str, tmp_path: Path
+) -> None:
+    create(probe_lab.servers, topic)
+    config = {"poll.action": "hold and throw", "poll.once": tmp_path / "held", "gate": tmp_path / "gate"}
+    spec = probe_lab.spec(topic, config)
+    first = probe_lab.processes.task(spec)
+    until((tmp_path / "held").exists, what=first.last_words)
+    probe_lab.processes.task(next_life(spec)).await_state("RUNNING")
+    (tmp_path / "gate").touch()
+    assert first.await_exit() == ExitCode.SUPERSEDED, first.last_words()
+    assert first.failure is None
+
+
+@pytest.mark.slow
+def test_a_task_that_cannot_be_started_is_stopped_before_another_one_starts(
+    probe_lab: ProbeLab, topic: str, tmp_path: Path
+) -> None:
+    create(probe_lab.servers, topic)
+    config = {"start.action": "retriable", "start.once": tmp_path / "once", "start.times": 2, "stop.action": "doze"}
+    probe_lab.processes.task(probe_lab.spec(topic, {**config, "total": 10}))
+    with probe_lab.reader(topic) as reader:
+        reader.count(10)
+    calls = [line for line in probe_lab.journal if line.startswith(("start", "stop"))]
+    assert calls == ["start 0", "stop", "stopped"] * 2 + ["start 0"]
 
 
 @pytest.mark.slow

@@ -33,13 +33,16 @@ def test_kills_of_jvm_and_task_leave_every_record_exactly_once_and_no_jvm(
     spec = probe_lab.spec(topic, {"batch": random.choice([10, 100, 1_000]), "pause": 5})
     lives = []
     with probe_lab.reader(topic) as reader:
-        for _ in range(rounds):
+        for life in range(rounds):
+            more = random.randrange(1, 2_000) if random.random() < 0.7 else 0  # without any, perhaps while it starts
+            victims = random.choice([["jvm"], ["task"], ["jvm", "task"], ["task", "jvm"]])
+            print(f"kill {life}: {' and '.join(victims)} after {more} records")
             task = probe_lab.processes.task(spec)
             lives.append(task)
             jvm = await_jvm(task)
-            if random.random() < 0.7:  # else perhaps while it starts
-                reader.count(len(reader.to_end()) + random.randrange(1, 2_000))
-            for victim in random.choice([["jvm"], ["task"], ["jvm", "task"], ["task", "jvm"]]):
+            if more:
+                reader.count(len(reader.to_end()) + more)
+            for victim in victims:
                 with suppress(psutil.NoSuchProcess):  # it has died with the other one
                     (jvm if victim == "jvm" else task.process).kill()
             assert task.await_exit() in (ExitCode.LOST, -signal.SIGKILL), task.last_words()

@@ -4,6 +4,7 @@ import logging
 import re
 import signal
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import psutil
@@ -156,6 +157,29 @@ def test_a_jvm_that_is_frozen_has_no_metrics_and_is_left_alone(probe: Probe, mon
         jvm.send_signal(signal.SIGCONT)
     until(shown, what=lambda: "no metrics")
     assert step.apply(TEXT).value == "a"
+
+
+def test_a_frozen_jvm_that_takes_no_request_and_a_dead_one_hold_up_no_scrape(
+    probe: Probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock_runtime.java_plugins.jvm_metrics._SECONDS", 0.2)
+    step = transform(probe, does="nothing")
+    (jvm,) = (p for p in psutil.Process().children() if "dev.penstock.host.Main" in p.cmdline())
+    jvm.send_signal(signal.SIGSTOP)
+    long = Record(topic="t", value="a" * (1 << 20), value_schema=STRING)  # no pipe holds it
+    with ThreadPoolExecutor() as pool:
+        try:
+            applied = pool.submit(step.apply, long)
+            for scrape in [pool.submit(shown) for _ in range(3)]:
+                assert scrape.result(20) == {}
+            assert not applied.done()
+        finally:
+            jvm.send_signal(signal.SIGCONT)
+        assert applied.result(20).value == long.value
+    until(shown, what=lambda: "no metrics")
+    jvm.kill()
+    until(lambda: not jvm.is_running() or jvm.status() == psutil.STATUS_ZOMBIE, what="it is dead")
+    assert shown() == {}
 
 
 CHAIN: Final[Mapping[str, str]] = {

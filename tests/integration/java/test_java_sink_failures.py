@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -9,9 +10,9 @@ import pytest
 
 from penstock_model.contracts.exit_codes import ExitCode
 
-from ..reading import create, produce
-from ..running import until
-from .probe_plugin import SINK, Probe, ProbeLab, await_jvm, probe, probe_lab, sink_lab
+from ..reading import create, delete, produce
+from ..running import Running, next_life, until
+from .probe_plugin import SINK, Probe, ProbeLab, all_planned, await_jvm, probe, probe_lab, sink_lab
 from .test_java_sinks import SOON, numbers, texts
 
 __all__ = ["Probe", "probe", "probe_lab", "sink_lab"]
@@ -53,6 +54,85 @@ def test_what_ends_a_java_sink_is_told(sink_lab: ProbeLab, topic: str, place: st
 
 
 @pytest.mark.slow
+def test_a_task_that_cannot_be_started_is_stopped_before_another_one_starts(
+    sink_lab: ProbeLab, topic: str, tmp_path: Path
+) -> None:
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(0, 10))
+    config = {"start.action": "retriable", "start.once": tmp_path / "once", "start.times": 2, "stop.action": "doze"}
+    task = sink_lab.processes.task(sink_lab.spec(topic, config))
+    until(lambda: len(sink_lab.out) == 10, what=task.last_words)
+    calls = [line for line in sink_lab.journal if line.startswith(("start", "stop"))]
+    assert calls == ["start ", "stop", "stopped"] * 2 + ["start "]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_tasks_that_are_replaced_by_more_or_fewer_within_a_put_lose_nothing_and_commit_nothing(
+    sink_lab: ProbeLab, topic: str, tmp_path: Path
+) -> None:
+    """Tasks of each plan but the last are held within a put, until those of the next plan have committed more."""
+    create(sink_lab.servers, topic, partitions=6)
+    written = 0  # in each partition
+    within: list[str] = []
+    running: list[Running] = []
+
+    def write(count: int) -> list[str]:
+        nonlocal written
+        new = numbers(6 * written, 6 * (written + count))
+        for partition in range(6):
+            produce(sink_lab.servers, topic, new[partition::6], partition=partition)
+        written += count
+        return texts(new)
+
+    def committed() -> set[int | None]:
+        return {sink_lab.committed(topic, partition) for partition in range(6)}
+
+    def await_commit() -> None:
+        until(lambda: committed() == {written}, what=lambda: "\n".join(task.last_words() for task in running))
+
+    for count in (2, 3, 1):
+        replaced, before = running, min(offset or 0 for offset in committed())
+        marker = tmp_path / f"held-{count}"
+        hold = {"put.action": "hold", "put.once": marker, "put.times": count, "gate": tmp_path / f"gate-{count}"}
+        at = 6 * (written + 20 - before) // count + 1  # of the records of one task
+        resource = sink_lab.manifest(topic, {**hold, "at": at}, tasks_max=count)
+        plan = all_planned(resource, sink_lab.servers, sink_lab.probe.folder, SOON)
+        running = [sink_lab.processes.task(spec) for spec in plan]
+        for _ in range(2):
+            write(10)
+            await_commit()
+        if replaced:
+            (tmp_path / f"gate-{len(replaced)}").touch()
+            for task in replaced:
+                assert task.await_exit() == ExitCode.SUPERSEDED, task.last_words()
+            assert committed() == {written}
+        if count > 1:
+            within += write(10)
+            until(lambda: marker.exists() and marker.stat().st_size == count, what=running[0].last_words)  # noqa: B023
+    running[0].stop()
+    found = Counter(sink_lab.out)
+    assert set(found) == set(texts(numbers(0, 6 * written)))
+    assert {text for text, times in found.items() if times > 1} <= set(within)
+    assert max(found.values()) == 2
+
+
+@pytest.mark.slow
+def test_a_task_that_fails_when_another_one_has_taken_over_leaves_as_superseded(
+    sink_lab: ProbeLab, topic: str, tmp_path: Path
+) -> None:
+    create(sink_lab.servers, topic)
+    config = {"idle.action": "hold and throw", "idle.once": tmp_path / "held", "gate": tmp_path / "gate"}
+    spec = sink_lab.spec(topic, config)
+    first = sink_lab.processes.task(spec)
+    until((tmp_path / "held").exists, what=first.last_words)
+    sink_lab.processes.task(next_life(spec)).await_state("RUNNING")
+    (tmp_path / "gate").touch()
+    assert first.await_exit() == ExitCode.SUPERSEDED, first.last_words()
+    assert first.failure is None
+
+
+@pytest.mark.slow
 def test_a_class_whose_task_is_no_sink_task_is_refused(sink_lab: ProbeLab, topic: str) -> None:
     create(sink_lab.servers, topic)
     produce(sink_lab.servers, topic, numbers(0, 10))
@@ -73,6 +153,24 @@ def test_a_sink_whose_put_failed_once_starts_again_and_loses_nothing(
     until(lambda: sink_lab.committed(topic) == 3_000, what=run.last_words)
     run.stop()
     assert set(sink_lab.out) == set(texts(numbers(0, 3_000)))
+
+
+@pytest.mark.slow
+def test_a_position_that_a_task_sets_while_it_closes_a_deleted_topic_is_none_of_the_next_topic(
+    sink_lab: ProbeLab, topic: str
+) -> None:
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(0, 100))
+    often = {"consumer.override.metadata.max.age.ms": "300"}
+    run = sink_lab.run(topic, {"close.offset": 50, **often}, worker=SOON)
+    until(lambda: sink_lab.committed(topic) == 100, what=run.last_words)
+    delete(sink_lab.servers, topic)
+    until(lambda: "close [0]" in sink_lab.journal, what=run.last_words)
+    create(sink_lab.servers, topic)
+    produce(sink_lab.servers, topic, numbers(100, 200))
+    until(lambda: sink_lab.out[-1] == "199", what=run.last_words)
+    run.stop()
+    assert sink_lab.out == texts(numbers(0, 200))
 
 
 @pytest.mark.slow

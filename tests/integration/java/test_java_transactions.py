@@ -12,11 +12,12 @@ from penstock import ConfigError
 from penstock_model.contracts.exit_codes import ExitCode
 
 from ..checking import assert_exactly_once, seeded
+from ..pods import Pods, pods
 from ..reading import Reader, create, read_all
 from ..running import next_life, until
 from .probe_plugin import Probe, ProbeLab, await_jvm, host_jvms, probe, probe_lab
 
-__all__ = ["Probe", "probe", "probe_lab"]
+__all__ = ["Probe", "pods", "probe", "probe_lab"]
 
 pytestmark = pytest.mark.slow
 
@@ -83,25 +84,32 @@ def test_a_transform_that_drops_a_record_leaves_its_boundary(probe_lab: ProbeLab
         "predicates.all.type": "TopicNameMatches",
         "predicates.all.pattern": ".*",
     }
-    run = probe_lab.run(topic, {"batch": 3, "total": 6, "commit.at": "2,4", **dropping, **CONNECTOR})
-    until(lambda: offsets(probe_lab) == [b'{"n":3}', b'{"n":5}'], what=run.last_words)
+    run = probe_lab.run(topic, {"batch": 3, "total": 9, "commit.at": "2,4", "abort.at": "7", **dropping, **CONNECTOR})
+    until(lambda: offsets(probe_lab) == [b'{"n":3}', b'{"n":5}', b'{"n":8}'], what=run.last_words)
     run.stop()
     assert read_all(probe_lab.servers, topic) == []
 
 
-def test_a_pause_and_a_stop_leave_an_open_transaction_to_be_read_again(probe_lab: ProbeLab, topic: str) -> None:
+def test_a_pause_and_a_stop_leave_an_open_transaction_to_be_read_again(
+    probe_lab: ProbeLab, pods: Pods, topic: str
+) -> None:
     create(probe_lab.servers, topic)
     config = {"batch": 1, "total": 5, "commit.at": "2", **CONNECTOR}
-    run = probe_lab.run(topic, config)
+    task = pods.task(probe_lab.spec(topic, config))
     with Reader(probe_lab.servers, topic, isolation="read_uncommitted") as sent, probe_lab.reader(topic) as reader:
-        sent.until(lambda: numbers(sent.records)[-1:] == [4])
-        run.stop()
+        sent.until(lambda: numbers(sent.records) == [*range(5)])
+        task.control(2, "Paused")
+        task.await_report("PAUSED", acted=2)
+        assert numbers(reader.to_end()) == [0, 1, 2]  # it is not open during the pause
+        task.control(3, "Running")
+        sent.until(lambda: numbers(sent.records) == [*range(5), 3, 4])
+        task.process.stop()
         assert numbers(reader.to_end()) == [0, 1, 2]
         run = probe_lab.run(topic, {**config, "commit.at": "4"})
         reader.count(5)
         run.stop()
         assert numbers(reader.to_end()) == [*range(5)]
-    assert [line for line in probe_lab.journal if line.startswith("start")] == ["start 0", "start 3"]
+    assert [line for line in probe_lab.journal if line.startswith("start")] == ["start 0", "start 3", "start 3"]
 
 
 @pytest.mark.parametrize(
@@ -152,11 +160,13 @@ def test_kills_within_open_transactions_lose_and_double_nothing(probe_lab: Probe
     size = 250
     spec = probe_lab.spec(topic, {"batch": 60, "pause": 5, "commit.at": f"*{size}", **CONNECTOR})
     with probe_lab.reader(topic) as reader, Reader(probe_lab.servers, topic, isolation="read_uncommitted") as sent:
-        for _ in range(rounds):
+        for life in range(rounds):
+            more, victims = random.randrange(1, 1_000), random.choice([["jvm"], ["task"], ["jvm", "task"]])
+            print(f"kill {life}: {' and '.join(victims)} after {more} records")
             task = probe_lab.processes.task(spec)
             jvm = await_jvm(task)
-            sent.count(len(sent.records) + random.randrange(1, 1_000))
-            for victim in random.choice([["jvm"], ["task"], ["jvm", "task"]]):
+            sent.count(len(sent.records) + more)
+            for victim in victims:
                 with suppress(psutil.NoSuchProcess):  # it has died with the other one
                     (jvm if victim == "jvm" else task.process).kill()
             assert task.await_exit() in (ExitCode.LOST, -signal.SIGKILL), task.last_words()

@@ -208,6 +208,19 @@ def test_a_sink_goes_on_where_it_wants_to_or_where_it_let_be_committed() -> None
     assert world.offsets.positions == {A: 9, B: 4}
 
 
+def test_a_position_that_is_set_while_workers_write_is_where_reading_goes_on() -> None:
+    world = World(a=2, b=4)
+    world.offsets.assign([A, B])
+    world.offsets.wrote(Summary(offsets=[("a", 0, 9), ("b", 0, 9)]))
+    world.asked.seek({A: 5})
+    world.offsets.commit()  # what the batch before has staged, while workers write the next one
+    world.offsets.wrote(Summary(offsets=[("a", 0, 12), ("b", 0, 12)]))
+    assert world.offsets.hold()
+    assert world.offsets.positions == {A: 5, B: 12}
+    world.offsets.wrote(wrote(12))
+    assert world.offsets.positions == {A: 12, B: 12}
+
+
 def test_what_a_sink_gives_up_as_it_commits_is_not_committed_at_the_end() -> None:
     world = World(a=2)
     world.offsets.assign([A])

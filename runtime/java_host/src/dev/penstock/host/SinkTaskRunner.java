@@ -71,15 +71,22 @@ final class SinkTaskRunner implements TaskRunner {
         return epoch;
     }
 
+    /** Starts the task. One that cannot be started is stopped, as in Kafka Connect: another one may follow. */
     Channel.Content start() throws Exception {
-        return call("start", () -> {
-            task.initialize(context);
-            task.start(properties);
-            if (member != null) {
-                calls.scheduleWithFixedDelay(this::attend, ATTEND_MILLIS, ATTEND_MILLIS, TimeUnit.MILLISECONDS);
-            }
-            return Channel.NOTHING;
-        });
+        try {
+            return call("start", () -> {
+                task.initialize(context);
+                task.start(properties);
+                if (member != null) {
+                    calls.scheduleWithFixedDelay(this::attend, ATTEND_MILLIS, ATTEND_MILLIS, TimeUnit.MILLISECONDS);
+                }
+                return Channel.NOTHING;
+            });
+        } catch (Throwable e) {
+            beginStop();
+            calls.awaitTermination(NOT_STARTED_MILLIS, TimeUnit.MILLISECONDS);
+            throw e;
+        }
     }
 
     /** Opens partitions, and returns the offsets that the group has, if the task commits them itself. */
@@ -156,9 +163,7 @@ final class SinkTaskRunner implements TaskRunner {
 
     @Override
     public String stop(int millis) throws InterruptedException {
-        calls.execute(this::callStop);
-        calls.execute(() -> PluginRegistries.close(metrics));
-        calls.shutdown();
+        beginStop();
         if (calls.awaitTermination(millis / 3, TimeUnit.MILLISECONDS)) {
             return null;
         }
@@ -173,6 +178,14 @@ final class SinkTaskRunner implements TaskRunner {
             running.interrupt();
         }
         return calls.awaitTermination(millis / 3, TimeUnit.MILLISECONDS) ? null : inside;
+    }
+
+    private synchronized void beginStop() {
+        if (!calls.isShutdown()) {
+            calls.execute(this::callStop);
+            calls.execute(() -> PluginRegistries.close(metrics));
+            calls.shutdown();
+        }
     }
 
     private void callStop() {

@@ -101,12 +101,16 @@ final class SourceTaskRunner implements TaskRunner {
         return false;
     }
 
-    /** Starts the task, and returns once its {@code start} has returned. */
+    /**
+     * Starts the task, and returns once its {@code start} has returned. One that cannot be started is stopped, as in Kafka
+     * Connect: another one may follow.
+     */
     void start() throws Exception {
         thread.start();
         try {
             started.get();
         } catch (ExecutionException e) {
+            ended.await(NOT_STARTED_MILLIS, TimeUnit.MILLISECONDS);
             throw e.getCause() instanceof Exception cause ? cause : e;
         }
     }

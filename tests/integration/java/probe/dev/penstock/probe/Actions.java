@@ -1,6 +1,7 @@
 package dev.penstock.probe;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -67,6 +68,12 @@ final class Actions {
             case "no class" -> throw new NoClassDefFoundError("com/example/Driver");
             case "memory" -> fill();
             case "block" -> block();
+            case "doze" -> doze(1_000);
+            case "hold" -> hold(Path.of(properties.get("gate")));
+            case "hold and throw" -> {
+                hold(Path.of(properties.get("gate")));
+                perform("throw");
+            }
             case "print" -> print();
             case "child" -> new ProcessBuilder("sleep", "600").inheritIO().start();
             case "threads" -> {
@@ -97,6 +104,21 @@ final class Actions {
             } catch (InterruptedException e) {
                 // Ignored: this is what the test is about.
             }
+        }
+    }
+
+    /** Waits until a file is there. */
+    private static void hold(Path gate) throws IOException {
+        while (!Files.exists(gate)) {
+            doze(10);
+        }
+    }
+
+    private static void doze(long millis) throws IOException {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            throw new InterruptedIOException();
         }
     }
 

@@ -55,6 +55,7 @@ public class ProbeConfigProvider implements ConfigProvider, Versioned {
     @Override
     public void close() {
         tell("close");
+        new Actions(given).at("close");
     }
 
     private void tell(String line) {

@@ -76,6 +76,9 @@ public class ProbeSinkTask extends SinkTask {
     public void close(Collection<TopicPartition> partitions) {
         tell("close " + names(partitions));
         actions.at("close");
+        if (properties.get("close.offset") != null) { // as Apache Iceberg's sink does
+            partitions.forEach(partition -> context.offset(partition, number("close.offset", 0)));
+        }
     }
 
     @Override
@@ -210,6 +213,9 @@ public class ProbeSinkTask extends SinkTask {
         tell("stop");
         if (actions != null) {
             actions.at("stop");
+        }
+        if (properties != null && properties.containsKey("stop.action")) {
+            tell("stopped");
         }
     }
 

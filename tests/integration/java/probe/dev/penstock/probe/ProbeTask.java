@@ -124,6 +124,9 @@ public class ProbeTask extends SourceTask {
         if (actions != null) {
             actions.at("stop");
         }
+        if (properties != null && properties.containsKey("stop.action")) {
+            tell("stopped");
+        }
     }
 
     private long number(String name, long otherwise) {
