@@ -20,6 +20,8 @@ from penstock_model.resources.plugin_offers import offering
 
 __all__ = ["ResolvedPlugins", "resolve_plugins"]
 
+_NO_VERSION: Final = "undefined"
+"""The version of a Java class that has none."""
 _ONE_VERSION: Final = "a pod holds one version of a distribution, so ask for versions that agree"
 T = TypeVar("T")
 _Mounts = Sequence[PluginMount]
@@ -144,7 +146,7 @@ def _distribution(
     if len({canonicalize_name(o.plugin) for o in found}) > 1:
         whose = ", ".join(dict.fromkeys(f"{o.plugin} ({o.name})" for o in found))
         remedy = "delete the PluginVersions of all but one"
-        if any(o.runtime == "Java" for o in found):
+        if any(o.runtime == "Java" for o in found) and "." not in asked.name:
             remedy = "write the full name of the class that you mean"
         raise _refused(asked.type_property, f"{asked.name} is a class of several plugins, {whose}; {remedy}")
     if found:
@@ -195,7 +197,7 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own:
     common = _beside(own, common)
     newest = choose_version([o.version for o in common], None)
     same = [o for o in common if Version(o.version) == Version(str(newest))]
-    if any(_differ(o, same[0]) for o in same):
+    if any(_differ(o, same[0]) for o in same) and not _may_be_any(asked[0], same[0]):
         raise _refused(
             asked[0].version_property,
             f"version {newest} of {asked[0].name} is that of several PluginVersions that differ, "
@@ -218,6 +220,15 @@ def _differ(one: PluginMount, other: PluginMount) -> bool:
     if one.runtime == other.runtime == "Java":
         return one.image != other.image
     return one.model_copy(update={"name": other.name}) != other
+
+
+def _may_be_any(asked: AskedPlugin, offer: PluginMount) -> bool:
+    """Whether each image that has this version will do.
+
+    Images of Java plugins bring copies of the transforms and converters that go with their connectors. Two copies of a
+    connector are a mistake, and a class that has no version may be any code.
+    """
+    return offer.runtime == "Java" and asked.place != CONNECTOR and offer.version != _NO_VERSION
 
 
 def _check_beside(own: PluginMount, beside: Sequence[AskedPlugin]) -> None:

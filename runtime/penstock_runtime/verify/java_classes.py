@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
-from penstock import ConfigError, Problem
+from penstock import ConfigError, ConnectError, Problem
 from penstock_model.connect.plugin_names import is_built_in
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount, PluginType
+from penstock_model.contracts.pod_layout import PLUGINS_DIR
 from penstock_model.contracts.verification import FoundClass
 from penstock_model.resources.plugin_offers import KINDS
 from penstock_runtime.java import find_java
@@ -33,6 +34,7 @@ _SERVICES: Final = frozenset(
 )
 _KAFKA: Final = "org.apache.kafka."
 """What a plugin bundles of Kafka is not loaded from there."""
+_SHOWN_LINKS: Final = 3
 _FIRST_JAVA: Final = 44
 """What the version of a class file is greater by than that of its Java."""
 
@@ -57,13 +59,33 @@ def list_classes(mount: PluginMount) -> Listing:
 
     Raises:
         ConfigError: the folder holds no plugin that can be loaded, or not what is declared; all problems.
-        ConnectError: the JVM cannot look, or ends.
+        ConnectError: a file cannot be read, or the JVM cannot look, or ends.
     """
-    whole, shown = f"the image {mount.image}", path_in_image(mount)
-    if not Path(mount.folder).is_dir():
-        raise ConfigError(f"{whole} has no folder {shown}; set spec.path to the folder with the jars")
+    try:
+        return _list_classes(mount)
+    except OSError as e:
+        where = str(e.filename).replace(mount.folder, path_in_image(mount))
+        problem = f"cannot read {where} in the image {mount.image}: {e.strerror}"
+        raise ConnectError(f"{problem}; let every user read what is in the folder of spec.path") from e
+
+
+def _list_classes(mount: PluginMount) -> Listing:
+    whole, shown, folder = f"the image {mount.image}", path_in_image(mount), Path(mount.folder)
+    if folder.is_file():
+        raise ConfigError(f"{whole} has a file {shown}; set spec.path to the folder that it is in")
+    if not folder.is_dir() or _leads_out(folder):
+        link = f", but a link to {folder.readlink()}, which leads out of it" if folder.is_symlink() else ""
+        raise ConfigError(f"{whole} has no folder {shown}{link}; set spec.path to the folder with the jars")
+    lost = _lost_links(folder)
+    if any(link.suffix == ".jar" or link.is_dir() for link in lost):
+        raise ConfigError(_about_links(lost, mount))
     try:
         locations = plugin_locations([mount.folder])
+    except ConfigError as e:
+        texts = (p.message.rpartition("; ")[0].replace(mount.folder, shown) for p in e.problems)
+        told = [f"{text}; build another image, or set spec.path to another folder" for text in texts]
+        raise ConfigError(Problem("", text) for text in (*told, *_about(lost, mount))) from None
+    try:
         found = [p for location in locations for p in plugins_in(str(location)) if p.kind in _TYPES]
         missing = [c for c in mount.classes if not any(_is_declared(c, p) for p in found)]
         for name in dict.fromkeys(n for c in missing for n in (*c.java_names, c.alias) if "." in n):
@@ -71,7 +93,7 @@ def list_classes(mount: PluginMount) -> Listing:
     except ConfigError as e:
         raise ConfigError(Problem("", p.message.replace(mount.folder, shown)) for p in e.problems) from None
     classes = tuple(_grouped(found, mount.folder))
-    why = tuple(text.replace(mount.folder, shown) for text in _not_loaded(locations, found))
+    why = (*(text.replace(mount.folder, shown) for text in _not_loaded(locations, found)), *_about(lost, mount))
     if missing := [c for c in missing if not any(_is_declared(c, p) for p in found)]:
         names = ", ".join(f"{(*c.java_names, c.alias)[0]} ({c.type})" for c in missing)
         there = ", ".join(f"{c.class_name} ({c.type})" for c in classes) or "no plugins"
@@ -81,6 +103,32 @@ def list_classes(mount: PluginMount) -> Listing:
         none = f"{whole} holds no plugins of Kafka Connect in {shown} besides those that Penstock has itself"
         raise ConfigError(Problem("", text) for text in why or (f"{none}; set spec.path to the folder with the jars",))
     return Listing(classes, why)
+
+
+def _lost_links(folder: Path) -> list[Path]:
+    """The links to jars, and those that may be to plugins, which lead to nothing that the pod has of the image.
+
+    A link with an absolute path leads to the files of the runtime's image, whatever is there.
+    """
+    links = {p for p in (*folder.iterdir(), *folder.rglob("*.jar")) if p.is_symlink()}
+    return sorted(p for p in links if not p.exists() or _leads_out(p))
+
+
+def _leads_out(path: Path) -> bool:
+    """Whether a path in the image is one of the runtime's image in truth."""
+    image = Path(PLUGINS_DIR, *path.relative_to(PLUGINS_DIR).parts[:1]) if path.is_relative_to(PLUGINS_DIR) else None
+    return image is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(image))
+
+
+def _about(lost: Sequence[Path], mount: PluginMount) -> tuple[str, ...]:
+    return (_about_links(lost, mount),) if lost else ()
+
+
+def _about_links(lost: Sequence[Path], mount: PluginMount) -> str:
+    shown = [f"{p} (to {p.readlink()})".replace(mount.folder, path_in_image(mount)) for p in lost[:_SHOWN_LINKS]]
+    more = f" and {len(lost) - _SHOWN_LINKS} more" if len(lost) > _SHOWN_LINKS else ""
+    cause = f"links lead to nothing that a pod has of the image {mount.image}: {', '.join(shown)}{more}"
+    return f"{cause}; put the files themselves there, or set spec.path to their folder"
 
 
 def _is_declared(declared: DeclaredClass, plugin: JavaPlugin) -> bool:

@@ -225,7 +225,12 @@ def _message(lines: _Lines, code: int | None, seconds: float) -> TerminationMess
     if lines.is_lost:
         why = f"{doing} wrote over its answer; a plugin must not write to descriptors that it did not open"
     elif code is None:
-        why = f"{doing} did not end within {seconds:.0f} s; a plugin must not work or wait where it is imported"
+        remedy = "a plugin must not work or wait where it is imported"
+        if not lines.importing:  # of Java, nothing is: its jars are many
+            remedy = (
+                "raise job.deadlineSeconds of the release, of which it has half, or let spec.path name fewer plugins"
+            )
+        why = f"{doing} did not end within {seconds:.0f} s; {remedy}"
     elif code < 0:
         name = signal.Signals(-code).name
         memory = "; it may have used more memory than its limit" if code == -signal.SIGKILL else ""

@@ -1,13 +1,15 @@
 """The definitions on a real API server: it takes them as they are, and keeps what they promise to GitOps tools."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from ..api_servers import ROOT, ApiServer
+from ..running import until
 from .api import Api, ApiRefused
 
 EXAMPLES = ROOT / "tests" / "unit" / "model" / "resources"
@@ -15,6 +17,12 @@ FILES = sorted((ROOT / "crds").glob("*.yaml"))
 API_VERSION = "penstock.dev/v1alpha1"
 DIGEST = "0123456789abcdef" * 4
 Json = dict[str, Any]
+PYTHON = {
+    "plugin": "files",
+    "version": "1.0",
+    "image": f"files@sha256:{DIGEST}",
+    "classes": [{"alias": "Files", "type": "source"}],
+}
 
 
 def examples(file: str) -> list[Any]:
@@ -129,13 +137,7 @@ def test_a_connector_with_a_name_in_kafka_can_change_otherwise(api: Api, namespa
 
 
 def test_a_version_of_plugins_never_changes(api: Api, namespace: str) -> None:
-    spec = {
-        "plugin": "files",
-        "version": "1.0",
-        "image": f"files@sha256:{DIGEST}",
-        "classes": [{"alias": "Files", "type": "source"}],
-    }
-    version = manifest({"kind": "PluginVersion", "spec": spec}, namespace)
+    version = manifest({"kind": "PluginVersion", "spec": PYTHON}, namespace)
     api.apply(version)
     for change in (
         {"version": "1.1"},
@@ -144,9 +146,76 @@ def test_a_version_of_plugins_never_changes(api: Api, namespace: str) -> None:
         {"classes": [{"alias": "F", "type": "sink"}]},
     ):
         with pytest.raises(ApiRefused, match="a PluginVersion never changes"):
-            api.apply({**version, "spec": {**spec, **change}})
+            api.apply({**version, "spec": {**PYTHON, **change}})
     version["metadata"]["labels"] = {"team": "shop"}
     assert api.apply(version)["metadata"]["labels"] == {"team": "shop"}
+
+
+@pytest.fixture
+def before_java(api: Api, namespace: str) -> Iterator[Callable[[], None]]:
+    """The definition of PluginVersions as it was before there were Java plugins; call it to upgrade."""
+    (file,) = (f for f in FILES if f.stem.startswith("pluginversions"))
+    known: Json = yaml.safe_load(file.read_text())
+    older = copy.deepcopy(known)
+    spec = older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    del spec["properties"]["runtime"]
+    spec["required"] = ["plugin", "version", "image", "classes"]
+    spec["x-kubernetes-validations"] = spec["x-kubernetes-validations"][:1]
+    path = f"/apis/{API_VERSION}/namespaces/{namespace}/pluginversions"
+    asked = manifest({"kind": "PluginVersion", "metadata": {"name": "asked"}, "spec": PYTHON}, namespace)
+
+    def in_force(definition: Json, *, has_runtime: bool) -> None:
+        api.apply(definition, manager="kubectl")
+        until(lambda: ("runtime" in api.call("POST", path, asked, dryRun="All")["spec"]) == has_runtime)
+
+    in_force(older, has_runtime=False)
+    yield lambda: in_force(known, has_runtime=True)
+    in_force(known, has_runtime=True)
+
+
+def test_a_version_of_plugins_of_an_earlier_release_is_no_other_one_after_the_upgrade(
+    api_server: ApiServer, api: Api, namespace: str, before_java: Callable[[], None], tmp_path: Path
+) -> None:
+    """Neither GitOps tools nor the rule that it never changes see a difference where defaults have come."""
+    version = manifest({"kind": "PluginVersion", "spec": PYTHON}, namespace)
+    file = tmp_path / "version.yaml"
+    file.write_text(yaml.safe_dump({**version, "metadata": {**version["metadata"], "name": "by-kubectl"}}))
+    api_server.kubectl("apply", "--filename", str(file))
+    api.apply(version)
+    before_java()
+    api_server.kubectl("diff", "--filename", str(file))  # fails where there is a difference
+    assert "unchanged" in api_server.kubectl("apply", "--filename", str(file))
+    file.write_text(yaml.safe_dump(version))
+    api_server.kubectl("diff", "--server-side", "--field-manager", "test", "--filename", str(file))
+    applied = api.apply(version)
+    assert (applied["metadata"]["generation"], applied["spec"]["runtime"]) == (1, "Python")
+    assert api.merge(version, {"metadata": {"labels": {"team": "shop"}}})["metadata"]["labels"] == {"team": "shop"}
+    with pytest.raises(ApiRefused, match="a PluginVersion never changes"):
+        api.merge(version, {"spec": {"runtime": "Java", "plugin": None, "version": None}})
+
+
+def test_kubectl_shows_what_runs_the_plugins_and_where_they_are(
+    api_server: ApiServer, api: Api, namespace: str
+) -> None:
+    api.apply(manifest({"kind": "PluginVersion", "spec": PYTHON}, namespace))
+    java = {"runtime": "Java", "image": f"connect@sha256:{DIGEST}", "path": "/kafka/connect"}
+    api.apply(manifest({"kind": "PluginVersion", "metadata": {"name": "b"}, "spec": java}, namespace))
+    head, *lines = api_server.kubectl("get", "pplugin", "--namespace", namespace, "--output", "wide").splitlines()
+    assert head.split() == [
+        "NAME",
+        "PLUGIN",
+        "VERSION",
+        "RUNTIME",
+        "READY",
+        "REASON",
+        "PATH",
+        "USED",
+        "BY",
+        "IMAGE",
+        "AGE",
+    ]
+    assert lines[0].split()[:4] == ["a", "files", "1.0", "Python"]
+    assert lines[1].split()[:3] == ["b", "Java", "/kafka/connect"]
 
 
 def test_a_scale_sets_the_most_tasks_and_shows_the_pods_that_there_are(api: Api, namespace: str) -> None:

@@ -127,6 +127,42 @@ def test_java_classes_of_an_image_are_listed_and_connectors_that_waited_for_them
 
 
 @pytest.mark.slow
+def test_an_image_that_is_gone_holds_up_lost_tasks_and_new_connectors_alone_and_they_say_which(site: Site) -> None:
+    clock, other = "com.acme.ClockConnector", "com.acme.OtherConnector"
+    gone, never = image_of("7"), image_of("8")
+    site.kubelet.holds(gone, FoundClass(class_name=clock, type="source", version="2.1.0", paths=("clock",)))
+    site.kubelet.holds(never, FoundClass(class_name=other, type="source", version="1.0.0", paths=("other",)))
+    site.operator().start().ready()
+    first, second = ({**plugin_version(site, v), "spec": {"runtime": "Java", "image": image_of(v)}} for v in "78")
+    site.api.create(first)
+    ready(site, first, "True Verified")
+    site.create("orders", **{"class": clock}, tasksMax=2)
+    site.settled("orders")
+    stays, lost = (p["metadata"] for p in site.kubelet.alive(site.key("orders")))
+
+    site.kubelet.cannot_pull(gone)
+    site.kubelet.cannot_pull(never)
+    site.api.delete(first)
+    site.kubelet.vanish(f"{site.namespace}/{lost['name']}")
+    site.until("orders", lambda b: gone in condition(b, "Ready"), "it names the image")
+    assert "ImagePullBackOff" in condition(site.get("orders"), "Ready")
+    assert stays["uid"] in [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))]
+
+    site.api.create(second)
+    site.create("late", **{"class": other})
+    waits = "False PluginVersionMissing: spec.class: waits for a pod to look whether the Java plugins of files-8 have"
+    site.until("late", lambda b: condition(b, "Ready").startswith(waits), "waits")
+    assert never in condition(ready(site, second, "False ImagePullBackOff"), "Ready")
+
+    site.kubelet.can_pull(gone)
+    site.settled("orders")
+    assert stays["uid"] in [p["metadata"]["uid"] for p in site.kubelet.alive(site.key("orders"))]
+    site.kubelet.can_pull(never)
+    site.settled("late")
+    site.check()
+
+
+@pytest.mark.slow
 def test_one_that_is_deleted_while_its_pod_waits_leaves_no_pod_and_gives_its_turn_to_others(site: Site) -> None:
     site.kubelet.refuse(lambda pod: pod["metadata"]["labels"]["penstock.dev/role"] == "verify")
     site.operator().start().ready()

@@ -7,8 +7,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
-from tests.integration.java.probe_plugin import PREDICATE, SOURCE, TRANSFORM, Probe, probe
+from tests.integration.java.probe_plugin import (
+    CONVERTER,
+    PREDICATE,
+    SOURCE,
+    TRANSFORM,
+    Probe,
+    await_jvm,
+    host_jvms,
+    probe,
+)
 
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
@@ -18,23 +28,25 @@ from penstock_model.contracts.verification import FoundClass, VerificationReques
 from penstock_model.resources.plugin_offers import offers_of
 from penstock_runtime.process.termination_message import TERMINATION_LOG_VARIABLE
 
+from ..checking import assert_exactly_once
 from ..pods import Pods, pods, shown
 from ..reading import Reader
-from ..running import new_name
+from ..running import new_name, next_life, until
 from .test_jobs import STRING, alive, problems
+from .test_jobs import source as scripted
 
 __all__ = ["Probe", "pods", "probe"]
 
 IMAGE = f"quay.example/connect@sha256:{'0' * 64}"
 
 
-def looked(folder: Path, *declared: DeclaredClass) -> tuple[int, str, tuple[FoundClass, ...]]:
+def looked(folder: Path, *declared: DeclaredClass, seconds: float = 60) -> tuple[int, str, tuple[FoundClass, ...]]:
     """The answer of a verifying pod: its exit code, its message, and the classes."""
     whole = PluginMount(
         name="java", plugin="", version="", image=IMAGE, folder=str(folder), runtime="Java", classes=declared
     )
     log, file = folder.parent / "termination-log", folder.parent / "request.json"
-    file.write_text(VerificationRequest(mount=whole, seconds=60).to_json())
+    file.write_text(VerificationRequest(mount=whole, seconds=seconds).to_json())
     done = subprocess.run(
         [sys.executable, "-m", "penstock_runtime.verify", str(file)],
         env={**os.environ, TERMINATION_LOG_VARIABLE: str(log), "PENSTOCK_JAVA_HEAP": "128m"},
@@ -103,6 +115,12 @@ def test_a_wrong_path_and_a_folder_without_plugins_are_refused_with_what_to_do(t
     assert (code, "no file in it is a jar" in message) == (ExitCode.CONFIG_INVALID, True)
 
 
+def test_a_folder_that_takes_too_long_to_look_into_says_what_to_raise(plugins: Path) -> None:
+    code, message, _ = looked(plugins, seconds=0.1)
+    assert (code, "raise job.deadlineSeconds of the release" in message) == (ExitCode.FAILED, True)
+    assert "imported" not in message
+
+
 def for_java_99(probe: Probe, folder: Path, *names: str) -> Probe:
     """The probe, of which these classes are compiled for a newer Java than there is."""
     newer = Probe(folder, folder)
@@ -166,3 +184,68 @@ def test_an_image_without_the_folder_that_was_listed_is_refused_when_planned(pod
     answer = planned(pods, "t", source)
     assert answer.outcome is Outcome.INVALID
     assert f"lists {SOURCE} 1.0.0, but its image {IMAGE} has no {plugins}/one" in problems(answer)[0]
+
+
+@pytest.mark.slow
+def test_converters_transforms_and_predicates_of_images_work_at_a_connector_of_python(
+    pods: Pods, plugins: Path
+) -> None:
+    """No Java connector is there. Each place has the version that it asks for, in one JVM."""
+    mounts = [
+        mounted(plugins / "two", CONVERTER, "value.converter"),
+        mounted(plugins / "one", TRANSFORM, "transforms.x"),
+        mounted(plugins / "two", PREDICATE, "predicates.p"),
+    ]
+    topic = pods.lab.topic()
+    config = {
+        "value.converter": CONVERTER,
+        "value.converter.version": "true",
+        "transforms": "x",
+        "transforms.x.type": f"{TRANSFORM}$Value",
+        "transforms.x.does": "version",
+        "transforms.x.predicate": "p",
+        "predicates": "p",
+        "predicates.p.type": PREDICATE,
+        "predicates.p.pattern": ".*",
+    }
+    resource = scripted(pods, topic, config=config)
+    answer = pods.answer(Action.PLAN, resource, api_version="penstock.dev/job/v2", mounts=mounts, prepare=True)
+    assert answer.outcome is Outcome.DONE, problems(answer)
+    assert answer.plan is not None
+    task = pods.task(alive(answer.plan.tasks[0].with_mounts(mounts), answer.standing))
+    report = task.await_report("RUNNING")
+    places = {"value.converter": "2.0.0", "transforms.x": "1.0.0", "predicates.p": "2.0.0"}
+    assert report.versions == {**report.versions, **places}
+    with Reader(pods.lab.servers, topic) as reader:
+        reader.until(lambda: len(reader.records) >= 2)
+        assert {r.value for r in reader.records} == {f"2.0.0:{topic}:1.0.0".encode()}
+    task.process.stop()
+    assert task.last_word().exit_code == ExitCode.OK
+
+
+@pytest.mark.slow
+def test_a_pod_that_was_frozen_writes_nothing_when_it_goes_on_after_its_successor_has_started(
+    pods: Pods, plugins: Path
+) -> None:
+    """As on a node that was away: the kubelet ends neither the task nor its JVM."""
+    source = mounted(plugins / "one", SOURCE, "connector")
+    topic = pods.lab.topic()
+    answer = planned(pods, topic, source, pause=5)
+    assert answer.plan is not None, problems(answer)
+    spec = alive(answer.plan.tasks[0].with_mounts([source]), answer.standing)
+    with Reader(pods.lab.servers, topic) as reader:
+        frozen = pods.task(spec)
+        reader.count(100)
+        processes = [psutil.Process(frozen.process.pid), await_jvm(frozen.process)]
+        for process in processes:
+            process.suspend()
+        successor = pods.task(next_life(spec))
+        successor.await_report("RUNNING")
+        reader.count(len(reader.to_end()) + 100)
+        for process in reversed(processes):  # what the JVM has polled, it can hand over
+            process.resume()
+        assert frozen.process.await_exit() == ExitCode.SUPERSEDED, frozen.process.last_words()
+        until(lambda: not host_jvms(frozen.process), what="its JVM has ended")
+        reader.count(len(reader.to_end()) + 100)
+        successor.process.stop()
+        assert_exactly_once(reader.to_end(), 1)

@@ -128,6 +128,37 @@ def test_two_images_with_one_class_in_one_version_are_refused_with_both() -> Non
     assert chosen(resolve(same, POSTGRES))["connector"][0] == "debezium"
 
 
+@pytest.mark.parametrize("python", [True, False])
+def test_a_transform_of_one_version_in_several_images_comes_from_the_first_by_name(*, python: bool) -> None:
+    """Each image of Debezium brings the same transforms, and all are needed for their connectors."""
+    classes = [{"alias": "Clock", "type": "source"}]
+    spec = {"plugin": "acme", "version": "1.0", "image": f"r.example/acme@sha256:{'0' * 64}", "classes": classes}
+    own = {"metadata": {"name": "own"}, "spec": spec} if python else image("own", found("com.acme.Clock"))
+    transforms = found(UNWRAP, "transform")
+    there = [
+        own,
+        image("mysql", transforms),
+        image("db2", transforms),
+        image("old", found(UNWRAP, "transform", "3.5.0")),
+    ]
+    resolved = resolve(there, "Clock", transforms="x", transforms_x_type=UNWRAP)
+    assert chosen(resolved)["transforms.x"][:2] == ("db2", "3.6.1.Final")
+
+
+def test_a_transform_without_a_version_in_several_images_is_refused_with_both() -> None:
+    there = [image(n, found(DROP, "transform", "undefined")) for n in ("a", "b")]
+    resolved = resolve([*there, image("debezium", *DEBEZIUM)], POSTGRES, transforms="x", transforms_x_type=DROP)
+    assert "is that of several PluginVersions that differ, a, b; delete all but one" in told(resolved)
+
+
+def test_a_full_name_that_a_package_of_python_takes_too_is_refused_with_what_to_delete() -> None:
+    spec = {"plugin": "acme", "version": "1.0", "image": f"r.example/acme@sha256:{'0' * 64}"}
+    classes = [{"alias": "Postgres", "type": "source", "javaNames": [POSTGRES]}]
+    python = {"metadata": {"name": "acme-1.0"}, "spec": {**spec, "classes": classes}}
+    said = told(resolve([python, image("debezium", *DEBEZIUM)], POSTGRES))
+    assert f"acme (acme-1.0), {POSTGRES} (debezium); delete the PluginVersions of all but one" in said
+
+
 def test_a_short_name_of_two_classes_is_refused_with_what_to_write() -> None:
     there = [image("debezium", *DEBEZIUM), image("acme", found("com.acme.PostgresConnector"))]
     assert "write the full name of the class that you mean" in told(resolve(there, "PostgresConnector"))

@@ -17,7 +17,10 @@ from penstock_operator.connector.model.resolutions import PluginResolution
 
 __all__ = ["newer", "resolve"]
 
-_UNREAD: Final = "waits for a pod to look whether the Java plugins of {1} have {0}"
+_UNREAD: Final = (
+    "waits for a pod to look whether the Java plugins of {1} have {0}; `kubectl get pluginversions` says what keeps the pod "
+    "from it; correct that, or delete a PluginVersion that is not needed"
+)
 
 
 def resolve(

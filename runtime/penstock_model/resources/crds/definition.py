@@ -121,7 +121,11 @@ RESOURCES: Final = (
         columns=(
             _column("Plugin", ".spec.plugin", "The package."),
             _column("Version", ".spec.version", "Its version."),
+            _column(
+                "Runtime", ".spec.runtime", "What runs the plugins. Those of Java say names and versions themselves."
+            ),
             *_READY,
+            _column("Path", ".spec.path", "The folder in the image.", wide=True),
             _column("Used By", ".status.usedBy", "The connectors that run it.", wide=True),
             _column("Image", ".spec.image", "The image.", wide=True),
         ),

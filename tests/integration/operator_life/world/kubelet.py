@@ -138,8 +138,14 @@ class Kubelet:
             self._wake(uid)
 
     def cannot_pull(self, image: str) -> None:
-        """No registry has this image."""
+        """No registry has this image, of a container or of a volume. Pods that run have it."""
         self._unpullable.add(image)
+
+    def can_pull(self, image: str) -> None:
+        """The registry has it again."""
+        self._unpullable.discard(image)
+        for uid in list(self._latest):
+            self._wake(uid)
 
     def refuses(self, image: str, why: str) -> None:
         """A pod that looks into this image of a PluginVersion finds that."""
@@ -244,8 +250,8 @@ class Kubelet:
         elif pod.get("status", {}).get("phase", "Pending") == "Pending" and uid not in self._ended:
             if any(fits(pod) for fits in self._held):
                 return
-            if pod["spec"]["containers"][0]["image"] in self._unpullable:
-                self._back_off(pod)
+            if unpullable := _images(pod) & self._unpullable:
+                self._back_off(pod, min(unpullable))
                 return
             does = {"job": self._job, names.VERIFYING: self._verify}
             does.get(pod["metadata"]["labels"][names.ROLE_LABEL], self._start)(pod)
@@ -260,11 +266,11 @@ class Kubelet:
         body = {"metadata": {"uid": meta["uid"]}, "status": {"conditions": [says]}}
         self.api.call("PATCH", path, body, "application/strategic-merge-patch+json")
 
-    def _back_off(self, pod: Json) -> None:
+    def _back_off(self, pod: Json, image: str) -> None:
         if pod["status"].get("containerStatuses"):
             return
         container = pod["spec"]["containers"][0]
-        why = {"reason": "ImagePullBackOff", "message": f"Back-off pulling image {container['image']}"}
+        why = {"reason": "ImagePullBackOff", "message": f"Back-off pulling image {image}"}
         self._status(pod, "Pending", {"name": container["name"], "state": {"waiting": why}})
 
     def _bind(self, pod: Json) -> None:
@@ -417,6 +423,12 @@ class Kubelet:
 def _line(request: JobRequest, answer: JobAnswer) -> str:
     """The short pod's log."""
     return answer_line(answer, Connector.draft(request.connector).request_texts(request.worker)) + "\n"
+
+
+def _images(pod: Json) -> set[str]:
+    """What it needs: the images of its container and of its volumes."""
+    volumes = (v["image"]["reference"] for v in pod["spec"]["volumes"] if "image" in v)
+    return {pod["spec"]["containers"][0]["image"], *volumes}
 
 
 def _life(pod: Json) -> PodIdentity:

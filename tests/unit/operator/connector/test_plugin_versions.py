@@ -7,7 +7,9 @@ import pytest
 
 from penstock_model.connect import plugin_names
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
+from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
 from penstock_operator.connector.model.plan_config_map import config_map_of, plan_of
+from penstock_operator.connector.model.plans import Shape, plan_hash
 from penstock_operator.kubernetes.api_errors import Answer
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, Kind
 
@@ -359,3 +361,18 @@ def test_the_plugin_versions_are_not_read_for_connectors_that_run_or_are_built_i
         assert world.condition("Ready").startswith("True")
         assert "Connector" in read
         assert "PluginVersion" not in read
+
+
+def test_a_plugin_of_python_has_the_hash_that_it_had_before_there_were_plugins_of_java() -> None:
+    """So the upgrade plans no Connector again for this, and restarts none."""
+    names = DeclaredClass(alias="Trim", type="transform", java_names=("com.acme.Trim",))
+    mount = PluginMount(
+        name="acme-1.0.0",
+        plugin="acme",
+        version="1.0.0",
+        image=f"r.example/acme@sha256:{'0' * 64}",
+        folder="/etc/penstock/plugins/0/plugin",
+        classes=(names,),
+        places=("connector", "transforms.t"),
+    )
+    assert plan_hash("inputs", Shape("runtime:2"), None, (mount,)) == "8c127d369631e2dd"
