@@ -15,6 +15,7 @@ from tests.bench.new_topics import create_topics, new_topics_rows
 from tests.bench.operator_work import operator_rows, run_operator
 from tests.bench.plugin_mounts import mounts_rows, start_with_mounts
 from tests.bench.quiet import run_quiet
+from tests.bench.quiet_java import quiet_java_rows, run_quiet_java
 from tests.bench.results import Measure, as_table
 from tests.bench.rows import (
     broker_away_rows,
@@ -101,6 +102,8 @@ class Bench:
                 return cost_rows(transform_costs(times=10 if quick else 40))
             case "quiet-connectors":
                 return self._quiet(part, 20 if quick else 100, durations)
+            case "quiet-java":
+                return self._quiet_java(part, (1, 3) if quick else (1, 10))
             case "executors":
                 alone, two = (
                     self._times(
@@ -133,6 +136,16 @@ class Bench:
         sides = [Penstock(self.servers, spark_start="OnDemand"), *self.sides[1:]]
         bench = replace(self, sides=sides)
         return quiet_rows(*bench._alternate(part, lambda s, f: run_quiet(s, self.servers, f, count, durations)))
+
+    def _quiet_java(self, part: str, counts: Sequence[int]) -> list[Measure]:
+        bench = replace(self, sides=java_sides(find_java(), self.sides, self.folder))
+        rows = []
+        with postgresql(self.folder.parent) as server:
+            for count in counts:
+                rows += quiet_java_rows(
+                    *bench._alternate(part, lambda s, f, n=count: run_quiet_java(s, self.servers, n, server, f))  # type: ignore[misc]
+                )
+        return rows
 
     def _broker_away(self, part: str, kind: Kind, seconds: float) -> list[Measure]:
         def run(side: Side, folder: Path) -> AwayFigures:

@@ -28,6 +28,7 @@ _ASKED_FOR: Final = (
     "new-topics",
     "plugin-mounts",
     "quiet-connectors",
+    "quiet-java",
     "executors",
     "java",
     "sql",

@@ -29,7 +29,7 @@ from penstock_runtime.java import Java
 from penstock_runtime.java_plugins.host_jar import compile_jar
 from penstock_runtime.java_plugins.jars import fetched_jars
 
-__all__ = ["JAVA_WORK", "java_rows", "java_sides", "postgresql", "run_java"]
+__all__ = ["JAVA_WORK", "debezium_config", "java_rows", "java_sides", "make_orders", "postgresql", "run_java"]
 
 HEAP: Final = "512m"
 JAVA_WORK: Final = ("orders", "snapshot", "stream")
@@ -75,7 +75,7 @@ def postgresql(parent: Path) -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="penstock-bench-postgresql-", dir=parent) as name:
         server = Server(Path(name))
         with (server.data / "postgresql.conf").open("a") as file:
-            file.write("wal_level = logical\nmax_wal_size = 4GB\n")
+            file.write("wal_level = logical\nmax_wal_size = 4GB\nmax_replication_slots = 64\nmax_wal_senders = 64\n")
         server.start()
         try:
             yield server
@@ -92,14 +92,13 @@ def run_java(side: Side, servers: str, what: str, count: int, server: Server, fo
     name = f"bench-java-{folder.name}"
     topic_name = name if what == "orders" else f"{name}.public.orders"
     go = folder / "go"
-    config = _orders(name, count, go) if what == "orders" else _debezium(name, server, what)
+    config = _orders(name, count, go) if what == "orders" else debezium_config(name, server, what)
     timeline = Timeline()
     with Topic(servers, topic_name) as topic, server.connect() as connection:
-        if what != "orders":
-            connection.execute(_TABLE.encode())
         if what == "snapshot":
-            connection.execute(_ROWS.format(0, count).encode())
-            connection.execute(b"CLUSTER orders USING orders_pkey")  # rows of other lengths are stored out of order
+            make_orders(connection, count)
+        elif what == "stream":
+            connection.execute(_TABLE.encode())
         with side.run(Work("java", config), folder) as measured, PeakMemory(measured.tree) as memory:
             before: dict[str, float] = {}
             begun = measured.started
@@ -147,7 +146,15 @@ def _orders(topic: str, count: int, go: Path) -> Mapping[str, str]:
     return {"connector.class": "bench.OrdersSource", "topic": topic, "count": str(count), "go": str(go), **CONVERTERS}
 
 
-def _debezium(name: str, server: Server, what: str) -> Mapping[str, str]:
+def make_orders(connection: psycopg.Connection, count: int) -> None:
+    """Make the table anew, with so many rows and one."""
+    connection.execute(_TABLE.encode())
+    connection.execute(_ROWS.format(0, count).encode())
+    connection.execute(b"CLUSTER orders USING orders_pkey")  # rows of other lengths are stored out of order
+
+
+def debezium_config(name: str, server: Server, what: str) -> Mapping[str, str]:
+    """The properties of Debezium on that table: `stream` reads changes alone."""
     return {
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
         "database.hostname": "127.0.0.1",

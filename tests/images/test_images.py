@@ -152,6 +152,23 @@ def test_the_runtime_runs_java_plugins_without_fetching_anything(image: Callable
     assert re.search(r"^org\.apache\.kafka\.connect\.transforms\.Filter +transform +4\.3\.1$", listed, re.MULTILINE)
 
 
+JAVA = """
+from pathlib import Path
+
+import psutil
+from penstock_runtime.java_plugins.catalog import plugins_in
+
+assert plugins_in("/opt/penstock/java-host/connect-transforms-4.3.1.jar")
+(jvm,) = psutil.Process().children()
+assert "/opt/penstock/java-host/penstock-classes.jsa" in Path(f"/proc/{jvm.pid}/maps").read_text()
+print("mapped")
+"""
+
+
+def test_the_jvm_of_java_plugins_maps_the_archive_of_its_classes(image: Callable[[str], Image]) -> None:
+    assert image("runtime").run("python", "-c", JAVA).strip().endswith("mapped")
+
+
 def test_spark_runs_where_only_tmp_can_be_written(image: Callable[[str], Image]) -> None:
     made = image("runtime")
     assert made.run("python", "-c", SPARK).strip().endswith("counted")

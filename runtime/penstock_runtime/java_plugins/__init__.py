@@ -13,6 +13,7 @@ What each module is for, from the top down:
     jvm_metrics  what plugins measure, for Prometheus
     connection  calls, records and logs between this process and one JVM
     jvm         the JVM's process: its command, its output, how it ended
+    launch      its options, and the archive of its classes
     records     messages of columns to record batches
     record_writer  record batches to messages of columns
     wire        the form of messages

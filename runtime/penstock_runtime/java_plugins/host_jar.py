@@ -1,7 +1,7 @@
 """Our own jar, the program that runs plugins: compiled once from a checkout's sources, or part of the distribution.
 
 `python -m penstock_runtime.java_plugins.host_jar FOLDER` prepares a wheel and an image: it compiles the jar into the
-package, and copies its dependencies into the folder.
+package, and copies it into the folder, with its dependencies.
 """
 
 import hashlib
@@ -11,24 +11,28 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConnectError
 from penstock_runtime.java import Java, find_java
 from penstock_runtime.java_plugins.jars import COMPILER, JARS, fetched_jars, host_folder
+from penstock_runtime.java_plugins.launch import class_archive
 from penstock_runtime.logs import configure_for_terminal, say
 from penstock_runtime.maven import exclusively
 
-__all__ = ["INSTALLED_VARIABLE", "class_path", "compile_jar"]
+__all__ = ["INSTALLED_VARIABLE", "archive", "class_path", "compile_jar"]
 
 INSTALLED_VARIABLE: Final = "PENSTOCK_JAVA_HOST"
-"""The folder with the dependencies, in an image."""
-_PACKAGED: Final = Path(__file__).with_name("penstock-host.jar")
+"""The folder with the jars and the archive of their classes, in an image."""
+_PACKAGED: Final = Path(__file__).with_name(class_archive.HOST_JAR)
 _SOURCES: Final = Path(__file__).parents[2] / "java_host"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The time of every file in the jar, so that equal sources make equal jars."""
+_KEPT: Final = 8
+"""Archives of classes in the cache, 16 MB each: those that were made last."""
 
 
 def class_path(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
@@ -37,10 +41,29 @@ def class_path(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
     Raises:
         ConnectError: they cannot be fetched, or ours cannot be compiled.
     """
-    installed = os.environ.get(INSTALLED_VARIABLE)
-    libs = Path(installed) if installed else fetched_jars(java, say)
+    if installed := os.environ.get(INSTALLED_VARIABLE):
+        return tuple(class_archive.in_order(Path(installed)))
+    libs = fetched_jars(java, say)
     own = _compiled(java, libs) if _SOURCES.is_dir() else _PACKAGED
-    return (own, *(libs / jar.file for jar in JARS))
+    return (own, *(libs / file for file in sorted(jar.file for jar in JARS)))
+
+
+def archive(java: Java, jars: Sequence[Path]) -> Path | None:
+    """Return the archive of the classes in the jars of `class_path`, made now if it is not cached; None: it cannot be."""
+    if installed := os.environ.get(INSTALLED_VARIABLE):
+        return Path(installed, class_archive.ARCHIVE)
+    made = jars[0].stat()
+    key = hashlib.sha256(f"{java.build}\n{jars[0]} {made.st_size} {made.st_mtime_ns}".encode()).hexdigest()[:12]
+    target = host_folder() / f"classes-{key}.jsa"
+    if not target.exists():
+        try:
+            with exclusively(host_folder()):
+                if not target.exists() and not class_archive.make(java.executable, jars, target):
+                    target.touch()  # an empty one: this Java writes none, and is not asked again
+                _forget_old()
+        except (OSError, subprocess.SubprocessError):  # a start without it takes longer, no more
+            return None
+    return target
 
 
 def compile_jar(java: Java, libs: Path, project: Path, target: Path) -> None:
@@ -86,6 +109,13 @@ def _compiled(java: Java, libs: Path) -> Path:
     return target
 
 
+def _forget_old() -> None:
+    archives = sorted(host_folder().glob("classes-*.jsa"), key=lambda file: file.stat().st_mtime)
+    for old in archives[:-_KEPT]:
+        with suppress(OSError):
+            old.unlink()
+
+
 def _prepare(folder: Path) -> None:
     configure_for_terminal()
     java = find_java()
@@ -93,6 +123,7 @@ def _prepare(folder: Path) -> None:
     shutil.copyfile(own, _PACKAGED)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    shutil.copyfile(own, folder / class_archive.HOST_JAR)
     for jar in libs:
         shutil.copy2(jar, folder)
 

@@ -21,16 +21,22 @@ from typing import IO, Any, Final
 from penstock.errors import ConnectError
 from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins.hidden import hidden
-from penstock_runtime.java_plugins.host_jar import class_path
+from penstock_runtime.java_plugins.host_jar import archive, class_path
 from penstock_runtime.java_plugins.java_error import JvmEnded, JvmLost
+from penstock_runtime.java_plugins.launch import class_archive
+from penstock_runtime.java_plugins.launch.options import (
+    CLASSES_VARIABLE,
+    HEAP_VARIABLE,
+    classes,
+    environment,
+    heap,
+    options,
+)
 from penstock_runtime.logs import say
-from penstock_runtime.process import cgroup, start_tied
+from penstock_runtime.process import start_tied
 
-__all__ = ["HEAP_VARIABLE", "Jvm"]
+__all__ = ["Jvm"]
 
-HEAP_VARIABLE: Final = "PENSTOCK_JAVA_HEAP"
-"""The greatest heap of a plugin's JVM, as `-Xmx` takes it (`512m`)."""
-_MIB: Final = 1 << 20
 _LONGEST_LINE: Final = 1 << 16
 _LAST_LINES: Final = 20
 _LOOK: Final = 1.0  # seconds between two looks whether a silent JVM has ended
@@ -43,6 +49,8 @@ _LEVELS: Final[Mapping[str, int]] = {
     "TRACE": logging.DEBUG,
 }
 _OUT_OF_MEMORY: Final = "java.lang.OutOfMemoryError"
+_CLASSES: Final = ("Metaspace", "Compressed class space")
+"""What Java calls the memory for classes."""
 _OUT_OF_MEMORY_CODE: Final = 3
 """The exit code of `-XX:+ExitOnOutOfMemoryError`."""
 _CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
@@ -54,7 +62,7 @@ class Jvm:
     """A JVM that runs the plugin host.
 
     Args:
-        is_long: it moves records for long. Else the optimizing compiler is off, which costs a short run more than it saves.
+        is_long: it moves records for long.
 
     Attributes:
         requests: the end of its standard input.
@@ -67,7 +75,7 @@ class Jvm:
     def __init__(self, *, is_long: bool) -> None:
         java = find_java()
         jars = class_path(java, say)
-        self._heap = heap()
+        self._heap, self._classes = heap(), classes()
         self._lines: deque[str] = deque(maxlen=_LAST_LINES)
         self._started = threading.Event()
         self._ended = threading.Event()
@@ -76,10 +84,10 @@ class Jvm:
         reading, writing = os.pipe()
         command = [
             *(sys.executable, "-I", "-S", start_tied.__file__, str(os.getpid()), str(int(signal.SIGKILL))),
-            *(str(java.executable), f"-Xmx{self._heap}", *_OPTIONS, *(() if is_long else _SHORT)),
+            *(str(java.executable), *options(is_long=is_long), *class_archive.options(archive(java, jars))),
             f"-Djava.io.tmpdir={tempfile.gettempdir()}",
             f"-Dpenstock.log.level={_java_level()}",
-            *("-cp", ":".join(map(str, jars)), "dev.penstock.host.Main", str(writing)),
+            *("-cp", ":".join(map(str, jars)), class_archive.MAIN, str(writing)),
         ]
         threading.Thread(target=self._accompany, args=(command, writing), name="java-plugins", daemon=True).start()
         self._started.wait()
@@ -110,11 +118,9 @@ class Jvm:
         code = self._child.returncode
         last = "; ".join(line for line in self._lines if line)[-500:]
         said = f"; it printed last: {last}" if last else ""
-        if code == _OUT_OF_MEMORY_CODE and any(_OUT_OF_MEMORY in line for line in self._lines):
-            return JvmEnded(
-                f"its JVM ran out of memory with a heap of {self._heap}; give the task more memory "
-                f"({HEAP_VARIABLE} sets the heap), or make the polls of the connector smaller"
-            )
+        lacking = next((line.partition(_OUT_OF_MEMORY)[2] for line in self._lines if _OUT_OF_MEMORY in line), None)
+        if code == _OUT_OF_MEMORY_CODE and lacking is not None:
+            return JvmEnded(self._out_of(lacking.strip(": ")))
         if -code in _CRASHES:
             name = signal.Signals(-code).name
             return JvmEnded(f"its JVM crashed ({name}): native code of the plugin, or Java itself, is at fault{said}")
@@ -126,6 +132,18 @@ class Jvm:
         if code == 0:
             return JvmEnded("its JVM ended with exit code 0: the plugin has called System.exit")
         return JvmEnded(f"its JVM ended with exit code {code}: the plugin has called System.exit, or Java failed{said}")
+
+    def _out_of(self, lacking: str) -> str:
+        """Say which memory it ran out of, and what to do; `lacking` is what Java calls that."""
+        if lacking in _CLASSES:
+            return (
+                f"its JVM ran out of memory for classes with {self._classes}: the plugin loads very many, or ever more; "
+                f"{CLASSES_VARIABLE} sets how much they may take"
+            )
+        return (
+            f"its JVM ran out of memory with a heap of {self._heap}; give the task more memory "
+            f"({HEAP_VARIABLE} sets the heap), or make the polls of the connector smaller"
+        )
 
     @property
     def _child(self) -> "subprocess.Popen[bytes]":
@@ -140,6 +158,7 @@ class Jvm:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 pass_fds=(writing,),
+                env=environment(),
                 bufsize=0,
             )
         except Exception as error:  # noqa: BLE001 (raised by `__init__`, which must not wait for ever)
@@ -192,26 +211,6 @@ class Jvm:
         level = _LEVELS.get(record["level"], logging.INFO)
         text = "\n".join(filter(None, (record["message"], record["error"].rstrip())))
         logging.getLogger(f"java.{record['logger']}").log(level, "%s", hidden(text))
-
-
-_OPTIONS: Final = (
-    "-Xms16m",
-    "-XX:+UseSerialGC",
-    "-XX:-UsePerfData",
-    "-XX:+ExitOnOutOfMemoryError",
-    "-Dfile.encoding=UTF-8",
-    "-Djava.awt.headless=true",
-)
-"""Small while it is quiet: the collector with the least memory, and one that gives it back."""
-_SHORT: Final = ("-XX:TieredStopAtLevel=1",)
-
-
-def heap() -> str:
-    """Return the greatest heap: what the variable says, else half of the memory limit, else 1 GiB."""
-    if chosen := os.environ.get(HEAP_VARIABLE):
-        return chosen
-    limit = cgroup.memory_limit()
-    return "1024m" if limit is None else f"{max(64, limit // 2 // _MIB)}m"
 
 
 def _java_level() -> str:

@@ -159,6 +159,7 @@ class ProbeLab:
         config: Mapping[str, Any] | None = None,
         *,
         heap: str = "256m",
+        env: Mapping[str, str] | None = None,
         path: Path | None = None,
         worker: Mapping[str, str] | None = None,
         **more: Any,
@@ -169,7 +170,7 @@ class ProbeLab:
             self.servers,
             *("--plugin-path", str(path or self.probe.folder)),
             worker=worker,
-            env={"PENSTOCK_JAVA_HEAP": heap},
+            env={"PENSTOCK_JAVA_HEAP": heap, **(env or {})},
         )
 
     def spec(self, topic: str, config: Mapping[str, Any] | None = None, **more: Any) -> TaskSpec:

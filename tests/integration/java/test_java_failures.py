@@ -54,6 +54,15 @@ def test_what_ends_poll_is_told_and_what_was_polled_before_is_delivered(
 
 
 @pytest.mark.slow
+def test_a_plugin_that_loads_ever_more_classes_is_ended_with_that_cause(probe_lab: ProbeLab, topic: str) -> None:
+    create(probe_lab.servers, topic)
+    log = probe_lab.fails(topic, {"poll.action": "classes", "at": 300}, env={"PENSTOCK_JAVA_CLASSES": "48m"})
+    ended = next(line for line in reversed(log.splitlines()) if "has ended" in line)
+    assert "its JVM ran out of memory for classes with 48m" in ended
+    assert "PENSTOCK_JAVA_CLASSES sets how much they may take" in ended
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("action", "text"),
     [

@@ -10,6 +10,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.connect.errors.ConnectException;
 import org.msgpack.core.MessageBufferPacker;
 import org.msgpack.core.MessagePack;
@@ -29,6 +30,7 @@ final class Channel {
 
     private final DataOutputStream out;
     private final AtomicInteger asked = new AtomicInteger();
+    private final AtomicLong moved = new AtomicLong();
     private final Map<Integer, CompletableFuture<Value>> questions = new ConcurrentHashMap<>();
 
     Channel(OutputStream out) {
@@ -57,6 +59,17 @@ final class Channel {
             }
             out.flush();
         }
+        moved.addAndGet(length);
+    }
+
+    /** So many bytes have arrived. */
+    void received(int length) {
+        moved.addAndGet(length);
+    }
+
+    /** The bytes of all messages, in both directions. */
+    long moved() {
+        return moved.get();
     }
 
     /** Asks the parent for the committed offsets of source partitions, and waits for the answer: one value for each. */

@@ -77,8 +77,9 @@ public final class Main {
         Runtime.getRuntime().halt(code);
     }
 
-    /** Tells the parent that this JVM is not frozen, also while a plugin does not answer. */
+    /** Tells the parent that this JVM is not frozen, also while a plugin does not answer, and gives memory back. */
     private static void beat(Channel channel) {
+        IdleMemory memory = new IdleMemory(channel);
         try {
             while (true) {
                 Thread.sleep(BEAT_MILLIS);
@@ -86,6 +87,7 @@ public final class Main {
                     out.packArrayHeader(1);
                     out.packString("beat");
                 });
+                memory.beat();
             }
         } catch (InterruptedException | IOException e) {
             Thread.currentThread().interrupt();
@@ -106,6 +108,7 @@ public final class Main {
         while (true) {
             byte[] frame = new byte[in.readInt()];
             in.readFully(frame);
+            channel.received(frame.length);
             try (MessageUnpacker unpacker = MessagePack.newDefaultUnpacker(frame)) {
                 ArrayValue message = unpacker.unpackValue().asArrayValue();
                 switch (message.get(0).asStringValue().asString()) {

@@ -1,6 +1,7 @@
 package dev.penstock.probe;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
@@ -67,6 +68,8 @@ final class Actions {
             case "overflow" -> overflow(0);
             case "no class" -> throw new NoClassDefFoundError("com/example/Driver");
             case "memory" -> fill();
+            case "classes" -> load();
+            case "swell" -> swell();
             case "block" -> block();
             case "doze" -> doze(1_000);
             case "hold" -> hold(Path.of(properties.get("gate")));
@@ -93,6 +96,31 @@ final class Actions {
         List<byte[]> held = new ArrayList<>();
         while (true) {
             held.add(new byte[1 << 20]);
+        }
+    }
+
+    /** Takes 250 MB for a moment. */
+    private static void swell() {
+        List<byte[]> held = new ArrayList<>();
+        for (int i = 0; i < 250; i++) {
+            held.add(new byte[1 << 20]);
+        }
+        System.out.println("swollen by " + held.size() + " MB");
+    }
+
+    /** Loads a class again and again, each time by another loader. */
+    private static void load() throws IOException {
+        byte[] content;
+        try (InputStream in = Actions.class.getResourceAsStream("Expected.class")) {
+            content = in.readAllBytes();
+        }
+        List<Class<?>> held = new ArrayList<>();
+        while (true) {
+            held.add(new ClassLoader(Actions.class.getClassLoader()) {
+                Class<?> define() {
+                    return defineClass("dev.penstock.probe.Expected", content, 0, content.length);
+                }
+            }.define());
         }
     }
 
