@@ -103,7 +103,8 @@ def _looked(
             found += [p for p in find_class(map(str, locations), name) if p.kind in _TYPES]
     except ConfigError as e:
         raise ConfigError(Problem("", p.message.replace(folder, shown)) for p in e.problems) from None
-    usable = [p for p in found if java >= find_java().major or _java_of(p) <= java]
+    loads_all = java >= find_java().major
+    usable = [p for p in found if loads_all or _java_of(p) <= java]
     classes = tuple(_grouped(usable, folder))
     why = tuple(text.replace(folder, shown) for text in _not_loaded(locations, found, usable, java, unexplained))
     return Listing(classes, why), [c for c in missing if not any(_is_declared(c, p) for p in usable)]
