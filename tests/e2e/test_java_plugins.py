@@ -1,13 +1,13 @@
 """Java connectors from an image that holds nothing but jars (KIP-891). With kubectl alone."""
 
-import shutil
 from typing import Any
 
 import pytest
+import yaml
 
-from penstock_runtime.local.plugin.archive import write_image
+from penstock_runtime.cli import main
 
-from ..integration.java.plugins import debezium, folder_of
+from ..integration.java.plugins import debezium
 from ..integration.java.probe_plugin import SOURCE, Probe, probe
 from .cluster import Cluster
 from .place import Place, condition, task
@@ -21,22 +21,26 @@ POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 
 
 @pytest.fixture(scope="module")
-def image(kubernetes: Cluster, probe: Probe, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """On the node, an image with Debezium's archive as it is, and our own plugin in three versions, one as a bare jar."""
+def built(kubernetes: Cluster, probe: Probe, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """On the node, an image of Debezium's archive and our own plugin in three versions, one as a bare jar.
+
+    Returns:
+        The PluginVersion that was written with it.
+    """
     folder = tmp_path_factory.mktemp("image")
-    plugins = folder / "content" / "connect"
-    shutil.copytree(folder_of(debezium("postgres")), plugins)
+    plugins = folder / "plugins"
     for version in ("1.0.0", "2.0.0"):
         probe.jar(plugins / f"probe-{version}" / "probe.jar", version)
     probe.jar(plugins / "probe-3.0.0.jar", "3.0.0")
-    name = write_image(folder / "content", "plugins.example/connect", folder / "connect.tar")
+    sources = map(str, (debezium("postgres"), plugins))
+    assert main(["plugin", "build", *sources, "--image", "plugins.example/connect", "--out", str(folder)]) == 0
     kubernetes.component("load", str(folder / "connect.tar"))
-    return name
+    document: dict[str, Any] = yaml.safe_load((folder / "pluginversion.yaml").read_text())
+    return document
 
 
-def java(name: str, image: str, **spec: Any) -> dict[str, Any]:
-    whole = {"runtime": "Java", "image": image, "path": "/plugin/connect", **spec}
-    return {"apiVersion": "penstock.dev/v1alpha1", "kind": "PluginVersion", "metadata": {"name": name}, "spec": whole}
+def java(name: str, built: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return {**built, "metadata": {"name": name}, "spec": {**built["spec"], **spec}}
 
 
 def says(place: Place, name: str, reason: str, words: str) -> dict[str, Any]:
@@ -51,9 +55,9 @@ def says(place: Place, name: str, reason: str, words: str) -> dict[str, Any]:
 
 
 def test_a_java_connector_runs_in_the_version_that_it_asks_for_from_an_image_with_nothing_but_jars(
-    place: Place, image: str
+    place: Place, built: dict[str, Any]
 ) -> None:
-    place.apply(java("connect", image))
+    place.apply(java("connect", built))
     probe = place.connector("probe", SOURCE, {"topic": f"{place.namespace}.probe", **TEXTS}, version="[1,2)")
     status = says(place, "connect", "Verified", "status.classes lists them")
     listed = {(c["class"], c["version"], *c["paths"]) for c in status["classes"] if c["type"] == "source"}
@@ -72,9 +76,12 @@ def test_a_java_connector_runs_in_the_version_that_it_asks_for_from_an_image_wit
 
 
 @pytest.mark.slow
-def test_an_image_that_cannot_be_had_or_holds_no_plugins_at_its_path_says_so(place: Place, image: str) -> None:
+def test_an_image_that_cannot_be_had_or_holds_no_plugins_at_its_path_says_so(
+    place: Place, built: dict[str, Any]
+) -> None:
     place.apply(
-        java("elsewhere", image, path="/kafka/connect"), java("gone", f"plugins.example/gone@sha256:{'0' * 64}")
+        java("elsewhere", built, path="/kafka/connect"),
+        java("gone", built, image=f"plugins.example/gone@sha256:{'0' * 64}"),
     )
     says(place, "elsewhere", "VerificationFailed", "has no folder /kafka/connect; set spec.path to the folder")
     says(place, "gone", "ErrImagePull", "")
@@ -82,12 +89,12 @@ def test_an_image_that_cannot_be_had_or_holds_no_plugins_at_its_path_says_so(pla
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("copying")
-def test_without_image_volumes_the_jars_of_one_plugin_are_copied(place: Place, image: str) -> None:
-    place.apply(java("connect", image))
+def test_without_image_volumes_the_jars_of_one_plugin_are_copied(place: Place, built: dict[str, Any]) -> None:
+    place.apply(java("connect", built))
     probe = place.connector("probe", SOURCE, {"topic": f"{place.namespace}.probe", **TEXTS})
     found = probe.reaches("Running", 180)
     assert found["status"]["connector"]["version"] == "3.0.0"
     (pod,) = probe.pods().values()
     (_, copy) = pod["spec"]["initContainers"]
-    assert (copy["image"], copy["command"][-2]) == (image, "/plugin/connect/probe-3.0.0.jar")
+    assert (copy["image"], copy["command"][-2]) == (built["spec"]["image"], "/plugins/probe-3.0.0.jar")
     assert place.kafka.records(probe.topic, least=1)[0].value == b"0:0"

@@ -16,8 +16,10 @@ from pydantic import Field, TypeAdapter
 from penstock_model.contracts.base import Document, Part
 from penstock_model.contracts.plugin_mount import PluginMount, PluginType
 
-__all__ = ["FoundClass", "VerificationRequest", "classes_text", "read_classes"]
+__all__ = ["LONGEST_CLASSES", "FoundClass", "VerificationRequest", "classes_text", "read_classes"]
 
+LONGEST_CLASSES: Final = 3_600
+"""Characters of the classes in a termination message, of which Kubernetes keeps 4,096."""
 _LONGEST: Final = 1 << 20
 """Bytes of classes in JSON."""
 

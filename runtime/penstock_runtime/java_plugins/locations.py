@@ -4,26 +4,23 @@ An entry of the path is a jar, an archive (`.zip`, `.tar.gz`), a folder of plugi
 jars are one plugin. Archives are unpacked once into the cache.
 """
 
-import gzip
 import hashlib
 import shutil
-import tarfile
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConfigError, Problem
 from penstock_runtime.maven import cache_folder, exclusively
+from penstock_runtime.unpacking import ENDINGS, unpack
 
-__all__ = ["plugin_locations"]
+__all__ = ["plugin_locations", "plugins_of"]
 
-_ARCHIVES: Final = (".zip", ".tar.gz", ".tgz")
-_BROKEN: Final = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, tarfile.TarError, RuntimeError)
-"""What an archive raises that is cut off, no archive, encrypted, or unsafe to unpack."""
 _OPTION: Final = "--plugin-path"
+_MANIFEST: Final = "manifest.json"
+"""What Confluent Hub has in the folder of a plugin, beside `lib`."""
 
 
 def plugin_locations(path: Iterable[str]) -> tuple[Path, ...]:
@@ -49,7 +46,7 @@ def plugin_locations(path: Iterable[str]) -> tuple[Path, ...]:
 def _locations(entry: Path) -> Iterator[Path]:
     if entry.is_file() and entry.suffix == ".jar":
         yield entry
-    elif entry.is_file() and entry.name.endswith(_ARCHIVES):
+    elif entry.is_file() and entry.name.endswith(ENDINGS):
         yield from _in_folder(_unpacked(entry), entry)
     elif entry.is_dir():
         yield from _in_folder(entry, entry)
@@ -64,20 +61,24 @@ def _locations(entry: Path) -> Iterator[Path]:
 
 
 def _in_folder(folder: Path, shown: Path) -> Iterator[Path]:
-    children = sorted(folder.iterdir())
-    jars = [c for c in children if c.suffix == ".jar"]
-    plugins = [c for c in children if c.is_dir() and _has_jars(c)]
-    if jars and not plugins:  # the folder of one plugin
-        yield folder
-    elif plugins:
-        yield from (_innermost(p) for p in plugins)
-        yield from jars
-    else:
+    plugins = plugins_of(folder)
+    if not plugins:
         raise ConfigError(
             Problem(
                 _OPTION, f"cannot find plugins in {shown}: no file in it is a jar; is it the folder that was unpacked?"
             )
         )
+    for plugin in plugins:
+        yield _innermost(plugin) if plugin.is_dir() else plugin
+
+
+def plugins_of(folder: Path) -> list[Path]:
+    """Return each plugin of a folder, a folder or a jar; the folder itself where all of it is one plugin."""
+    children = sorted(folder.iterdir())
+    jars = [c for c in children if c.suffix == ".jar"]
+    folders = [c for c in children if c.is_dir() and _has_jars(c)]
+    is_one = (folder / _MANIFEST).is_file() or (jars and not folders)
+    return [folder] if is_one and (jars or folders) else [*folders, *jars]
 
 
 def _innermost(folder: Path) -> Path:
@@ -114,11 +115,10 @@ def _unpacked(archive: Path) -> Path:
             with exclusively(home), tempfile.TemporaryDirectory(prefix="unfinished-", dir=home) as name:
                 if not folder.is_dir():
                     work = Path(name, "content")
-                    _unpack(archive, work)
+                    unpack(archive, work)
                     shutil.move(work, folder)
-        except _BROKEN as e:
-            problem = f"cannot unpack the plugin archive {archive}: {e}; download it again"
-            raise ConfigError(Problem(_OPTION, problem)) from e
+        except ConfigError as e:
+            raise ConfigError(Problem(_OPTION, p.message) for p in e.problems) from e
         except OSError as e:
             problem = (
                 f"cannot unpack the plugin archive {archive} into {home}: {e}; make room there, or let PENSTOCK_CACHE "
@@ -126,13 +126,3 @@ def _unpacked(archive: Path) -> Path:
             )
             raise ConfigError(Problem(_OPTION, problem)) from e
     return folder
-
-
-def _unpack(archive: Path, folder: Path) -> None:
-    folder.mkdir()
-    if archive.suffix == ".zip":
-        with zipfile.ZipFile(archive) as content:
-            content.extractall(folder)  # noqa: S202 (zipfile keeps every name within the folder)
-    else:
-        with tarfile.open(archive, "r:gz") as content:
-            content.extractall(folder, filter="data")

@@ -3,6 +3,7 @@
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
@@ -17,7 +18,7 @@ from penstock_runtime.java_plugins.catalog import JavaPlugin, find_class, plugin
 from penstock_runtime.java_plugins.locations import plugin_locations
 from penstock_runtime.plan.mounted_images import path_in_image
 
-__all__ = ["Listing", "list_classes"]
+__all__ = ["Listing", "classes_for", "list_classes"]
 
 _TYPES: Final[Mapping[str, PluginType]] = {word.lower(): word for word in get_args(PluginType)}
 """The words of a PluginVersion, by those of the catalog, which has config providers too: these are no part of tasks."""
@@ -80,29 +81,56 @@ def _list_classes(mount: PluginMount) -> Listing:
     if any(link.suffix == ".jar" or link.is_dir() for link in lost):
         raise ConfigError(_about_links(lost, mount))
     try:
-        locations = plugin_locations([mount.folder])
+        plugin_locations([mount.folder])
     except ConfigError as e:
         texts = (p.message.rpartition("; ")[0].replace(mount.folder, shown) for p in e.problems)
         told = [f"{text}; build another image, or set spec.path to another folder" for text in texts]
         raise ConfigError(Problem("", text) for text in (*told, *_about(lost, mount))) from None
+    listing, missing = _looked(mount.folder, shown, mount.classes, find_java().major, "the log of the pod says why")
+    why = (*listing.warnings, *_about(lost, mount))
+    if missing:
+        names = ", ".join(f"{(*c.java_names, c.alias)[0]} ({c.type})" for c in missing)
+        there = ", ".join(f"{c.class_name} ({c.type})" for c in listing.classes) or "no plugins"
+        absent = f"{whole} does not have {names}, which spec.classes declares; it has {there}"
+        raise ConfigError(Problem("", text) for text in (absent, *why))
+    if not listing.classes:
+        none = f"{whole} holds no plugins of Kafka Connect in {shown} besides those that Penstock has itself"
+        raise ConfigError(Problem("", text) for text in why or (f"{none}; set spec.path to the folder with the jars",))
+    return Listing(listing.classes, why)
+
+
+def classes_for(folder: Path, shown: str, java: int) -> Listing:
+    """List the classes in a folder of plugins that a runtime with another Java can load.
+
+    Args:
+        folder: with the plugins.
+        shown: its name in messages.
+        java: the version of that Java, which is no newer than the one here.
+
+    Raises:
+        ConfigError: a jar in it cannot be read.
+        ConnectError: the JVM cannot look, or ends.
+    """
+    return _looked(str(folder), shown, (), java, "the lines above say why")[0]
+
+
+def _looked(
+    folder: str, shown: str, declared: Sequence[DeclaredClass], java: int, unexplained: str
+) -> tuple[Listing, list[DeclaredClass]]:
+    """The classes in a folder, and what of the declared ones is not there."""
     try:
+        locations = plugin_locations([folder])
         found = [p for location in locations for p in plugins_in(str(location)) if p.kind in _TYPES]
-        missing = [c for c in mount.classes if not any(_is_declared(c, p) for p in found)]
+        missing = [c for c in declared if not any(_is_declared(c, p) for p in found)]
         for name in dict.fromkeys(n for c in missing for n in (*c.java_names, c.alias) if "." in n):
             found += [p for p in find_class(map(str, locations), name) if p.kind in _TYPES]
     except ConfigError as e:
-        raise ConfigError(Problem("", p.message.replace(mount.folder, shown)) for p in e.problems) from None
-    classes = tuple(_grouped(found, mount.folder))
-    why = (*(text.replace(mount.folder, shown) for text in _not_loaded(locations, found)), *_about(lost, mount))
-    if missing := [c for c in missing if not any(_is_declared(c, p) for p in found)]:
-        names = ", ".join(f"{(*c.java_names, c.alias)[0]} ({c.type})" for c in missing)
-        there = ", ".join(f"{c.class_name} ({c.type})" for c in classes) or "no plugins"
-        absent = f"{whole} does not have {names}, which spec.classes declares; it has {there}"
-        raise ConfigError(Problem("", text) for text in (absent, *why))
-    if not classes:
-        none = f"{whole} holds no plugins of Kafka Connect in {shown} besides those that Penstock has itself"
-        raise ConfigError(Problem("", text) for text in why or (f"{none}; set spec.path to the folder with the jars",))
-    return Listing(classes, why)
+        raise ConfigError(Problem("", p.message.replace(folder, shown)) for p in e.problems) from None
+    loads_all = java >= find_java().major
+    usable = [p for p in found if loads_all or _java_of(p) <= java]
+    classes = tuple(_grouped(usable, folder))
+    why = tuple(text.replace(folder, shown) for text in _not_loaded(locations, found, usable, java, unexplained))
+    return Listing(classes, why), [c for c in missing if not any(_is_declared(c, p) for p in usable)]
 
 
 def _lost_links(folder: Path) -> list[Path]:
@@ -148,16 +176,30 @@ def _grouped(plugins: Iterable[JavaPlugin], folder: str) -> Iterator[FoundClass]
         yield FoundClass(class_name=name, type=kind, version=version, paths=tuple(sorted(set(where))))
 
 
-def _not_loaded(locations: Sequence[Path], found: Sequence[JavaPlugin]) -> Iterator[str]:
+def _not_loaded(
+    locations: Sequence[Path], found: Sequence[JavaPlugin], usable: Sequence[JavaPlugin], java: int, unexplained: str
+) -> Iterator[str]:
     """Say which classes of service manifests were not found, and why: Kafka Connect passes over what it cannot load."""
-    ours = find_java().major
     for location in locations:
-        jars = [location] if location.is_file() else sorted(location.rglob("*.jar"))
-        there = {p.class_name for p in found if p.location == str(location)}
-        missing = sorted({n for jar in jars for n in _named_in(jar) if not n.startswith(_KAFKA)} - there)
-        if missing:
-            newer = next((text for jar in jars if (text := _newer_in(jar, ours))), "the log of the pod says why")
+        jars = _jars(location)
+        named = {n for jar in jars for n in _named_in(jar) if not n.startswith(_KAFKA)}
+        named |= {p.class_name for p in found if p.location == str(location)}
+        if missing := sorted(named - {p.class_name for p in usable if p.location == str(location)}):
+            newer = next((text for jar in jars if (text := _newer_in(jar, java))), unexplained)
             yield f"cannot load {', '.join(missing)} in {location}: {newer}"
+
+
+def _jars(location: Path) -> list[Path]:
+    return [location] if location.is_file() else sorted(location.rglob("*.jar"))
+
+
+def _java_of(plugin: JavaPlugin) -> int:
+    """The Java that a plugin's class is compiled for; 0 where no jar holds it."""
+    entry = f"{plugin.class_name.replace('.', '/')}.class"
+    for jar in _jars(Path(plugin.location)):
+        with zipfile.ZipFile(jar) as content, suppress(KeyError):
+            return _java_in(content, entry)
+    return 0
 
 
 def _named_in(jar: Path) -> Iterator[str]:
@@ -172,12 +214,15 @@ def _newer_in(jar: Path, ours: int) -> str:
     """Say which class of a jar needs a newer Java; empty if none does. META-INF may hold some on purpose."""
     with zipfile.ZipFile(jar) as content:
         for entry in content.namelist():
-            if entry.endswith(".class") and not entry.startswith("META-INF/") and entry != "module-info.class":
-                with content.open(entry) as text:
-                    java = int.from_bytes(text.read(8)[6:8], "big") - _FIRST_JAVA
-                if java > ours:
-                    return (
-                        f"{entry} in {jar.name} is compiled for Java {java}, and the runtime has Java {ours}; use a version "
-                        f"of the plugin for Java {ours}"
-                    )
+            is_checked = entry.endswith(".class") and not entry.startswith("META-INF/") and entry != "module-info.class"
+            if is_checked and (java := _java_in(content, entry)) > ours:
+                return (
+                    f"{entry} in {jar.name} is compiled for Java {java}, and the runtime has Java {ours}; use a version "
+                    f"of the plugin for Java {ours}"
+                )
     return ""
+
+
+def _java_in(jar: zipfile.ZipFile, entry: str) -> int:
+    with jar.open(entry) as code:
+        return int.from_bytes(code.read(8)[6:8], "big") - _FIRST_JAVA

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from penstock_model.contracts.base import Part
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
-from penstock_model.contracts.verification import FoundClass, classes_text
+from penstock_model.contracts.verification import LONGEST_CLASSES, FoundClass, classes_text
 
 __all__ = ["ANSWER_VARIABLE", "Answer", "Found", "watch"]
 
@@ -33,8 +33,6 @@ Each begins with the first line of its standard input, which code that writes to
 """
 _CHUNK: Final = 1 << 16
 _LONGEST_ANSWER: Final = 1 << 20  # bytes
-_LONGEST_CLASSES: Final = 3_600
-"""Characters of the classes in a termination message, of which Kubernetes keeps 4,096."""
 _SHOWN: Final = 1 << 16
 """Bytes of the output that are shown in the pod's log."""
 
@@ -202,7 +200,7 @@ def _drain(descriptor: int, add: Callable[[bytes], None]) -> None:
 
 def _of_java(classes: Sequence[FoundClass], warnings: Sequence[str]) -> TerminationMessage:
     text = classes_text(classes)
-    if len(text) > _LONGEST_CLASSES:
+    if len(text) > LONGEST_CLASSES:
         cause = f"the folder holds {len(classes)} classes of plugins, more than a status can list"
         remedy = "let spec.path name a folder with fewer plugins, in a PluginVersion for each"
         return TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=f"{cause}; {remedy}")

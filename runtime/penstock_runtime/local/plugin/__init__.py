@@ -1,1 +1,1 @@
-"""Images of plugins, made without Docker and without a registry: a folder or a project of plugins as one OCI archive."""
+"""Images of plugins, made without Docker and without a registry: a project, or Java plugins, as one OCI archive."""

@@ -17,7 +17,7 @@ import tarfile
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
 from penstock.errors import ConfigError
@@ -32,8 +32,10 @@ _REPOSITORY: Final = re.compile(_HOST + r"(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)+"
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def write_image(folder: Path, repository: str, to: Path, *, architecture: str | None = None) -> str:
-    """Write the files of a folder as an image, as `/plugin`. The same files give the same image, to the byte.
+def write_image(
+    folder: Path, repository: str, to: Path, *, base: str = "plugin", architecture: str | None = None
+) -> str:
+    """Write the files of a folder as an image, in one folder at its root. The same files give the same image, to the byte.
 
     Times, owners, the umask, the order of the file system and Python's bytecode do not count. The layer is streamed, however
     large it is. `to` has the whole archive when this returns, and is untouched if it fails or is killed; the space for two
@@ -44,6 +46,7 @@ def write_image(folder: Path, repository: str, to: Path, *, architecture: str | 
         repository: the image's name, with its registry and without a tag: `plugins.example/ticker`. Nothing is looked up
             there.
         to: the archive. One that is there is replaced.
+        base: the folder in the image.
         architecture: of the image, in Go's words (`amd64`); None: this machine's.
 
     Returns:
@@ -59,7 +62,7 @@ def write_image(folder: Path, repository: str, to: Path, *, architecture: str | 
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}-") as scratch:
         partial = Path(scratch) / "archive"
         with (Path(scratch) / "layer").open("w+b") as content:
-            write_layer(folder, content)
+            write_layer(folder, content, PurePosixPath(base))
             layer = _Blob.of_file(content, "layer.v1.tar")
             config = _Blob.of_json(_config(layer, architecture or _this_architecture()), "config.v1+json")
             manifest = _Blob.of_json(_manifest(config, layer), "manifest.v1+json")

@@ -1,16 +1,19 @@
-"""`penstock plugin`: begin a project of plugins, check it, build its image."""
+"""`penstock plugin`: begin a project of plugins, check it, build images of plugins."""
 
 import argparse
 import logging
 import signal
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from types import FrameType
 
 from penstock.errors import ConfigError, ConnectError
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_runtime.local.plugin.build import Contents, build, look_at
+from penstock_runtime.local.plugin.build import Built, Contents, build, look_at
+from penstock_runtime.local.plugin.java import BuiltOfJava, build_of_java
 from penstock_runtime.local.plugin.new_project import new_project
+from penstock_runtime.local.plugin.project import is_project, is_wheel
 from penstock_runtime.local.plugin.suites import run_tests, without_a_suite
 from penstock_runtime.local.plugin.taken_names import refuse_taken_names
 from penstock_runtime.logs import say
@@ -49,8 +52,20 @@ def _init(options: argparse.Namespace) -> ExitCode:
 
 
 def _build(options: argparse.Namespace) -> ExitCode:
-    built = build(options.project, options.image, options.out, architecture=options.architecture)
-    _tell(built.contents)
+    sources: list[Path] = options.sources
+    of_python = [s for s in sources if is_wheel(s) or is_project(s)]
+    built: Built | BuiltOfJava
+    if not of_python:
+        built = build_of_java(sources, options.image, options.out, architecture=options.architecture)
+        _tell_java(built)
+    elif len(sources) == 1:
+        built = build(sources[0], options.image, options.out, architecture=options.architecture)
+        _tell(built.contents)
+    else:
+        raise ConfigError(
+            f"cannot make one image of {', '.join(map(str, sources))}: it would hold more than the project {of_python[0]}; "
+            "build an image of each project"
+        )
     say(
         f"{built.archive}: the image, for `ctr images import`, `kind load image-archive`, `skopeo copy --preserve-digests`"
     )
@@ -90,6 +105,15 @@ def _tell(contents: Contents) -> None:
     say(f"  the image brings {_listed(contents.brought) or 'nothing else'}")
     if contents.left_out:
         say(f"  the runtime has {_listed(contents.left_out)}")
+
+
+def _tell_java(built: BuiltOfJava) -> None:
+    for warning in built.warnings:
+        say(f"warning: {warning}", level=logging.WARNING)
+    rows = [(c.type, c.class_name, c.version, f"{', '.join(c.paths)}") for c in built.classes]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        say("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _listed(versions: Mapping[str, str]) -> str:

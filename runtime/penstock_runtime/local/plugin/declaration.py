@@ -11,7 +11,7 @@ from penstock_model.resources.plugin_offers import offer_of
 from penstock_runtime.local.plugin.classes import LookedAt
 from penstock_runtime.local.plugin.project import ENTRY_POINTS
 
-__all__ = ["declaration", "manifest"]
+__all__ = ["declaration", "manifest", "resource_name"]
 
 _KEYS: Final = {"classes": ENTRY_POINTS, "plugin": "project.name", "name": "project.name", "version": "project.version"}
 """Where an author writes what a field of the PluginVersion has."""
@@ -26,7 +26,7 @@ def declaration(plugin: str, version: str, image: str, classes: Sequence[LookedA
     document = {
         "apiVersion": "penstock.dev/v1alpha1",
         "kind": "PluginVersion",
-        "metadata": {"name": re.sub(r"[^a-z0-9.-]+", "-", f"{plugin}-{version}".lower()).strip("-.")},
+        "metadata": {"name": resource_name(f"{plugin}-{version}")},
         "spec": {
             "plugin": plugin,
             "version": version,
@@ -44,7 +44,11 @@ def declaration(plugin: str, version: str, image: str, classes: Sequence[LookedA
     return document
 
 
+def resource_name(text: str) -> str:
+    """A text as the name of a resource."""
+    return re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")
+
+
 def manifest(document: dict[str, Any]) -> str:
     """A PluginVersion as YAML."""
-    head = "# Made by `penstock plugin build`; its image must be where the nodes of the cluster find it.\n"
-    return head + yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=120)
+    return yaml.safe_dump(document, sort_keys=False, width=120)

@@ -11,8 +11,6 @@ from penstock.errors import ConfigError
 
 __all__ = ["is_bytecode", "write_layer"]
 
-_BASE: Final = PurePosixPath("plugin")
-"""The folder in the image."""
 _SPECIAL: Final = {
     stat.S_IFBLK: "a block device",
     stat.S_IFCHR: "a character device",
@@ -21,7 +19,7 @@ _SPECIAL: Final = {
 }
 
 
-def write_layer(folder: Path, to: BinaryIO) -> None:
+def write_layer(folder: Path, to: BinaryIO, base: PurePosixPath) -> None:
     """Write all files of a folder to an uncompressed tar file, as they are to stand in an image.
 
     Owners, times, and modes beyond the execute bit are left out, and so is Python's bytecode: none of them says what the
@@ -30,6 +28,7 @@ def write_layer(folder: Path, to: BinaryIO) -> None:
     Args:
         folder: with the files.
         to: an empty file that is open for writing and can seek.
+        base: the folder in the image.
 
     Raises:
         ConfigError: the folder holds a link that leads nowhere or out of it, or something that is no file. The message
@@ -39,9 +38,9 @@ def write_layer(folder: Path, to: BinaryIO) -> None:
     root = Path(os.path.realpath(folder))
     # PAX, because USTAR has no room for long paths; what fits into USTAR is written as USTAR would.
     with tarfile.open(fileobj=to, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8") as layer:
-        layer.addfile(_member(_BASE, tarfile.DIRTYPE, 0o755))
+        layer.addfile(_member(base, tarfile.DIRTYPE, 0o755))
         for entry in _entries(root):
-            _add(layer, entry, root)
+            _add(layer, entry, root, base)
 
 
 def is_bytecode(name: str) -> bool:
@@ -59,8 +58,8 @@ def _entries(folder: Path) -> Iterator[Path]:
             yield from _entries(path)
 
 
-def _add(layer: tarfile.TarFile, path: Path, root: Path) -> None:
-    name, mode = _BASE / path.relative_to(root), path.lstat().st_mode
+def _add(layer: tarfile.TarFile, path: Path, root: Path, base: PurePosixPath) -> None:
+    name, mode = base / path.relative_to(root), path.lstat().st_mode
     if stat.S_ISDIR(mode):
         layer.addfile(_member(name, tarfile.DIRTYPE, 0o755))
     elif stat.S_ISLNK(mode):

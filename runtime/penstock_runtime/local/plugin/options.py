@@ -21,8 +21,9 @@ def add_plugin(
     plugin = commands.add_parser(
         "plugin",
         allow_abbrev=False,
-        help="begin a project of plugins, check it, build its image",
-        description="For authors of plugins: begin a project, check it, build its image. Needs no Docker and no registry.",
+        help="begin a project of plugins, check it, build images of plugins",
+        description="Begin a project of plugins, check it, build its image; or build an image of plugins of Kafka Connect. "
+        "Needs no Docker and no registry.",
     )
     verbs = plugin.add_subparsers(required=True, metavar="VERB", dest="verb", title="verbs")
 
@@ -57,21 +58,34 @@ def add_plugin(
     build = verbs.add_parser(
         "build",
         allow_abbrev=False,
-        help="write a project as an image, with its PluginVersion",
-        description="Writes a project and what it needs, but for what the runtime has, as the image of a PluginVersion: an "
-        "OCI archive, and the manifest. Prints the image's name by digest. The same sources give the same digest.",
-        epilog="penstock plugin build . --image registry.example/ticker",
+        help="write a project, or plugins of Kafka Connect, as an image, with its PluginVersion",
+        description="Writes a project and what it needs, but for what the runtime has, or plugins of Kafka Connect as they "
+        "are, as the image of a PluginVersion: an OCI archive, and the manifest. Prints the image's name by digest. The "
+        "same sources give the same digest.",
+        epilog="penstock plugin build . --image registry.example/ticker; "
+        "penstock plugin build debezium-connector-postgres-3.6.1.Final-plugin.tar.gz --image registry.example/debezium",
     )
     build.set_defaults(command=run)
-    for verb in (check, build):
-        verb.add_argument("project", metavar="PROJECT", type=Path, help="a folder with a pyproject.toml, or a wheel")
+    check.add_argument("project", metavar="PROJECT", type=Path, help="a folder with a pyproject.toml, or a wheel")
+    build.add_argument(
+        "sources",
+        metavar="PROJECT",
+        type=Path,
+        nargs="+",
+        help="a folder with a pyproject.toml, or a wheel; or plugins of Kafka Connect, which may be several for one image: "
+        "archives (.zip, .tar.gz), jars, folders with jars",
+    )
     build.add_argument(
         "--image", metavar="NAME", required=True, help="the image's name without a tag: registry.example/ticker"
     )
     build.add_argument(
         "--out", metavar="DIR", type=Path, default=Path("build"), help="where to write them (default: %(default)s)"
     )
-    for verb in (check, build):
-        verb.add_argument(
-            "--architecture", choices=[*ARCHITECTURES], help="of the nodes that will run it (default: this machine's)"
-        )
+    check.add_argument(
+        "--architecture", choices=[*ARCHITECTURES], help="of the nodes that will run it (default: this machine's)"
+    )
+    build.add_argument(
+        "--architecture",
+        choices=[*ARCHITECTURES],
+        help="of the nodes that will run it (default: this machine's; of plugins of Kafka Connect amd64, and all mount it)",
+    )

@@ -21,7 +21,7 @@ from penstock_runtime.plugins.discovery import GROUP
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["ENTRY_POINTS", "Project", "copied", "is_wheel", "read_project"]
+__all__ = ["ENTRY_POINTS", "Project", "copied", "is_project", "is_wheel", "read_project"]
 
 ENTRY_POINTS: Final = f'project.entry-points."{GROUP}"'
 _FILE: Final = "pyproject.toml"
@@ -67,6 +67,11 @@ class Project:
 def is_wheel(project: Path) -> bool:
     """Whether that is the file of a wheel."""
     return project.is_file() and project.suffix == ".whl"
+
+
+def is_project(folder: Path) -> bool:
+    """Whether that is a folder with a project in it."""
+    return (folder / _FILE).is_file()
 
 
 def read_project(folder: Path) -> Project:

@@ -15,6 +15,7 @@ from penstock.errors import ConfigError
 
 __all__ = [
     "ARCHITECTURES",
+    "JAVA",
     "PYTHON",
     "hides_module",
     "marker_environment",
@@ -26,6 +27,8 @@ __all__ = [
 
 PYTHON: Final = (3, 11)
 """The version of its CPython: that of Debian bookworm."""
+JAVA: Final = 17
+"""The version of its Java, likewise."""
 ARCHITECTURES: Final[Mapping[str, str]] = {"amd64": "x86_64", "arm64": "aarch64"}
 """For which there is an image, in Go's words and in the kernel's."""
 

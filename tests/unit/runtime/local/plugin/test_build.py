@@ -187,11 +187,20 @@ def test_what_is_no_project_is_refused_before_anything_is_built(tmp_path: Path) 
 
 
 def test_the_command_says_what_is_wrong_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plugin", "build", str(tmp_path), "--image", NAME, "--out", str(tmp_path / "out")]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith(f"penstock: {tmp_path} is no project of plugins")
-    assert printed.err.count("\n") == 1
+    sources = project(tmp_path / "project")
+    for arguments, message in (
+        ([tmp_path], f"cannot make an image of {tmp_path}: no file in it is a jar, and it has no pyproject.toml; "),
+        (
+            [sources, tmp_path],
+            f"cannot make one image of {sources}, {tmp_path}: it would hold more than the project {sources};",
+        ),
+    ):
+        command = ["plugin", "build", *map(str, arguments), "--image", NAME, "--out", str(tmp_path / "out")]
+        assert main(command) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith(f"penstock: {message}")
+        assert printed.err.count("\n") == 1
 
 
 def test_the_command_prints_the_name_of_the_image_and_declares_what_it_holds(
