@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from penstock_runtime.kafka.status_topic import State
+
 from ..lab import STRING, Lab
 from ..reading import produce
 from ..running import manifest, new_name
+from .task_on_thread import Task
 
 
 @pytest.mark.slow
@@ -48,3 +51,21 @@ def test_a_task_that_starts_anew_reads_what_was_paused(lab: Lab, tmp_path: Path)
     lab.wait_committed(name, topic, 2)
     task.stop()
     assert lab.journal.values(2) == ["a", "b"]
+
+
+def test_positions_that_a_sink_sets_between_batches_hold_from_the_first_batch_on_and_over_a_pause(
+    lab: Lab, tmp_path: Path
+) -> None:
+    topic, position = lab.topic(), tmp_path / "position"
+    position.write_text("3")
+    lab.produce(topic, "a", "b", "c", "d", "e")
+    config = {**STRING, "journal": lab.journal.path, "position": str(position), "topics": topic}
+    with Task(lab.spec(manifest(new_name("set"), "attending_sinks:AttendingSink", config)), tmp_path) as task:
+        assert lab.journal.values(2) == ["d", "e"]
+        task.paused.set()
+        task.until_state(State.PAUSED)
+        (tmp_path / "new").write_text("1")
+        (tmp_path / "new").rename(position)
+        lab.journal.count("set", 2)
+        task.paused.clear()
+        assert lab.journal.values(6) == [*"de", *"bcde"]
