@@ -1,5 +1,6 @@
 """Java plugins from the image of a PluginVersion: looked into, planned, and run in the JVM of a task."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ from tests.integration.java.probe_plugin import (
 )
 
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.job import Action, JobAnswer, Outcome
+from penstock_model.contracts.job import Action, JobAnswer, OffsetsVerb, OffsetsWork, Outcome
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.verification import FoundClass, VerificationRequest, read_classes
@@ -34,6 +35,7 @@ from ..reading import Reader
 from ..running import new_name, next_life, until
 from .test_jobs import STRING, alive, problems
 from .test_jobs import source as scripted
+from .test_offsets_actions import HUGE
 
 __all__ = ["Probe", "pods", "probe"]
 
@@ -249,3 +251,20 @@ def test_a_pod_that_was_frozen_writes_nothing_when_it_goes_on_after_its_successo
         reader.count(len(reader.to_end()) + 100)
         successor.process.stop()
         assert_exactly_once(reader.to_end(), 1)
+
+
+@pytest.mark.slow
+def test_the_connector_of_an_image_is_asked_before_its_offsets_are_altered(pods: Pods, plugins: Path) -> None:
+    """`alterOffsets` is a method of its class, so the pod that alters has the image as well (KIP-875)."""
+    source = mounted(plugins / "one", SOURCE, "connector")
+    resource = shown(new_name(), "shop", **{"class": SOURCE, "config": {**STRING, "topic": pods.lab.topic()}})
+    document = json.dumps({"offsets": [{"partition": {"p": "0"}, "offset": {"n": 7}}]})
+    work = OffsetsWork(verb=OffsetsVerb.ALTER, generation=HUGE, document=document)
+    for alters, said in (
+        ("true", "The offsets for this connector"),
+        ("default", "The Connect framework-managed offsets"),
+    ):
+        resource["spec"]["config"]["alters"] = alters
+        answer = pods.answer(Action.OFFSETS, resource, api_version="penstock.dev/job/v2", mounts=[source], offsets=work)
+        assert answer.outcome is Outcome.DONE, problems(answer)
+        assert str(answer.message).startswith(said)
