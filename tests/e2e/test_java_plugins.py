@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from penstock_runtime.cli import main
+from penstock_runtime.local.plugin.runtime_image import ARCHITECTURES, this_architecture
 
 from ..integration.java.plugins import debezium
 from ..integration.java.probe_plugin import SOURCE, Probe, probe
@@ -24,6 +25,8 @@ POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 def built(kubernetes: Cluster, probe: Probe, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """On the node, an image of Debezium's archive and our own plugin in three versions, one as a bare jar.
 
+    It says that it is for another architecture than the node's, which does not count.
+
     Returns:
         The PluginVersion that was written with it.
     """
@@ -32,8 +35,9 @@ def built(kubernetes: Cluster, probe: Probe, tmp_path_factory: pytest.TempPathFa
     for version in ("1.0.0", "2.0.0"):
         probe.jar(plugins / f"probe-{version}" / "probe.jar", version)
     probe.jar(plugins / "probe-3.0.0.jar", "3.0.0")
-    sources = map(str, (debezium("postgres"), plugins))
-    assert main(["plugin", "build", *sources, "--image", "plugins.example/connect", "--out", str(folder)]) == 0
+    (other,) = {*ARCHITECTURES} - {this_architecture()}
+    options = ("--image", "plugins.example/connect", "--out", str(folder), "--architecture", other)
+    assert main(["plugin", "build", str(debezium("postgres")), str(plugins), *options]) == 0
     kubernetes.component("load", str(folder / "connect.tar"))
     document: dict[str, Any] = yaml.safe_load((folder / "pluginversion.yaml").read_text())
     return document
