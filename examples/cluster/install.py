@@ -3,7 +3,6 @@
 import hashlib
 import json
 import secrets
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -15,8 +14,6 @@ from clusters import Cluster
 from command import ROOT, Failed, Kube, Object, run, stream
 from scene import CHANGES_TOPIC, CHANGES_WITNESS
 from screen import Screen
-
-from penstock_runtime.local.plugin.archive import write_image
 
 sys.path.append(str(ROOT / "examples" / "shared"))
 from debezium import LATEST, archive
@@ -98,9 +95,9 @@ class Installation:
         kube.kubectl("delete", "pod", name, "--namespace", "demo", "--ignore-not-found", "--grace-period=1")
         kube.kubectl("create", "--namespace", "demo", "--filename=-", stdin=json.dumps(pod))
 
-    def plugin(self, project: Path, image: str, out: Path, tell: Callable[[str], None]) -> str:
-        """Build the image of a project of plugins into a folder, and load it; its name with the digest."""
-        build = [sys.executable, "-m", "penstock_runtime.cli", "plugin", "build", str(project)]
+    def plugin(self, source: Path, image: str, out: Path, tell: Callable[[str], None]) -> str:
+        """Build the image of a project or an archive of plugins, and load it; its name with the digest."""
+        build = [sys.executable, "-m", "penstock_runtime.cli", "plugin", "build", str(source)]
         name = run([*build, "--image", image, "--out", str(out)], limit=600).strip()
         self.cluster.load([str(out / f"{image.rpartition('/')[2]}.tar")], tell)
         return name
@@ -123,19 +120,11 @@ class Installation:
         (manifest,) = yaml.safe_load_all((DEBEZIUM / "pluginversion.yaml").read_text())
         with self.screen.step(f"Debezium {' and '.join(versions)}, unmodified: examples/debezium") as tell:
             for version in versions:
-                image = self.java_plugin(archive(version, tell), "plugins.example/debezium", tell)
+                with tempfile.TemporaryDirectory() as out:
+                    image = self.plugin(archive(version, tell), "plugins.example/debezium", Path(out), tell)
                 manifest["metadata"]["name"] = f"debezium-{version.removesuffix('.Final')}"
                 manifest["spec"]["image"] = image
                 kube.kubectl("apply", "--namespace=demo", "--filename=-", stdin=json.dumps(manifest))
-
-    def java_plugin(self, archive: Path, image: str, tell: Callable[[str], None]) -> str:
-        """Make an image with an archive of Java plugins, unpacked, and load it; its name with the digest."""
-        with tempfile.TemporaryDirectory() as folder:
-            content, to = Path(folder) / "content", Path(folder) / "image.tar"
-            shutil.unpack_archive(archive, content, filter="data")
-            name = write_image(content, image, to)
-            self.cluster.load([str(to)], tell)
-        return name
 
     def _plugins(self, kube: Kube) -> None:
         """A plugin in three versions, each from its image, and connectors of the first two; the third one fails."""

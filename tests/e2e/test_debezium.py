@@ -4,10 +4,11 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
-from penstock_runtime.local.plugin.archive import write_image
+from penstock_runtime.cli import main
 
-from ..integration.java.plugins import DEBEZIUM, EARLIER_DEBEZIUM, debezium, earlier_debezium, folder_of
+from ..integration.java.plugins import DEBEZIUM, EARLIER_DEBEZIUM, debezium, earlier_debezium
 from .cluster import ROOT, Cluster
 from .place import Connector, Place, task
 from .test_java_plugins import POSTGRES, java
@@ -44,12 +45,13 @@ class Shop:
 
 
 @pytest.fixture(scope="module")
-def images(kubernetes: Cluster, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """On the node, an image of each version, with nothing but the archive."""
+def versions(kubernetes: Cluster, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """On the node, an image of the archive of each version; the PluginVersions that were written with them."""
     made = {}
     for version, archive in ((EARLIER_DEBEZIUM, earlier_debezium("postgres")), (DEBEZIUM, debezium("postgres"))):
         folder = tmp_path_factory.mktemp(version)
-        made[version] = write_image(folder_of(archive), "plugins.example/debezium", folder / "debezium.tar")
+        assert main(["plugin", "build", str(archive), "--image", "plugins.example/debezium", "--out", str(folder)]) == 0
+        made[version] = yaml.safe_load((folder / "pluginversion.yaml").read_text())
         kubernetes.component("load", str(folder / "debezium.tar"))
     return made
 
@@ -74,10 +76,10 @@ def runs(connector: Connector, version: str) -> None:
 
 
 def test_of_two_versions_side_by_side_one_is_upgraded_killed_and_taken_back_and_no_change_is_lost_or_doubled(
-    place: Place, images: dict[str, str]
+    place: Place, versions: dict[str, dict[str, Any]]
 ) -> None:
     shop = Shop(place, readers=2)
-    place.apply(*(java(f"debezium-{v.lower()}", image, path="/plugin") for v, image in images.items()))
+    place.apply(*(java(f"debezium-{version.lower()}", built) for version, built in versions.items()))
 
     def reader(name: str, version: str) -> Connector:
         config = {
