@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from penstock.errors import ConnectError
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded, JvmLost
-from penstock_runtime.java_plugins.jvm import Jvm
+from penstock_runtime.java_plugins.jvm.process import Jvm
 from penstock_runtime.java_plugins.wire import LENGTH, PROTOCOL, decode, frame
 
 __all__ = ["Connection"]

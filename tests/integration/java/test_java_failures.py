@@ -27,7 +27,7 @@ RESTART = {"backoff": {"initial": "100ms", "max": "1s"}}
     [
         ("exit 0", ["exit code 0: the plugin has called System.exit"]),
         ("exit 7", ["exit code 7: the plugin has called System.exit"]),
-        ("memory", ["ran out of memory with a heap of 256m", "PENSTOCK_JAVA_HEAP"]),
+        ("memory", ["ran out of memory with a heap of 256m: Java heap space; raise PENSTOCK_JAVA_HEAP"]),
         (
             "throw",
             [
@@ -243,7 +243,7 @@ def test_a_shutdown_hook_that_never_returns_does_not_hold_up_an_exit(probe_lab: 
             "its JVM crashed (SIGABRT): native code of the plugin",
         ),
         (signal.SIGTERM, ExitCode.LOST, "its JVM was ended by signal 15"),
-        (signal.SIGKILL, ExitCode.LOST, "its JVM was killed by signal 9; the kernel does so when memory runs out"),
+        (signal.SIGKILL, ExitCode.LOST, "its JVM was killed by signal 9: another process did it"),
     ],
 )
 def test_a_crash_of_the_jvm_is_a_failure_and_a_kill_is_a_loss(

@@ -22,15 +22,14 @@ from penstock.errors import ConnectError
 from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins.hidden import hidden
 from penstock_runtime.java_plugins.host_jar import class_path
-from penstock_runtime.java_plugins.java_error import JvmEnded, JvmLost
+from penstock_runtime.java_plugins.java_error import JvmEnded
+from penstock_runtime.java_plugins.jvm.ends import cause_of_end
+from penstock_runtime.java_plugins.jvm.heap import Heap
 from penstock_runtime.logs import say
 from penstock_runtime.process import cgroup, start_tied
 
-__all__ = ["HEAP_VARIABLE", "Jvm"]
+__all__ = ["Jvm"]
 
-HEAP_VARIABLE: Final = "PENSTOCK_JAVA_HEAP"
-"""The greatest heap of a plugin's JVM, as `-Xmx` takes it (`512m`)."""
-_MIB: Final = 1 << 20
 _LONGEST_LINE: Final = 1 << 16
 _LAST_LINES: Final = 20
 _LOOK: Final = 1.0  # seconds between two looks whether a silent JVM has ended
@@ -42,12 +41,6 @@ _LEVELS: Final[Mapping[str, int]] = {
     "DEBUG": logging.DEBUG,
     "TRACE": logging.DEBUG,
 }
-_OUT_OF_MEMORY: Final = "java.lang.OutOfMemoryError"
-_OUT_OF_MEMORY_CODE: Final = 3
-"""The exit code of `-XX:+ExitOnOutOfMemoryError`."""
-_CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
-_BY_SIGNAL: Final = 128
-"""What Java adds to the number of the signal that ended it, as shells do."""
 
 
 class Jvm:
@@ -67,7 +60,8 @@ class Jvm:
     def __init__(self, *, is_long: bool) -> None:
         java = find_java()
         jars = class_path(java, say)
-        self._heap = heap()
+        self._heap = Heap.of_this_process(is_long=is_long)
+        self._oom_kills = cgroup.oom_kills()
         self._lines: deque[str] = deque(maxlen=_LAST_LINES)
         self._started = threading.Event()
         self._ended = threading.Event()
@@ -76,7 +70,7 @@ class Jvm:
         reading, writing = os.pipe()
         command = [
             *(sys.executable, "-I", "-S", start_tied.__file__, str(os.getpid()), str(int(signal.SIGKILL))),
-            *(str(java.executable), f"-Xmx{self._heap}", *_OPTIONS, *(() if is_long else _SHORT)),
+            *(str(java.executable), f"-Xmx{self._heap.size}", *_OPTIONS, *(() if is_long else _SHORT)),
             f"-Djava.io.tmpdir={tempfile.gettempdir()}",
             f"-Dpenstock.log.level={_java_level()}",
             *("-cp", ":".join(map(str, jars)), "dev.penstock.host.Main", str(writing)),
@@ -107,25 +101,9 @@ class Jvm:
     def cause_of_end(self) -> JvmEnded:
         """Wait for its end, and return an error that says how it ended and what to do."""
         self._ended.wait()
-        code = self._child.returncode
-        last = "; ".join(line for line in self._lines if line)[-500:]
-        said = f"; it printed last: {last}" if last else ""
-        if code == _OUT_OF_MEMORY_CODE and any(_OUT_OF_MEMORY in line for line in self._lines):
-            return JvmEnded(
-                f"its JVM ran out of memory with a heap of {self._heap}; give the task more memory "
-                f"({HEAP_VARIABLE} sets the heap), or make the polls of the connector smaller"
-            )
-        if -code in _CRASHES:
-            name = signal.Signals(-code).name
-            return JvmEnded(f"its JVM crashed ({name}): native code of the plugin, or Java itself, is at fault{said}")
-        if code - _BY_SIGNAL in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):  # at these, Java ends in order
-            return JvmLost(f"its JVM was ended by signal {code - _BY_SIGNAL}")
-        if code < 0:
-            why = "; the kernel does so when memory runs out" if code == -9 else ""
-            return JvmLost(f"its JVM was killed by signal {-code}{why}")
-        if code == 0:
-            return JvmEnded("its JVM ended with exit code 0: the plugin has called System.exit")
-        return JvmEnded(f"its JVM ended with exit code {code}: the plugin has called System.exit, or Java failed{said}")
+        before, now = self._oom_kills, cgroup.oom_kills()
+        kills = None if before is None or now is None else now - before
+        return cause_of_end(self._child.returncode, self._lines, self._heap, kills)
 
     @property
     def _child(self) -> "subprocess.Popen[bytes]":
@@ -204,14 +182,6 @@ _OPTIONS: Final = (
 )
 """Small while it is quiet: the collector with the least memory, and one that gives it back."""
 _SHORT: Final = ("-XX:TieredStopAtLevel=1",)
-
-
-def heap() -> str:
-    """Return the greatest heap: what the variable says, else half of the memory limit, else 1 GiB."""
-    if chosen := os.environ.get(HEAP_VARIABLE):
-        return chosen
-    limit = cgroup.memory_limit()
-    return "1024m" if limit is None else f"{max(64, limit // 2 // _MIB)}m"
 
 
 def _java_level() -> str:
