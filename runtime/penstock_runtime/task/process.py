@@ -24,7 +24,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import SparkStart, TaskSpec, TaskState
 from penstock_runtime import logs
-from penstock_runtime.java_plugins.hosts import close_host, expect_long_work
+from penstock_runtime.java_plugins.hosts import close_host, expect_long_work, use_java
 from penstock_runtime.java_plugins.java_error import JvmLost, JvmOomKilled
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.status_topic import State, recorded_topics
@@ -116,6 +116,7 @@ def run(arguments: list[str] | None, stopping: GracefulShutdown) -> int:
         sys.stderr.write(f"{e}\n")
         termination_message.write(TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
         return ExitCode.CONFIG_INVALID
+    use_java(spec.java)
     if pod is None:
         die_with_parent(options.parent)
     return _Process(spec, pod, options, stopping).run()

@@ -1,17 +1,23 @@
 """How a JVM ended, in words that say what happened and what to change."""
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from penstock_runtime.java_plugins.java_error import JvmEnded, JvmLost, JvmOomKilled, JvmOutOfMemory
-from penstock_runtime.java_plugins.jvm.heap import HEAP_VARIABLE, Heap
+from penstock_runtime.java_plugins.jvm.heap import HEAP_FIELD, HEAP_VARIABLE, Heap
 
 __all__ = ["cause_of_end"]
 
 _OUT_OF_MEMORY: Final = "java.lang.OutOfMemoryError"
 _OUT_OF_MEMORY_CODE: Final = 3
 """The exit code of `-XX:+ExitOnOutOfMemoryError`."""
+_NOT_STARTED: Final = "Could not create the Java Virtual Machine"
+_CLASS_SPACES: Final[Mapping[str, str]] = {
+    "Metaspace": "-XX:MaxMetaspaceSize",
+    "Compressed class space": "-XX:CompressedClassSpaceSize",
+}
+"""Parts of the memory that have a limit of their own, where an option sets one."""
 _CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 _BY_SIGNAL: Final = 128
 """What Java adds to the number of the signal that ended it, as shells do."""
@@ -31,6 +37,8 @@ def cause_of_end(code: int, lines: Sequence[str], heap: Heap, oom_kills: int | N
     said = f"; it printed last: {last}" if last else ""
     if code == _OUT_OF_MEMORY_CODE and (told := next((line for line in lines if _OUT_OF_MEMORY in line), None)):
         return _out_of_memory(told.partition(f"{_OUT_OF_MEMORY}: ")[2], heap)
+    if code == 1 and any(_NOT_STARTED in line for line in lines):
+        return JvmEnded(f"its JVM does not start: {next(filter(None, lines))}; correct spec.java.options")
     if -code in _CRASHES:
         name = signal.Signals(-code).name
         return JvmEnded(f"its JVM crashed ({name}): native code of the plugin, or Java itself, is at fault{said}")
@@ -46,9 +54,11 @@ def cause_of_end(code: int, lines: Sequence[str], heap: Heap, oom_kills: int | N
 
 
 def _out_of_memory(what: str, heap: Heap) -> JvmOutOfMemory:
+    if what in _CLASS_SPACES:
+        return JvmOutOfMemory(f"its JVM ran out of memory: {what}; raise {_CLASS_SPACES[what]} in spec.java.options")
     return JvmOutOfMemory(
-        f"its JVM ran out of memory with a heap of {heap.size}{f': {what}' if what else ''}; raise {heap.setting}, or make "
-        "the polls of the connector smaller (max.batch.size, max.poll.records)"
+        f"its JVM ran out of memory with a heap of {heap.size}{f': {what}' if what else ''}; raise {_settings(heap)}, or "
+        "make the polls of the connector smaller (max.batch.size, max.poll.records)"
     )
 
 
@@ -62,7 +72,13 @@ def _killed(heap: Heap, oom_kills: int | None) -> JvmLost:
     if heap.limit is None:
         return JvmOomKilled(f"{by}: the machine ran out of memory; free some, or lower the heap of {heap.size}")
     limit = f"{heap.limit // _MIB} MiB" if heap.limit >= _MIB else f"{heap.limit} bytes"
-    raised = f"raise {heap.setting}" if heap.setting != HEAP_VARIABLE else f"raise it, or lower {heap.setting}"
+    raised = "it" if heap.setting == HEAP_VARIABLE else heap.setting
+    lowered = heap.setting if heap.setting == HEAP_VARIABLE else HEAP_FIELD
     return JvmOomKilled(
-        f"{by}: with a heap of {heap.size} the container needed more than its memory limit of {limit}; {raised}"
+        f"{by}: with a heap of {heap.size} the container needed more than its memory limit of {limit}; raise "
+        f"{raised}, or lower {lowered}"
     )
+
+
+def _settings(heap: Heap) -> str:
+    return heap.setting if heap.setting == HEAP_VARIABLE else f"{heap.setting} or {HEAP_FIELD}"

@@ -19,12 +19,14 @@ from contextlib import suppress
 from typing import IO, Any, Final
 
 from penstock.errors import ConnectError
+from penstock_model.contracts.task_spec import JavaSpec
 from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins.hidden import hidden
 from penstock_runtime.java_plugins.host_jar import class_path
 from penstock_runtime.java_plugins.java_error import JvmEnded
 from penstock_runtime.java_plugins.jvm.ends import cause_of_end
 from penstock_runtime.java_plugins.jvm.heap import Heap
+from penstock_runtime.java_plugins.jvm.options import jvm_options
 from penstock_runtime.logs import say
 from penstock_runtime.process import cgroup, start_tied
 
@@ -47,6 +49,7 @@ class Jvm:
     """A JVM that runs the plugin host.
 
     Args:
+        java_spec: what the connector says about it.
         is_long: it moves records for long. Else the optimizing compiler is off, which costs a short run more than it saves.
 
     Attributes:
@@ -57,10 +60,10 @@ class Jvm:
         ConnectError: there is no Java, or its jars cannot be had.
     """
 
-    def __init__(self, *, is_long: bool) -> None:
+    def __init__(self, java_spec: JavaSpec, *, is_long: bool) -> None:
         java = find_java()
         jars = class_path(java, say)
-        self._heap = Heap.of_this_process(is_long=is_long)
+        self._heap = Heap.of_this_process(java_spec.heap_percent, is_long=is_long)
         self._oom_kills = cgroup.oom_kills()
         self._lines: deque[str] = deque(maxlen=_LAST_LINES)
         self._started = threading.Event()
@@ -70,7 +73,7 @@ class Jvm:
         reading, writing = os.pipe()
         command = [
             *(sys.executable, "-I", "-S", start_tied.__file__, str(os.getpid()), str(int(signal.SIGKILL))),
-            *(str(java.executable), f"-Xmx{self._heap.size}", *_OPTIONS, *(() if is_long else _SHORT)),
+            *(str(java.executable), *(() if is_long else _SHORT), *jvm_options(java_spec, self._heap)),
             f"-Djava.io.tmpdir={tempfile.gettempdir()}",
             f"-Dpenstock.log.level={_java_level()}",
             *("-cp", ":".join(map(str, jars)), "dev.penstock.host.Main", str(writing)),
@@ -172,15 +175,6 @@ class Jvm:
         logging.getLogger(f"java.{record['logger']}").log(level, "%s", hidden(text))
 
 
-_OPTIONS: Final = (
-    "-Xms16m",
-    "-XX:+UseSerialGC",
-    "-XX:-UsePerfData",
-    "-XX:+ExitOnOutOfMemoryError",
-    "-Dfile.encoding=UTF-8",
-    "-Djava.awt.headless=true",
-)
-"""Small while it is quiet: the collector with the least memory, and one that gives it back."""
 _SHORT: Final = ("-XX:TieredStopAtLevel=1",)
 
 
