@@ -295,6 +295,7 @@ class Reason(StrEnum):
     HEALTH_CHECK_FAILED = ("HealthCheckFailed", Use.TASK, "the process made no progress for minutes, and was replaced")
     PROCESS_KILLED = "ProcessKilled", Use.TASK, "a signal ended the process"
     SPARK_LOST = "SparkLost", Use.TASK, "the task lost its Spark session"
+    JVM_LOST = "JvmLost", Use.TASK, "the JVM of the task's Java plugins was killed, or froze"
     ENDED = "Ended", Use.TASK, "the process ended without an error, though the task is to run"
     DELETED = "Deleted", Use.TASK, "the pod was deleted"
     INIT_CONTAINER_FAILED = (

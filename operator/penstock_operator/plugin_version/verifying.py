@@ -15,7 +15,7 @@ from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.verification import FoundClass, read_classes
 from penstock_operator.connector.model.persisted_state import JobMemory
-from penstock_operator.connector.model.pod_end import Ended
+from penstock_operator.connector.model.pod_end import OUT_OF_MEMORY, Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.reasons import Reason
@@ -26,7 +26,6 @@ _BACKOFF: Final = ExponentialBackoff(first=15.0, longest=600.0)
 _SLOT_WAIT: Final = 60.0
 """Seconds, should no event come: a PluginVersion that waits for a slot is woken when there is one."""
 _NONE: Final = JobMemory()
-_OUT_OF_MEMORY: Final = "OOMKilled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +175,7 @@ def _cause(pod: JobPod, ended: Ended) -> tuple[str, str]:
             return pod.hindrance
         slow = "where an image takes long to be pulled, raise job.deadlineSeconds of the release"
         return ended.reason, f"the verifying pod did not end in time; {slow}"
-    if ended.reason == _OUT_OF_MEMORY:
+    if ended.reason == OUT_OF_MEMORY:
         limit = f"its limit of {ended.memory_limit}" if ended.memory_limit else "its node has"
         remedy = "import less, or raise job.resources.limits.memory of the release"
         return ended.reason, f"OOMKilled: the import used more memory than {limit}; {remedy}"

@@ -138,6 +138,8 @@ class TerminationMessage(_Record):
         message: the error in a sentence, redacted; None if the process stopped on request.
         trace: the end of the traceback, redacted, as long as there is room for.
         trouble: the last temporary hindrance.
+        reason: of exit code LOST, a word for the status: `JvmLost`, or `OOMKilled` where the kernel killed a child process;
+            None: Spark was lost.
         classes: of a verifying pod, the Java classes that it has found (`verification.classes_text`).
     """
 
@@ -146,6 +148,7 @@ class TerminationMessage(_Record):
     message: str | None = None
     trace: str | None = None
     trouble: str | None = None
+    reason: str | None = None
     classes: str | None = None
 
     def to_message(self, limit: int = TERMINATION_LIMIT) -> str:

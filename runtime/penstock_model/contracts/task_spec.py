@@ -19,6 +19,7 @@ from penstock_model.contracts.topic_policy import TopicPolicy
 __all__ = [
     "API_VERSION",
     "WITH_MOUNTS",
+    "JavaSpec",
     "PluginReference",
     "SparkCluster",
     "SparkSpec",
@@ -94,6 +95,18 @@ class SparkSpec(Part):
     cluster: SparkCluster | None = Field(default=None, exclude_if=lambda v: v is None)
 
 
+class JavaSpec(Part):
+    """The JVM of a task with Java plugins.
+
+    Attributes:
+        heap_percent: the share of the memory limit that is the greatest heap.
+        options: of the JVM, besides Penstock's.
+    """
+
+    heap_percent: int = 50
+    options: tuple[str, ...] = ()
+
+
 class TaskSpec(Document):
     """One task of a connector, in one incarnation.
 
@@ -116,6 +129,7 @@ class TaskSpec(Document):
             never the plan pod's answer. None: `topic.creation.*` of the configuration, or the brokers, decide.
         mounts: the images of PluginVersions in the pod, the connector's first. The operator sets them, likewise.
         config_providers: by name, the Java config providers that variables of this task name.
+        java: its JVM, if it has Java plugins and the Connector says something about it.
     """
 
     called: ClassVar = "a task spec"
@@ -139,6 +153,7 @@ class TaskSpec(Document):
     topic_policy: TopicPolicy | None = Field(default=None, exclude_if=lambda v: v is None)
     mounts: tuple[PluginMount, ...] = Field(default=(), exclude_if=lambda v: not v)
     config_providers: dict[str, PluginReference] = Field(default_factory=dict, exclude_if=lambda v: not v)
+    java: JavaSpec | None = Field(default=None, exclude_if=lambda v: v is None)
 
     @property
     def id(self) -> str:

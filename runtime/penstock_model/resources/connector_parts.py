@@ -1,14 +1,15 @@
 """The parts of a Connector's spec: restarts, rollout, deletion, Spark, references to other objects. Pure."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from penstock_model.contracts.task_spec import SparkStart
 from penstock_model.resources.base import ConfigMapping, Flag, ObjectName, Part
+from penstock_model.resources.constraints import AtMost, Mark, list_of, rule, ruled
 from penstock_model.resources.values import Duration
 
-__all__ = ["MOST", "Backoff", "Deletion", "Offsets", "Reference", "Restart", "Rollout", "Spark"]
+__all__ = ["MOST", "Backoff", "Deletion", "Java", "Offsets", "Reference", "Restart", "Rollout", "Spark"]
 
 MOST: Final = 2**31 - 1
 """The greatest number: that of Kubernetes' scale and of Connect's INT."""
@@ -100,6 +101,37 @@ class Spark(Part):
         "10m",
         validate_default=True,
         description="With OnDemand, how long Spark stays without a backlog.",
+    )
+
+
+_OPTION: Final = ruled(
+    rule("self.startsWith('-')", "must begin with '-'; write an option and its value as one entry (--add-opens=...)"),
+    rule(
+        "!self.contains('${secret:')",
+        "variables are resolved in spec.config alone; give a secret to the plugin there, or as a file by a volume",
+    ),
+)
+
+
+class Java(Part):
+    """The JVM of each task that has Java plugins, and of the pod that plans them."""
+
+    heap_percent: int = Field(
+        50,
+        ge=10,
+        le=75,
+        strict=True,
+        description="The share of the container's memory limit that is the greatest heap. The rest is for the JVM's other "
+        "memory (classes, threads, code, direct buffers), for Python and the clients of Kafka.",
+    )
+    options: Annotated[
+        list[Annotated[str, AtMost(1024, least=1), Mark(**_OPTION)]], AtMost(64), Mark(**list_of("atomic"))
+    ] = Field(
+        [],
+        examples=[["-Duser.timezone=UTC", "-XX:+UseG1GC"]],
+        description="Options of the JVM, one an entry: -D..., -XX:..., -Xss, -Xmn, -Xlog, --add-opens=... and the like. "
+        "Those on which a guarantee rests, that set the heap, run commands, or load other classes are refused with the "
+        "reason. They are no place for secrets.",
     )
 
 

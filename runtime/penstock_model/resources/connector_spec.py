@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from penstock_model.resources.base import ConfigMapping, Part, Text
-from penstock_model.resources.connector_parts import MOST, Deletion, Offsets, Reference, Restart, Rollout, Spark
+from penstock_model.resources.connector_parts import MOST, Deletion, Java, Offsets, Reference, Restart, Rollout, Spark
 from penstock_model.resources.constraints import AtMost, required_name, rule, ruled
 from penstock_model.resources.pod_template import TEMPLATE_TEXT, Template
 
@@ -112,6 +112,11 @@ class ConnectorSpec(Part):
         "it until they start for another reason.",
     )
     spark: Spark = Field(Spark(), examples=[{"start": "OnDemand"}], description="The Spark session of each task.")
+    java: Java | None = Field(
+        None,
+        examples=[{"heapPercent": 60, "options": ["-Duser.timezone=UTC"]}],
+        description="The JVM of each task that has Java plugins, and of the pod that plans. A change replaces the tasks.",
+    )
     template: Template = Field({}, examples=[{"nodeSelector": {"disk": "ssd"}}], description=TEMPLATE_TEXT)
     offsets: Offsets = Field(
         Offsets(),

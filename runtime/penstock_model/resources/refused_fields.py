@@ -7,6 +7,7 @@ from penstock.errors import Problem
 from penstock_model.contracts.task_spec import SparkStart
 from penstock_model.resources.connector_parts import Spark
 from penstock_model.resources.connector_spec import ConnectorSpec
+from penstock_model.resources.java_options import refused_options
 from penstock_model.resources.spark_settings import refused_settings
 
 __all__ = ["UNSUPPORTED", "refused_fields"]
@@ -37,3 +38,5 @@ def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
         message = "Spark would end after each batch; write 1m or more, or start: Eager, with which it stays"
         yield Problem("spec.spark.idleTimeout", message)
     yield from refused_settings(spec.spark.conf)
+    if spec.java is not None:
+        yield from refused_options(spec.java.options)

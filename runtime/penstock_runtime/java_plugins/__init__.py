@@ -12,13 +12,13 @@ What each module is for, from the top down:
     hosts       the JVM of this process
     jvm_metrics  what plugins measure, for Prometheus
     connection  calls, records and logs between this process and one JVM
-    jvm         the JVM's process: its command, its output, how it ended
-    launch      its options, and the archive of its classes
+    jvm         the JVM's process: its options, its output, how it ended
     records     messages of columns to record batches
     record_writer  record batches to messages of columns
     wire        the form of messages
     locations   a plugin path to the locations of plugins: folders, jars, archives
     host_jar    our own jar, compiled once
+    class_archive  an archive of its classes, with which a JVM starts
     jars        its dependencies, pinned
     java_error  exceptions of Java
 """

@@ -14,8 +14,9 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from penstock.errors import ConnectError
+from penstock_model.contracts.task_spec import JavaSpec
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded, JvmLost
-from penstock_runtime.java_plugins.jvm import Jvm
+from penstock_runtime.java_plugins.jvm.process import Jvm
 from penstock_runtime.java_plugins.wire import LENGTH, PROTOCOL, decode, frame
 
 __all__ = ["Connection"]
@@ -35,7 +36,7 @@ class Connection:
     """A running plugin host. Any thread may call; one thread takes records.
 
     Args:
-        is_long: as `Jvm` says.
+        java, is_long: as `Jvm` says.
 
     Attributes:
         told: is called with the epoch of a sink task, with what that asks for, and its arguments. In another thread.
@@ -46,13 +47,13 @@ class Connection:
         ConnectError: Java cannot be started.
     """
 
-    def __init__(self, *, is_long: bool) -> None:
+    def __init__(self, java: JavaSpec, *, is_long: bool) -> None:
         self.answer: Callable[[Sequence[Mapping[str, Any] | None]], Sequence[Mapping[str, Any] | None]] = lambda p: [
             None for _ in p
         ]
         self.told: Callable[[int, str, Any], None] = lambda epoch, what, arguments: None
         self.connector_told: Callable[[str, Any], None] = lambda what, arguments: None
-        self._jvm = Jvm(is_long=is_long)
+        self._jvm = Jvm(java, is_long=is_long)
         self._calls: dict[int, Future[Any]] = {}
         self._numbers = count(1)
         self._writing = threading.Lock()

@@ -3,13 +3,15 @@
 import atexit
 import threading
 
+from penstock_model.contracts.task_spec import JavaSpec
 from penstock_runtime.java_plugins.connection import Connection
 
-__all__ = ["close_host", "expect_long_work", "host", "running_host"]
+__all__ = ["close_host", "expect_long_work", "host", "running_host", "use_java"]
 
 _lock = threading.Lock()
 _running: list[Connection] = []
 _is_long = threading.Event()
+_java = [JavaSpec()]
 
 
 def host() -> Connection:
@@ -20,7 +22,7 @@ def host() -> Connection:
     """
     with _lock:
         if not (_running and _running[0].is_open):
-            _running[:] = [Connection(is_long=_is_long.is_set())]
+            _running[:] = [Connection(_java[0], is_long=_is_long.is_set())]
         return _running[0]
 
 
@@ -33,6 +35,14 @@ def running_host() -> Connection | None:
 def expect_long_work() -> None:
     """Let Java optimize for a long run from the next start of the JVM on: a task runs in this process, not a plan."""
     _is_long.set()
+
+
+def use_java(java: JavaSpec | None) -> None:
+    """Run Java plugins in a JVM with this heap and these options from now on; one that runs with others ends."""
+    wanted = java or JavaSpec()
+    if wanted != _java[0]:
+        close_host()
+        _java[0] = wanted
 
 
 def close_host() -> None:

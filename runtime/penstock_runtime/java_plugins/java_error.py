@@ -5,7 +5,16 @@ from typing import Literal, Self, TypeAlias
 
 from penstock.errors import ConnectError, RetriableError
 
-__all__ = ["JavaError", "JavaErrorKind", "JvmEnded", "JvmLost", "PluginFailed", "exception_of"]
+__all__ = [
+    "JavaError",
+    "JavaErrorKind",
+    "JvmEnded",
+    "JvmLost",
+    "JvmOomKilled",
+    "JvmOutOfMemory",
+    "PluginFailed",
+    "exception_of",
+]
 
 JavaErrorKind: TypeAlias = Literal["retriable", "unsupported", "data", "fatal"]
 
@@ -40,8 +49,16 @@ class JvmEnded(PluginFailed):
         return type(self)(f"{what}: {self}")
 
 
+class JvmOutOfMemory(JvmEnded):
+    """The JVM has ended itself, since its heap or another part of its memory was full."""
+
+
 class JvmLost(JvmEnded):
     """The JVM was killed from outside, or was frozen: a loss of the infrastructure, not a failure of the plugin."""
+
+
+class JvmOomKilled(JvmLost):
+    """The kernel's OOM killer has killed the JVM: with all its memory, it did not fit the container."""
 
 
 def exception_of(

@@ -13,14 +13,16 @@ from penstock_model.connect.plugin_chain import CONNECTOR
 from penstock_model.connect.redaction import Redactor, client_secrets, literal_secrets
 from penstock_model.connect.variables import Resolved, misspelt_variables, resolve
 from penstock_model.connect.worker_config import WorkerConfig
-from penstock_model.contracts.task_spec import PluginReference, TaskSpec
+from penstock_model.contracts.task_spec import JavaSpec, PluginReference, TaskSpec
 from penstock_model.resources import connector as resources
 from penstock_model.resources.partial import PLACEHOLDER
 from penstock_model.resources.refused_fields import refused_fields
 from penstock_runtime.java_plugins.hidden import hide
+from penstock_runtime.java_plugins.hosts import use_java
 from penstock_runtime.plan.chain import check_chain
 from penstock_runtime.plan.clients import check_clients, unused_overrides
 from penstock_runtime.plan.delivery import check_boundary, check_delivery, exactly_once
+from penstock_runtime.plan.java import check_java, has_java, java_warnings
 from penstock_runtime.plan.literals import check_literals, literal_passwords
 from penstock_runtime.plan.plugin_versions import check_version, requested_version
 from penstock_runtime.plan.problems import Findings, names_of
@@ -101,8 +103,21 @@ def plan(
         RetriableError: nothing is wrong as far as it can be seen, but what the plugin looks at outside cannot be reached.
         ConnectError: a config provider fails, or does not answer.
     """
+    java, unusable = check_java(resource.spec.java)
+    use_java(java)
     with ConfigProviders(worker.raw, secrets_dir, environment) as providers:
-        return _plan(resource, worker, plugins, secrets_dir, environment, providers, policy_selects=policy_selects)
+        found = Findings([*refused_fields(resource.spec), *unusable], [*misspelt_variables(resource.spec.config)])
+        return _plan(
+            resource,
+            worker,
+            plugins,
+            secrets_dir,
+            environment,
+            providers,
+            found,
+            policy_selects=policy_selects,
+            java=java,
+        )
 
 
 def _plan(
@@ -112,10 +127,11 @@ def _plan(
     secrets_dir: Path | None,
     environment: Mapping[str, str] | None,
     providers: ConfigProviders,
+    findings: Findings,
     *,
     policy_selects: bool,
+    java: JavaSpec | None,
 ) -> Plan:
-    findings = Findings([*refused_fields(resource.spec)], [*misspelt_variables(resource.spec.config)])
     policy = PolicyUse(named=resource.spec.topic_creation_policy is not None, selected=policy_selects)
     own = resolve(resource.spec.config, secrets_dir, environment, providers=providers.table)
     shared = resolve(worker.raw, secrets_dir, environment, providers=providers.table)
@@ -181,10 +197,13 @@ def _plan(
     places: dict[str, PluginRef[Plugin]] = {"connector": ref, **chain.plugins}
     # Overrides that no policy was asked about do not reach the task.
     unused = unused_overrides(connector.kind, own.values, has_policy=policy.applies)
+    if resource.spec.java is not None:
+        findings.warnings += java_warnings(resource.spec.java, places)
     tasks, given = _tasks(connector, parsed, resource, own, unused, worker, places, framework, secrets_dir, findings)
     findings.raise_for(resource.reading, own.problems, redactor)
     references = providers.references(resource.spec.config, worker.raw)
-    tasks = tuple(t.model_copy(update={"config_providers": references}) for t in tasks)
+    jvm = java if has_java(places) else None
+    tasks = tuple(t.model_copy(update={"config_providers": references, "java": jvm}) for t in tasks)
     return Plan(
         resource.connect_name,
         kind,

@@ -8,6 +8,7 @@ from penstock import ConfigError, ConnectError, Problem, RetriableError
 from penstock_model.connect.redaction import Redactor
 from penstock_model.resources.partial import Reading
 from penstock_model.resources.values import NULL
+from penstock_runtime.java_plugins.java_error import JvmLost, JvmOutOfMemory
 from penstock_runtime.process.plugin_place import raised_in
 
 __all__ = ["Findings", "names_of"]
@@ -23,12 +24,13 @@ class Findings:
     Attributes:
         problems: make the configuration wrong.
         warnings: do not.
-        away: what a plugin looks at outside cannot be reached now, so it is not known whether the configuration is right.
+        away: what a plugin needs is not there now (a system outside, memory for its JVM), so it is not known whether the
+            configuration is right.
     """
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
-    away: RetriableError | None = None
+    away: ConnectError | None = None
 
     def refuse(self, name: str, message: str) -> None:
         """Add a problem."""
@@ -58,7 +60,7 @@ class Findings:
             return work()
         except ConfigError as e:
             self.problems += (Problem(p.property or name, p.message) for p in e.problems)
-        except RetriableError as e:
+        except (RetriableError, JvmLost, JvmOutOfMemory) as e:
             self.away = self.away or e
         except ConnectError as e:
             self.refuse(name, str(e))
@@ -67,7 +69,7 @@ class Findings:
         return None
 
     def raise_for(self, reading: Reading, unresolved: Iterable[Problem], redactor: Redactor) -> None:
-        """Raise ConfigError with all problems, if there are any; RetriableError if something outside is away.
+        """Raise ConfigError with all problems, if there are any; else what kept a plugin from an answer, if something did.
 
         Args:
             reading: of the resource's text. A problem there is reported once, not again as a value of the wrong type.
@@ -91,8 +93,10 @@ class Findings:
                 dict.fromkeys(redactor.problem(reading.named(p)) for p in problems),
                 [redactor.problem(reading.named(w)) for w in warnings],
             )
-        if self.away is not None:
+        if isinstance(self.away, RetriableError):
             raise RetriableError(redactor(str(self.away)), self.away.retry_after) from self.away
+        if self.away is not None:
+            raise type(self.away)(redactor(str(self.away))) from self.away
 
 
 def names_of(problems: Iterable[Problem]) -> set[str]:

@@ -172,6 +172,7 @@ def fingerprint(resource: resources.Connector, plugins: Mapping[str, PluginRef[P
         "class": resource.spec.class_name,
         "config": dict(resource.spec.config),
         "tasksMax": resource.spec.tasks_max,
+        **({} if resource.spec.java is None else {"java": resource.spec.java.model_dump()}),
         "plugins": {place: [ref.reference, ref.version, ref.variant] for place, ref in plugins.items()},
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

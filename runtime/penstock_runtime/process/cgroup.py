@@ -1,12 +1,14 @@
 """The CPU and memory limits of this container, from its control group (version 2, else 1), and what follows from them."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["cpu_limit", "heap", "memory_limit", "queue"]
+__all__ = ["cpu_limit", "heap", "memory_limit", "oom_kills", "queue"]
 
 ROOT: Final = Path("/sys/fs/cgroup")
+_OWN: Final = Path("/proc/self/cgroup")
 _MIB: Final = 1 << 20
 _NO_LIMIT: Final = 1 << 60
 """Version 1 has the greatest number of whole pages for "no limit"."""
@@ -29,10 +31,19 @@ def cpu_limit(root: Path = ROOT) -> int | None:
 
 def memory_limit(root: Path = ROOT) -> int | None:
     """The memory limit in bytes; None without one."""
-    for file in (root / "memory.max", root / "memory" / "memory.limit_in_bytes"):
+    for file in _memory_files(root, "memory.max", "memory.limit_in_bytes"):
         for word in _words(file):
             if word.isdigit() and int(word) < _NO_LIMIT:
                 return int(word)
+    return None
+
+
+def oom_kills(root: Path = ROOT) -> int | None:
+    """How many processes of this container the kernel's OOM killer has killed; None: the kernel does not say."""
+    for file in _memory_files(root, "memory.events", "memory.oom_control"):
+        words = _words(file)
+        if "oom_kill" in words[:-1]:
+            return int(words[words.index("oom_kill") + 1])
     return None
 
 
@@ -50,8 +61,23 @@ def queue(limit: int | None, processes: int) -> int:
     return _QUEUE if limit is None else max(_LEAST_QUEUE, min(_QUEUE, limit // 8 // max(1, processes)))
 
 
-def _words(file: Path) -> list[str]:
+def _memory_files(root: Path, version_2: str, version_1: str) -> Iterator[Path]:
+    """The files of this process's own group, where it can see them, before those of the container's."""
+    for line in (own.partition(":")[2] for own in _lines(_OWN)):
+        controllers, _, group = line.partition(":")
+        if "memory" in controllers.split(","):
+            yield root / "memory" / group.strip("/") / version_1
+        elif not controllers:
+            yield root / group.strip("/") / version_2
+    yield from (root / version_2, root / "memory" / version_1)
+
+
+def _lines(file: Path) -> list[str]:
     try:
-        return file.read_text().split()
+        return file.read_text().splitlines()
     except OSError:
         return []
+
+
+def _words(file: Path) -> list[str]:
+    return " ".join(_lines(file)).split()

@@ -24,8 +24,8 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.task_spec import SparkStart, TaskSpec, TaskState
 from penstock_runtime import logs
-from penstock_runtime.java_plugins.hosts import close_host, expect_long_work
-from penstock_runtime.java_plugins.java_error import JvmLost
+from penstock_runtime.java_plugins.hosts import close_host, expect_long_work, use_java
+from penstock_runtime.java_plugins.java_error import JvmLost, JvmOomKilled
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.contact import KafkaContact
 from penstock_runtime.kafka.end_offsets import EndOffsets
@@ -82,6 +82,7 @@ class _End:
     code: ExitCode = ExitCode.OK
     message: str | None = None
     trace: str | None = None
+    reason: str | None = None
 
     @classmethod
     def by(cls, error: Exception, redact: Callable[[str], str]) -> "_End":
@@ -93,8 +94,10 @@ class _End:
             return cls(ExitCode.UNAVAILABLE if unavailable else ExitCode.SUPERSEDED, message)
         code = ExitCode.CONFIG_INVALID if isinstance(error, ConfigError) else ExitCode.FAILED
         trace = printable(redact("".join(traceback.format_exception(error))))[-_TRACE_LIMIT:]
-        lost = isinstance(error, (SparkLost, JvmLost)) or isinstance(error.__cause__, JvmLost)  # within a write
-        return cls(ExitCode.LOST if lost else code, message, trace)
+        jvm = next((e for e in (error, error.__cause__) if isinstance(e, JvmLost)), None)  # the cause: within a write
+        if jvm is not None:
+            return cls(ExitCode.LOST, message, trace, "OOMKilled" if isinstance(jvm, JvmOomKilled) else "JvmLost")
+        return cls(ExitCode.LOST if isinstance(error, SparkLost) else code, message, trace)
 
 
 def run(arguments: list[str] | None, stopping: GracefulShutdown) -> int:
@@ -115,6 +118,7 @@ def run(arguments: list[str] | None, stopping: GracefulShutdown) -> int:
         sys.stderr.write(f"{e}\n")
         termination_message.write(TerminationMessage(exit_code=ExitCode.CONFIG_INVALID, message=str(e)))
         return ExitCode.CONFIG_INVALID
+    use_java(spec.java)
     if pod is None:
         die_with_parent(options.parent)
     return _Process(spec, pod, options, stopping).run()
@@ -424,7 +428,9 @@ class _Process:
     def _write_termination_message(self, end: _End) -> None:
         trouble = self._connection.reports.present_trouble if self._connection is not None else None
         termination_message.write(
-            TerminationMessage(exit_code=end.code, message=end.message, trace=end.trace, trouble=trouble)
+            TerminationMessage(
+                exit_code=end.code, message=end.message, trace=end.trace, trouble=trouble, reason=end.reason
+            )
         )
 
     def _configure_log(self) -> None:

@@ -27,7 +27,7 @@ RESTART = {"backoff": {"initial": "100ms", "max": "1s"}}
     [
         ("exit 0", ["exit code 0: the plugin has called System.exit"]),
         ("exit 7", ["exit code 7: the plugin has called System.exit"]),
-        ("memory", ["ran out of memory with a heap of 256m", "PENSTOCK_JAVA_HEAP"]),
+        ("memory", ["ran out of memory with a heap of 256m: Java heap space; raise PENSTOCK_JAVA_HEAP"]),
         (
             "throw",
             [
@@ -56,10 +56,10 @@ def test_what_ends_poll_is_told_and_what_was_polled_before_is_delivered(
 @pytest.mark.slow
 def test_a_plugin_that_loads_ever_more_classes_is_ended_with_that_cause(probe_lab: ProbeLab, topic: str) -> None:
     create(probe_lab.servers, topic)
-    log = probe_lab.fails(topic, {"poll.action": "classes", "at": 300}, env={"PENSTOCK_JAVA_CLASSES": "48m"})
+    bounded = {"options": ["-XX:MaxMetaspaceSize=48m"]}
+    log = probe_lab.fails(topic, {"poll.action": "classes", "at": 300}, java=bounded)
     ended = next(line for line in reversed(log.splitlines()) if "has ended" in line)
-    assert "its JVM ran out of memory for classes with 48m" in ended
-    assert "PENSTOCK_JAVA_CLASSES sets how much they may take" in ended
+    assert "its JVM ran out of memory: Metaspace; raise -XX:MaxMetaspaceSize in spec.java.options" in ended
 
 
 @pytest.mark.slow
@@ -280,7 +280,7 @@ def test_a_shutdown_hook_that_never_returns_does_not_hold_up_an_exit(probe_lab: 
             "its JVM crashed (SIGABRT): native code of the plugin",
         ),
         (signal.SIGTERM, ExitCode.LOST, "its JVM was ended by signal 15"),
-        (signal.SIGKILL, ExitCode.LOST, "its JVM was killed by signal 9; the kernel does so when memory runs out"),
+        (signal.SIGKILL, ExitCode.LOST, "its JVM was killed by signal 9: another process did it"),
     ],
 )
 def test_a_crash_of_the_jvm_is_a_failure_and_a_kill_is_a_loss(

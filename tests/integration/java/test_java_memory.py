@@ -9,10 +9,9 @@ import pytest
 from connectors.sql.tests.conftest import Database
 
 from penstock_runtime.java import find_java
-from penstock_runtime.java_plugins import host_jar
+from penstock_runtime.java_plugins import class_archive, host_jar
 from penstock_runtime.java_plugins.catalog import plugins_in
 from penstock_runtime.java_plugins.hosts import close_host
-from penstock_runtime.java_plugins.launch import class_archive
 
 from ..reading import Reader, create
 from ..running import Processes, manifest, new_name, until

@@ -15,6 +15,7 @@ from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.pod_end import OUT_OF_MEMORY
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.refused_pods import Refusal, pause
 from penstock_operator.names import digest, job_name
@@ -205,7 +206,8 @@ def _after_pod_end(observed: JobObservation, pod: JobPod) -> JobStep:
         message = answer.message
     else:
         ended = pod.ended
-        reason = ended.reason if ended is not None and ended.code is None else Reason.JOB_FAILED
+        is_named = ended is not None and (ended.code is None or ended.reason == OUT_OF_MEMORY)
+        reason = ended.reason if ended is not None and is_named else Reason.JOB_FAILED
         message = ended.describe() if ended is not None else "the pod ended without an answer"
         if reason == Reason.DEADLINE_EXCEEDED:
             reason, message = pod.hindrance[0] if pod.hindrance is not None else reason, _late_message(pod)

@@ -2,7 +2,7 @@
 
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.resources.restart_policy import TaskEnd
-from penstock_operator.connector.model.pod_end import Ended
+from penstock_operator.connector.model.pod_end import OUT_OF_MEMORY, Ended
 from penstock_operator.reasons import Reason
 
 __all__ = ["kind_and_reason"]
@@ -11,8 +11,7 @@ __all__ = ["kind_and_reason"]
 def kind_and_reason(ended: Ended) -> tuple[TaskEnd, str]:
     """What follows, as `next_restart` has it, and the reason for the status."""
     if ended.lost:
-        reason = ended.reason if ended.reason not in ("Error", "", Reason.LOST) else Reason.PROCESS_KILLED
-        return TaskEnd.LOST, reason if ended.code != ExitCode.LOST else Reason.SPARK_LOST
+        return TaskEnd.LOST, _reason_of_loss(ended)
     match ended.code:
         case ExitCode.OK:
             return TaskEnd.LOST, Reason.ENDED
@@ -26,3 +25,12 @@ def kind_and_reason(ended: Ended) -> tuple[TaskEnd, str]:
             return TaskEnd.STOPPED, Reason.UNAVAILABLE
         case _:
             return TaskEnd.FAILED, Reason.FAILED
+
+
+def _reason_of_loss(ended: Ended) -> str:
+    if ended.reason not in ("Error", "", Reason.LOST):
+        return ended.reason
+    if ended.code != ExitCode.LOST:
+        return Reason.PROCESS_KILLED
+    told = None if ended.word is None else ended.word.reason
+    return told if told in (Reason.JVM_LOST, OUT_OF_MEMORY) else Reason.SPARK_LOST

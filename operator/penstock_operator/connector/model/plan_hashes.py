@@ -7,6 +7,7 @@ from typing import Final
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Connector
+from penstock_model.resources.connector_parts import Java
 from penstock_operator import names
 from penstock_operator.connector.model.plans import Plan, Shape, mounts_json
 from penstock_operator.connector.model.secrets import Secrets
@@ -73,6 +74,11 @@ def inputs_hash(
         # Likewise, where the plan pod has something to say to it; without, no plan pod is needed for it.
         *([{"policySelects": True}] if policy_selects and _minds_policies(connector, worker) else []),
         *([{"asked": asked}] if asked else []),
+        *(
+            [{"java": spec.java.model_dump(mode="json", exclude_defaults=True)}]
+            if spec.java not in (None, Java())
+            else []
+        ),
     )
 
 

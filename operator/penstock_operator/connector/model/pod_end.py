@@ -10,7 +10,10 @@ from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import Reason
 
-__all__ = ["Ended", "end_of", "main_container"]
+__all__ = ["OUT_OF_MEMORY", "Ended", "end_of", "main_container"]
+
+OUT_OF_MEMORY: Final = "OOMKilled"
+"""Kubernetes' reason of a container of which the kernel killed a process, because it used more memory than it may."""
 
 _MAIN: Final = (TASK_CONTAINER, JOB_CONTAINER)
 _KILLED: Final = 137  # exit code after SIGKILL
@@ -48,6 +51,7 @@ class Ended:
         word: the termination message of the process.
         at: seconds since 1970.
         memory_limit: of the container, as Kubernetes writes it; empty: it has none.
+        is_job: a job pod ended.
     """
 
     code: int | None
@@ -56,19 +60,19 @@ class Ended:
     word: TerminationMessage | None
     at: float
     memory_limit: str = ""
+    is_job: bool = False
 
     @property
     def lost(self) -> bool:
         """Whether the infrastructure ended it, and not the process itself."""
-        if self.code is None or self.reason == "OOMKilled" or self.reason in _NOT_BEGUN:
+        if self.code is None or self.reason == OUT_OF_MEMORY or self.reason in _NOT_BEGUN:
             return True
         return self.code > 128 or self.code == ExitCode.LOST
 
     def describe(self) -> str:
         """Say what happened in a sentence."""
-        if self.reason == "OOMKilled":
-            limit = f"its limit of {self.memory_limit}" if self.memory_limit else "its limit, or than its node has"
-            return f"OOMKilled: the task used more memory than {limit}; raise spec.template.resources.limits.memory"
+        if self.reason == OUT_OF_MEMORY:
+            return self._out_of_memory()
         if self.reason == Reason.HEALTH_CHECK_FAILED:
             return "the task did not answer its health check for minutes: its process stood still, and was killed"
         if self.code is None or self.reason in _EVICTIONS or self.reason in _NOT_BEGUN:
@@ -79,6 +83,16 @@ class Ended:
             return f"the process was ended by signal {self.code - 128}"
         text = self.message if self.message and not self.message.startswith("{") else ""
         return f"exit code {self.code}" + (f": {text}" if text else "")
+
+    def _out_of_memory(self) -> str:
+        """Say so in the words of the process, where the kernel killed a child of it and left it the time to say so."""
+        if self.word is not None and self.word.reason == OUT_OF_MEMORY and self.word.message:
+            return f"{OUT_OF_MEMORY}: {self.word.message}"
+        limit = f"its limit of {self.memory_limit}" if self.memory_limit else "its limit, or than its node has"
+        who, setting = "task", "spec.template.resources.limits.memory"
+        if self.is_job:
+            who, setting = "job pod", "job.resources.limits.memory of the release"
+        return f"{OUT_OF_MEMORY}: the {who} used more memory than {limit}; raise {setting}"
 
 
 def main_container(status: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -115,6 +129,7 @@ def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
         word=TerminationMessage.of(message.encode()) if message.startswith("{") else None,
         at=instant(terminated.get("finishedAt")) or created,
         memory_limit=_memory_limit(manifest),
+        is_job=main_container(status).get("name") == JOB_CONTAINER,
     )
 
 

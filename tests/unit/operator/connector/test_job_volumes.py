@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from penstock_operator.connector.policy.template_policy import refusals
 from penstock_operator.connector.render.job_volumes import sharable
 
-from .test_pods import job_pod, task_pod
+from .test_pods import SETTINGS, connector, job_pod, task_pod
 
 MOUNT = {"name": "data", "mountPath": "/data"}
 
@@ -38,6 +39,17 @@ def test_a_job_pod_keeps_volumes_that_every_pod_has_for_itself(source: dict[str,
     pod = job_pod(template=template(source))
     assert volume(pod) == source
     assert MOUNT in pod["spec"]["containers"][0]["volumeMounts"]
+
+
+def test_files_of_a_secret_are_in_tasks_and_in_job_pods_alike_with_their_mode_and_nothing_refuses_them() -> None:
+    source = {"secret": {"secretName": "orders-tls", "defaultMode": 0o440}}
+    mount = {"name": "data", "mountPath": "/etc/orders-tls", "readOnly": True}
+    given = {"volumes": [{"name": "data", **source}], "volumeMounts": [mount]}
+    assert refusals(connector(template=given), SETTINGS) == ()
+    for pod in (task_pod(template=given), job_pod(template=given)):
+        assert volume(pod) == source
+        assert mount in pod["spec"]["containers"][0]["volumeMounts"]
+        assert pod["spec"]["securityContext"]["fsGroup"] == 65532  # whom mode 0440 lets read
 
 
 @pytest.mark.parametrize(

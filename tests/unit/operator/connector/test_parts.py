@@ -7,8 +7,10 @@ import pytest
 
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.resources.connector_status import ConnectorStatus
+from penstock_model.resources.restart_policy import TaskEnd
 from penstock_operator import names
 from penstock_operator.connector.decide.kafka_connectivity import KafkaTrouble
+from penstock_operator.connector.decide.task_end import kind_and_reason
 from penstock_operator.connector.model.persisted_state import Memory
 from penstock_operator.connector.model.pod_status import Phase, TaskPod, pod_of
 from penstock_operator.connector.model.secrets import Reference, examine, references
@@ -178,6 +180,41 @@ def test_the_cause_of_an_oomkilled_task_names_its_memory_limit() -> None:
     assert found is not None
     assert found.ended is not None
     assert "than its limit of 1Gi; raise spec.template.resources.limits.memory" in found.ended.describe()
+
+
+def test_a_job_pod_that_ran_out_of_memory_names_the_setting_of_the_release() -> None:
+    job = {"name": "job", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+    manifest = {
+        "metadata": {"name": "a", "uid": "u", "labels": {names.ROLE_LABEL: "job"}},
+        "status": {"phase": "Failed", "containerStatuses": [job]},
+        "spec": {"containers": [{"name": "job", "resources": {"limits": {"memory": "512Mi"}}}]},
+    }
+    found = pod_of(manifest, 0.0)
+    assert found is not None
+    assert found.ended is not None
+    assert found.ended.describe() == (
+        "OOMKilled: the job pod used more memory than its limit of 512Mi; raise job.resources.limits.memory of the release"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "of_pod", "shown", "told"),
+    [
+        (None, "Error", "SparkLost", "gone"),
+        ("JvmLost", "Error", "JvmLost", "gone"),
+        ("OOMKilled", "Error", "OOMKilled", "gone"),
+        ("OOMKilled", "OOMKilled", "OOMKilled", "OOMKilled: gone"),
+        ("Forged", "Error", "SparkLost", "gone"),
+    ],
+)
+def test_a_task_that_lost_a_child_process_is_named_as_what_it_lost(
+    reason: str | None, of_pod: str, shown: str, told: str
+) -> None:
+    word = TerminationMessage(exit_code=4, message="gone", reason=reason).to_message()
+    found = pod(ended(4, of_pod, message=word)).ended
+    assert found is not None
+    assert kind_and_reason(found) == (TaskEnd.LOST, shown)
+    assert found.describe() == told
 
 
 def waiting(reason: str, **more: str) -> dict[str, Any]:

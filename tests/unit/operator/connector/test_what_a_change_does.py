@@ -40,6 +40,8 @@ CHANGES = {
     "onSecretChange": Change(False, 0, {"onSecretChange": "Ignore"}),
     "onSecretChange, back": Change(False, 0, {"onSecretChange": "Restart"}, {"onSecretChange": "Ignore"}),
     "spark": Change(True, 0, {"spark": {"start": "Eager"}}),  # where its tasks come to the same
+    "java": Change(True, 0, {"java": {"heapPercent": 60}}),  # likewise: they have no JVM
+    "java, its defaults": Change(False, 0, {"java": {"heapPercent": 50, "options": []}}),
     "topicCreationPolicy": Change(True, 1, {"topicCreationPolicy": {"name": "shop-topics"}}),
     "template": Change(False, 1, {"template": {"nodeSelector": {"disk": "ssd"}}}),
     "template, empty": Change(False, 0, {"template": {}}),

@@ -252,6 +252,24 @@ def test_limits_are_read_from_either_version_of_control_groups(
     assert (cgroup.cpu_limit(tmp_path), cgroup.memory_limit(tmp_path)) == (cores, memory)
 
 
+@pytest.mark.parametrize(
+    ("files", "kills"),
+    [
+        ({"memory.events": "low 0\nmax 7\noom 2\noom_kill 1\noom_group_kill 0\n"}, 1),
+        ({"memory/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"}, 3),
+        ({"memory/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\n"}, None),
+        ({}, None),
+    ],
+)
+def test_kills_for_memory_are_counted_by_either_version_of_control_groups(
+    tmp_path: Path, files: dict[str, str], kills: int | None
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert cgroup.oom_kills(tmp_path) == kills
+
+
 def test_heap_and_queues_are_shares_of_the_memory_limit() -> None:
     mib = 1 << 20
     assert [cgroup.heap(m) // mib for m in (None, 512 * mib, 4 << 30, 64 << 30)] == [471, 471, 1024, 4096]

@@ -19,21 +19,17 @@ from contextlib import suppress
 from typing import IO, Any, Final
 
 from penstock.errors import ConnectError
+from penstock_model.contracts.task_spec import JavaSpec
 from penstock_runtime.java import find_java
+from penstock_runtime.java_plugins import class_archive
 from penstock_runtime.java_plugins.hidden import hidden
 from penstock_runtime.java_plugins.host_jar import archive, class_path
-from penstock_runtime.java_plugins.java_error import JvmEnded, JvmLost
-from penstock_runtime.java_plugins.launch import class_archive
-from penstock_runtime.java_plugins.launch.options import (
-    CLASSES_VARIABLE,
-    HEAP_VARIABLE,
-    classes,
-    environment,
-    heap,
-    options,
-)
+from penstock_runtime.java_plugins.java_error import JvmEnded
+from penstock_runtime.java_plugins.jvm.ends import cause_of_end
+from penstock_runtime.java_plugins.jvm.heap import Heap
+from penstock_runtime.java_plugins.jvm.options import environment, jvm_options
 from penstock_runtime.logs import say
-from penstock_runtime.process import start_tied
+from penstock_runtime.process import cgroup, start_tied
 
 __all__ = ["Jvm"]
 
@@ -48,20 +44,13 @@ _LEVELS: Final[Mapping[str, int]] = {
     "DEBUG": logging.DEBUG,
     "TRACE": logging.DEBUG,
 }
-_OUT_OF_MEMORY: Final = "java.lang.OutOfMemoryError"
-_CLASSES: Final = ("Metaspace", "Compressed class space")
-"""What Java calls the memory for classes."""
-_OUT_OF_MEMORY_CODE: Final = 3
-"""The exit code of `-XX:+ExitOnOutOfMemoryError`."""
-_CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
-_BY_SIGNAL: Final = 128
-"""What Java adds to the number of the signal that ended it, as shells do."""
 
 
 class Jvm:
     """A JVM that runs the plugin host.
 
     Args:
+        java_spec: what the connector says about it.
         is_long: it moves records for long.
 
     Attributes:
@@ -72,10 +61,11 @@ class Jvm:
         ConnectError: there is no Java, or its jars cannot be had.
     """
 
-    def __init__(self, *, is_long: bool) -> None:
+    def __init__(self, java_spec: JavaSpec, *, is_long: bool) -> None:
         java = find_java()
         jars = class_path(java, say)
-        self._heap, self._classes = heap(), classes()
+        self._heap = Heap.of_this_process(java_spec.heap_percent, is_long=is_long)
+        self._oom_kills = cgroup.oom_kills()
         self._lines: deque[str] = deque(maxlen=_LAST_LINES)
         self._started = threading.Event()
         self._ended = threading.Event()
@@ -84,7 +74,8 @@ class Jvm:
         reading, writing = os.pipe()
         command = [
             *(sys.executable, "-I", "-S", start_tied.__file__, str(os.getpid()), str(int(signal.SIGKILL))),
-            *(str(java.executable), *options(is_long=is_long), *class_archive.options(archive(java, jars))),
+            *(str(java.executable), *jvm_options(java_spec, self._heap, is_long=is_long)),
+            *class_archive.options(archive(java, jars)),
             f"-Djava.io.tmpdir={tempfile.gettempdir()}",
             f"-Dpenstock.log.level={_java_level()}",
             *("-cp", ":".join(map(str, jars)), class_archive.MAIN, str(writing)),
@@ -115,35 +106,9 @@ class Jvm:
     def cause_of_end(self) -> JvmEnded:
         """Wait for its end, and return an error that says how it ended and what to do."""
         self._ended.wait()
-        code = self._child.returncode
-        last = "; ".join(line for line in self._lines if line)[-500:]
-        said = f"; it printed last: {last}" if last else ""
-        lacking = next((line.partition(_OUT_OF_MEMORY)[2] for line in self._lines if _OUT_OF_MEMORY in line), None)
-        if code == _OUT_OF_MEMORY_CODE and lacking is not None:
-            return JvmEnded(self._out_of(lacking.strip(": ")))
-        if -code in _CRASHES:
-            name = signal.Signals(-code).name
-            return JvmEnded(f"its JVM crashed ({name}): native code of the plugin, or Java itself, is at fault{said}")
-        if code - _BY_SIGNAL in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):  # at these, Java ends in order
-            return JvmLost(f"its JVM was ended by signal {code - _BY_SIGNAL}")
-        if code < 0:
-            why = "; the kernel does so when memory runs out" if code == -9 else ""
-            return JvmLost(f"its JVM was killed by signal {-code}{why}")
-        if code == 0:
-            return JvmEnded("its JVM ended with exit code 0: the plugin has called System.exit")
-        return JvmEnded(f"its JVM ended with exit code {code}: the plugin has called System.exit, or Java failed{said}")
-
-    def _out_of(self, lacking: str) -> str:
-        """Say which memory it ran out of, and what to do; `lacking` is what Java calls that."""
-        if lacking in _CLASSES:
-            return (
-                f"its JVM ran out of memory for classes with {self._classes}: the plugin loads very many, or ever more; "
-                f"{CLASSES_VARIABLE} sets how much they may take"
-            )
-        return (
-            f"its JVM ran out of memory with a heap of {self._heap}; give the task more memory "
-            f"({HEAP_VARIABLE} sets the heap), or make the polls of the connector smaller"
-        )
+        before, now = self._oom_kills, cgroup.oom_kills()
+        kills = None if before is None or now is None else now - before
+        return cause_of_end(self._child.returncode, self._lines, self._heap, kills)
 
     @property
     def _child(self) -> "subprocess.Popen[bytes]":

@@ -1,0 +1,138 @@
+"""Options of the JVM that `spec.java.options` may have, and why others are refused. Pure.
+
+The shapes of options say what is allowed, so that none is by accident; of these, some are refused by name, because a
+guarantee of Penstock's rests on them, or because they run commands, open ports or read other options.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from penstock.errors import Problem
+
+__all__ = ["is_collector", "refused_options", "secret_options"]
+
+_SHAPES: Final = re.compile(
+    r"-D[^=\s]+(=.*)?|-XX:[+-]\w+|-XX:\w+=.*|-Xss\w+|-Xmn\w+|-Xlog(:.*)?|-verbose:\w+"
+    r"|--add-(opens|exports|reads|modules)=.+|--enable-native-access=.+"
+)
+_ALLOWED: Final = (
+    "-D<property>=<value>, -XX:..., -Xss, -Xmn, -Xlog, -verbose, --add-opens=..., --add-exports=..., --add-reads=..., "
+    "--add-modules=... and --enable-native-access=... are"
+)
+_HEAP: Final = "spec.java.heapPercent sets the heap; remove it"
+_CLASSES: Final = "classes come from the plugin's image and from Penstock; remove it"
+_AGENT: Final = "no agent runs in the JVM; remove it, since metrics are at the task's endpoint"
+_DEBUG: Final = "a debugger would stop the task, by a port without a password; remove it"
+_COMMAND: Final = "the JVM ends when it has no memory, and the task's status says so; no command runs then. Remove it"
+_FILES: Final = "options of files are not checked; write them into spec.java.options"
+_BY_BEGINNING: Final[Mapping[str, str]] = {
+    "-Xmx": _HEAP,
+    "-Xms": _HEAP,
+    "-Xbootclasspath": _CLASSES,
+    "-Xrunjdwp": _DEBUG,
+    "-Xdebug": _DEBUG,
+    "-cp": _CLASSES,
+    "-classpath": _CLASSES,
+    "--class-path": _CLASSES,
+    "--module-path": _CLASSES,
+    "--upgrade-module-path": _CLASSES,
+    "--patch-module": _CLASSES,
+    "-p": _CLASSES,
+    "-jar": _CLASSES,
+    "-javaagent": _AGENT,
+    "-agentlib": _AGENT,
+    "-agentpath": _AGENT,
+    "@": _FILES,
+}
+_FLAGS: Final[Mapping[str, str]] = {
+    "MaxHeapSize": _HEAP,
+    "InitialHeapSize": _HEAP,
+    "MinHeapSize": _HEAP,
+    "MaxRAM": _HEAP,
+    "MaxRAMPercentage": _HEAP,
+    "InitialRAMPercentage": _HEAP,
+    "MinRAMPercentage": _HEAP,
+    "MaxRAMFraction": _HEAP,
+    "InitialRAMFraction": _HEAP,
+    "MinRAMFraction": _HEAP,
+    "AggressiveHeap": _HEAP,
+    "ExitOnOutOfMemoryError": "the JVM ends when it has no memory, so that its task starts again; remove it",
+    "CrashOnOutOfMemoryError": "a crash would hide that memory ran out; remove it",
+    "OnOutOfMemoryError": _COMMAND,
+    "OnError": _COMMAND,
+    "Flags": _FILES,
+    "VMOptionsFile": _FILES,
+}
+_PROPERTIES: Final[Mapping[str, str]] = {
+    "java.class.path": _CLASSES,
+    "java.system.class.loader": _CLASSES,
+    "java.io.tmpdir": "all temporary files lie in the task's folder, which is removed with the task; set TMPDIR in "
+    "spec.template.env to have it elsewhere",
+    "com.sun.management.jmxremote": "it opens a port, and beans are at the task's metrics endpoint; remove it",
+    "penstock": "it is Penstock's own; remove it",
+}
+"""By property; one stands for all that begin with it and a dot, too."""
+_DUMP: Final = "HeapDumpOnOutOfMemoryError"
+_DUMP_PATH: Final = "-XX:HeapDumpPath=/"
+_VARIABLE: Final = re.compile(r"\$\{[^}:]*:")
+_SECRET: Final = re.compile(r"-D[^=]*(password|passwd|secret|token|credential)[^=]*=.", re.IGNORECASE)
+_COLLECTOR: Final = re.compile(r"-XX:\+Use(Serial|Parallel|G1|Z|Shenandoah|Epsilon)GC")
+
+
+def is_collector(option: str) -> bool:
+    """Whether the option chooses the garbage collector, of which there can be one."""
+    return _COLLECTOR.fullmatch(option) is not None
+
+
+def refused_options(options: Sequence[str]) -> Iterator[Problem]:
+    """A problem for each option that is refused, without its value."""
+    for number, option in enumerate(options):
+        if (reason := _reason_against(option, options)) is not None:
+            yield Problem(f"spec.java.options[{number}]", f"cannot be {_named(option)}: {reason}")
+
+
+def secret_options(options: Sequence[str]) -> Iterator[Problem]:
+    """A warning for each option whose name says that it holds a secret."""
+    for number, option in enumerate(options):
+        if _SECRET.match(option):
+            message = (
+                f"{_named(option)} stands in the Connector as it is, for all who may read it; give it to the plugin in "
+                "spec.config, as ${secret:<name>:<key>}, where it has a property for it"
+            )
+            yield Problem(f"spec.java.options[{number}]", message)
+
+
+def _reason_against(option: str, options: Sequence[str]) -> str | None:
+    if _VARIABLE.search(option):
+        return (
+            "variables are resolved in spec.config alone, and all processes of the pod can read the options of a JVM; give "
+            "a secret to the plugin in spec.config, or as a file by a volume of spec.template"
+        )
+    if not option.startswith("-") and not option.startswith("@"):
+        return "it does not begin with -; write an option and its value as one entry (--add-opens=...)"
+    if option.startswith("-XX:"):
+        name = option[4:].lstrip("+-").partition("=")[0]
+        if name == "ExitOnOutOfMemoryError" and option[4:5] == "+":
+            return None
+        if name == _DUMP and option[4:5] == "+" and not any(o.startswith(_DUMP_PATH) for o in options):
+            return "the dump would be lost with the pod; name a file in a volume of spec.template too: -XX:HeapDumpPath=/..."
+        if name == "HeapDumpPath" and not option.startswith(_DUMP_PATH):
+            return "it must be an absolute path"
+        if name in _FLAGS:
+            return _FLAGS[name]
+    if option.startswith("-D"):
+        name = option[2:].partition("=")[0]
+        found = next((p for p in _PROPERTIES if name == p or name.startswith(f"{p}.")), None)
+        if found is not None:
+            return _PROPERTIES[found]
+    if _SHAPES.fullmatch(option) and option.isprintable():
+        return None
+    beginning = next((b for b in _BY_BEGINNING if option.startswith(b)), None)
+    return _BY_BEGINNING[beginning] if beginning is not None else f"only {_ALLOWED} allowed"
+
+
+def _named(option: str) -> str:
+    """The option without its value, which may be a secret."""
+    head = option if option.startswith(("-XX:+", "-XX:-")) else option.partition("=")[0]
+    return head[:60] if head.isprintable() else "this option"

@@ -1,0 +1,84 @@
+"""How a JVM ended, in words that say what happened and what to change."""
+
+import signal
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from penstock_runtime.java_plugins.java_error import JvmEnded, JvmLost, JvmOomKilled, JvmOutOfMemory
+from penstock_runtime.java_plugins.jvm.heap import HEAP_FIELD, HEAP_VARIABLE, Heap
+
+__all__ = ["cause_of_end"]
+
+_OUT_OF_MEMORY: Final = "java.lang.OutOfMemoryError"
+_OUT_OF_MEMORY_CODE: Final = 3
+"""The exit code of `-XX:+ExitOnOutOfMemoryError`."""
+_NOT_STARTED: Final = "Could not create the Java Virtual Machine"
+_CLASS_SPACES: Final[Mapping[str, str]] = {
+    "Metaspace": "-XX:MaxMetaspaceSize",
+    "Compressed class space": "-XX:CompressedClassSpaceSize",
+}
+"""Parts of the memory that have a limit of their own, where an option sets one."""
+_CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+_BY_SIGNAL: Final = 128
+"""What Java adds to the number of the signal that ended it, as shells do."""
+_MIB: Final = 1 << 20
+
+
+def cause_of_end(code: int, lines: Sequence[str], heap: Heap, oom_kills: int | None) -> JvmEnded:
+    """Return an error that says how a JVM ended.
+
+    Args:
+        code: the return code, which is negative after a signal.
+        lines: the last ones that it printed.
+        heap: that it had.
+        oom_kills: how many processes of the container the OOM killer has killed since the JVM started; None: unknown.
+    """
+    last = "; ".join(line for line in lines if line)[-500:]
+    said = f"; it printed last: {last}" if last else ""
+    if code == _OUT_OF_MEMORY_CODE and (told := next((line for line in lines if _OUT_OF_MEMORY in line), None)):
+        return _out_of_memory(told.partition(f"{_OUT_OF_MEMORY}: ")[2], heap)
+    if code == 1 and any(_NOT_STARTED in line for line in lines):
+        return JvmEnded(f"its JVM does not start: {next(filter(None, lines))}; correct spec.java.options")
+    if -code in _CRASHES:
+        name = signal.Signals(-code).name
+        return JvmEnded(f"its JVM crashed ({name}): native code of the plugin, or Java itself, is at fault{said}")
+    if code - _BY_SIGNAL in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):  # at these, Java ends in order
+        return JvmLost(f"its JVM was ended by signal {code - _BY_SIGNAL}")
+    if -code == signal.SIGKILL:
+        return _killed(heap, oom_kills)
+    if code < 0:
+        return JvmLost(f"its JVM was killed by signal {-code}")
+    if code == 0:
+        return JvmEnded("its JVM ended with exit code 0: the plugin has called System.exit")
+    return JvmEnded(f"its JVM ended with exit code {code}: the plugin has called System.exit, or Java failed{said}")
+
+
+def _out_of_memory(what: str, heap: Heap) -> JvmOutOfMemory:
+    if what in _CLASS_SPACES:
+        return JvmOutOfMemory(f"its JVM ran out of memory: {what}; raise {_CLASS_SPACES[what]} in spec.java.options")
+    return JvmOutOfMemory(
+        f"its JVM ran out of memory with a heap of {heap.size}{f': {what}' if what else ''}; raise {_settings(heap)}, or "
+        "make the polls of the connector smaller (max.batch.size, max.poll.records)"
+    )
+
+
+def _killed(heap: Heap, oom_kills: int | None) -> JvmLost:
+    killed = "its JVM was killed by signal 9"
+    if oom_kills is None:
+        return JvmLost(f"{killed}; the kernel does so when memory runs out")
+    if not oom_kills:
+        return JvmLost(f"{killed}: another process did it, and not the kernel for want of memory")
+    by = "its JVM was killed by the kernel's OOM killer"
+    if heap.limit is None:
+        return JvmOomKilled(f"{by}: the machine ran out of memory; free some, or lower the heap of {heap.size}")
+    limit = f"{heap.limit // _MIB} MiB" if heap.limit >= _MIB else f"{heap.limit} bytes"
+    raised = "it" if heap.setting == HEAP_VARIABLE else heap.setting
+    lowered = heap.setting if heap.setting == HEAP_VARIABLE else HEAP_FIELD
+    return JvmOomKilled(
+        f"{by}: with a heap of {heap.size} the container needed more than its memory limit of {limit}; raise "
+        f"{raised}, or lower {lowered}"
+    )
+
+
+def _settings(heap: Heap) -> str:
+    return heap.setting if heap.setting == HEAP_VARIABLE else f"{heap.setting} or {HEAP_FIELD}"

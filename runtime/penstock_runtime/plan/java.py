@@ -1,0 +1,40 @@
+"""Checks `spec.java`: the heap and the options of the JVM of Java plugins."""
+
+from collections.abc import Iterator, Mapping
+
+from penstock import ConnectError, Plugin, Problem
+from penstock_model.contracts.task_spec import JavaSpec
+from penstock_model.resources.connector_parts import Java
+from penstock_model.resources.java_options import refused_options, secret_options
+from penstock_runtime.java_plugins.java_class import PREFIX
+from penstock_runtime.java_plugins.jvm.options import unusable_options
+from penstock_runtime.plugins.discovery import PluginRef
+
+__all__ = ["check_java", "has_java", "java_warnings"]
+
+
+def check_java(given: Java | None) -> tuple[JavaSpec | None, tuple[Problem, ...]]:
+    """What the JVM is started with, and what is wrong with it; None: as without `spec.java`."""
+    if given in (None, Java()):
+        return None, ()
+    assert given is not None
+    if any(refused_options(given.options)):  # reported with the other fields that are refused
+        return None, ()
+    java = JavaSpec(heap_percent=given.heap_percent, options=tuple(given.options))
+    try:
+        problems = tuple(unusable_options(java))
+    except ConnectError:  # there is no Java, which whoever needs it says
+        return java, ()
+    return (None, problems) if problems else (java, ())
+
+
+def has_java(places: Mapping[str, PluginRef[Plugin]]) -> bool:
+    """Whether a plugin of these runs in a JVM."""
+    return any(ref.reference.startswith(PREFIX) for ref in places.values())
+
+
+def java_warnings(given: Java, places: Mapping[str, PluginRef[Plugin]]) -> Iterator[Problem]:
+    """Warn of options without an effect, and of secrets among them."""
+    if not has_java(places):
+        yield Problem("spec.java", "has no effect: none of this connector's plugins runs in a JVM; remove it")
+    yield from secret_options(given.options)
