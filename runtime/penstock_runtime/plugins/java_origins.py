@@ -2,11 +2,16 @@
 
 from typing import Final
 
-__all__ = ["how_to_get", "is_known"]
+__all__ = ["how_to_get", "is_known", "maven_file", "origin"]
+
+_DEBEZIUM: Final = "io.debezium."
+_DEBEZIUM_CONNECTORS: Final = {"postgresql": "postgres", "db2as400": "ibmi"}
+"""Artifacts that are not called as the package is."""
+_MAVEN_CENTRAL: Final = "https://repo1.maven.org/maven2"
 
 _ORIGINS: Final = (
     (
-        "io.debezium.",
+        _DEBEZIUM,
         "Debezium's archive from Maven Central (io.debezium:debezium-connector-<database>, classifier plugin, tar.gz)",
     ),
     (
@@ -37,10 +42,30 @@ def is_known(class_name: str) -> bool:
     return any(class_name.startswith(prefix) for prefix, _ in _ORIGINS)
 
 
+def origin(class_name: str) -> str:
+    """Return where the plugin of a class comes from; empty if it is not well known."""
+    return next((text for prefix, text in _ORIGINS if class_name.startswith(prefix)), "")
+
+
+def maven_file(class_name: str, version: str) -> str:
+    """Return the URL of the archive in Maven Central that holds a class in a version; empty if it is not known."""
+    package, dot, _ = class_name.removeprefix(f"{_DEBEZIUM}connector.").partition(".")
+    if class_name.startswith(f"{_DEBEZIUM}connector.") and dot:
+        database = _DEBEZIUM_CONNECTORS.get(package, package)
+        return _in_maven_central("io/debezium", f"debezium-connector-{database}", version, "plugin.tar.gz")
+    if class_name.startswith("com.mongodb.kafka."):
+        return _in_maven_central("org/mongodb/kafka", "mongo-kafka-connect", version, "all.jar")
+    return ""
+
+
+def _in_maven_central(group: str, name: str, version: str, ending: str) -> str:
+    return f"{_MAVEN_CENTRAL}/{group}/{name}/{version}/{name}-{version}-{ending}"
+
+
 def how_to_get(class_name: str) -> str:
     """Return a sentence that says where a Java class comes from and how to give it; empty for a name of no Java class."""
     if "." not in class_name or ":" in class_name or not class_name.rpartition(".")[2][:1].isupper():
         return ""
-    origin = next((text for prefix, text in _ORIGINS if class_name.startswith(prefix)), "its plugin's archive or jars")
     start = "Get" if is_known(class_name) else "If it is a Java class, get"
-    return f" {start} {origin}, and name the archive or its folder by --plugin-path."
+    source = origin(class_name) or "its plugin's archive or jars"
+    return f" {start} {source}, and name the archive or its folder by --plugin-path."

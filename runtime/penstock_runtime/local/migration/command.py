@@ -1,7 +1,8 @@
-"""`penstock import`: prints manifests for connectors of Kafka Connect or Strimzi, and reports what does not carry over."""
+"""`penstock import`: prints manifests for connectors of Kafka Connect or Strimzi, and reports what to do with them."""
 
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ from penstock_runtime.fencing.foreign_ids import record_ids
 from penstock_runtime.fencing.plan_fence import Place
 from penstock_runtime.job.prepare import make_status_topic
 from penstock_runtime.job.preparing import ClientErrors, with_kafka
-from penstock_runtime.local.migration.found import Found, found_in
+from penstock_runtime.local.migration.found import found_in
+from penstock_runtime.local.migration.guidance import Moved, Step, bring, steps
+from penstock_runtime.local.migration.inventory import Inventory
 from penstock_runtime.local.migration.kept_secrets import keep_secrets
 from penstock_runtime.local.migration.manifest import Imported, imported
 from penstock_runtime.local.migration.options import ImportOptions
-from penstock_runtime.local.migration.rest import connectors_of
+from penstock_runtime.local.migration.rest import answers_of
 from penstock_runtime.local.migration.yaml_out import to_yaml
 from penstock_runtime.local.run import RunOptions, worker_config
 from penstock_runtime.logs import say
@@ -39,34 +42,65 @@ def import_connectors(options: ImportOptions) -> ExitCode:
     """
     of_connect = {} if options.connect_worker is None else read_texts(options.connect_worker)
     worker = worker_config(RunOptions([], options.bootstrap_servers, Path(), options.worker, options.secrets, "INFO"))
-    group = options.connect_group_id or of_connect.get("group.id", "")
-    kafka = _kafka(worker, group, options.secrets) if options.records_ids else None
-    made: list[Imported] = []
     problems: list[Problem] = []
-    for found in _found(options, problems):
+    digests = dict(_digests(options, problems))
+    url, inventory = _inventory(options, problems)
+    moved: list[Moved] = []
+    for found in inventory.connectors:
+        if options.connectors and found.name not in options.connectors:
+            continue
+        cluster = inventory.cluster_of(found)
+        of_worker = of_connect or ({} if cluster is None else cluster.properties)
+        known = inventory.plugins(cluster)
         try:
-            made.append(imported(found, worker, of_connect, options.namespace, options.secrets))
+            made = imported(found, worker, of_worker, options.namespace, options.secrets, known)
         except ConfigError as e:
             problems += e.problems
-    missing = [n for n in options.connectors if n not in {m.name for m in made}]
+        else:
+            moved.append(Moved(found, made, cluster, of_worker))
+    missing = [n for n in options.connectors if n not in {m.made.name for m in moved}]
     problems += (Problem("--connector", f"there is no connector {n}, or none that has a class") for n in missing)
-    problems += _twice(made)
+    problems += _twice([m.made for m in moved])
+    kafka = None
+    if options.records_ids:
+        groups = [_group(m, options) for m in moved if m.made.kind != "sink"]
+        try:
+            kafka = _kafka(worker, options.secrets, has_groups=all(groups))
+        except ConfigError as e:
+            problems += e.problems
     if problems:
         raise ConfigError(problems)
-    if not made:
-        say("There are no connectors.")
     if options.secrets_to is not None:
-        keep_secrets(options.secrets_to, made)
-    for one in made:
-        _report(one, options.secrets_to)
-        if kafka is not None and one.kind != "sink":
-            say(f"  - {_recorded(one, kafka, group)}")
-    _report_worker(of_connect)
-    sys.stdout.write(to_yaml(m.manifest for m in made))
+        keep_secrets(options.secrets_to, [m.made for m in moved])
+    for m in moved:
+        _report(m.made)
+        if kafka is not None and m.made.kind != "sink":
+            say(f"  - {_recorded(m.made, kafka, _group(m, options))}")
+    brought = bring(moved, inventory, digests)
+    _report_steps(steps(moved, brought, url, options.secrets_to, are_recorded=kafka is not None))
+    if not moved:
+        say("There are no connectors.")
+    sys.stdout.write(to_yaml([*brought.versions, *(m.made.manifest for m in moved)]))
     return ExitCode.OK
 
 
-def _kafka(worker: WorkerConfig, group: str, secrets: Path | None) -> WorkerConfig:
+def _group(m: Moved, options: ImportOptions) -> str:
+    return options.connect_group_id or m.worker.get("group.id", "")
+
+
+def _digests(options: ImportOptions, problems: list[Problem]) -> Iterator[tuple[str, str]]:
+    """Images by digest, by their names with a tag."""
+    for image in options.images:
+        if (given := re.fullmatch(r"([^@\s]+)@sha256:[0-9a-f]{64}", image)) is None:
+            text = (
+                f"{image} has no digest; write <repository>:<tag>@sha256:<64 hex digits>, as `crane digest` prints it"
+            )
+            problems.append(Problem("--image", text))
+        else:
+            yield given[1], image
+
+
+def _kafka(worker: WorkerConfig, secrets: Path | None, *, has_groups: bool) -> WorkerConfig:
     """The worker configuration with the values of its variables, as clients need it.
 
     Raises:
@@ -77,7 +111,7 @@ def _kafka(worker: WorkerConfig, group: str, secrets: Path | None) -> WorkerConf
     problems = [Problem(f"--worker: {p.property}", p.message) for p in resolved.problems]
     if worker.bootstrap_servers is None:
         problems.append(Problem("--bootstrap-servers", "is missing, and --worker names no brokers either"))
-    if not group:
+    if not has_groups:
         text = (
             "is missing: transactional ids begin with the group.id of Kafka Connect's worker; or give --connect-worker"
         )
@@ -87,25 +121,21 @@ def _kafka(worker: WorkerConfig, group: str, secrets: Path | None) -> WorkerConf
     return WorkerConfig.parse(resolved.values)
 
 
-def _found(options: ImportOptions, problems: list[Problem]) -> Iterator[Found]:
-    """What was found of the connectors that are asked for; what is wrong is added to the problems."""
+def _inventory(options: ImportOptions, problems: list[Problem]) -> tuple[str | None, Inventory]:
+    """The address of the Kafka Connect that was asked, and what was found; what is wrong is added to the problems."""
     if bool(options.files) == (options.connect_url is not None):
         raise ConfigError(Problem("FILE", "give files, or --connect-url URL, and not both"))
-    for where, value in _documents(options, problems):
-        for found in found_in(where, value, options.namespace):
-            if isinstance(found, Problem):
-                problems.append(found)
-            elif not options.connectors or found.name in options.connectors:
-                yield found
-
-
-def _documents(options: ImportOptions, problems: list[Problem]) -> Iterator[tuple[str, Any]]:
+    url, documents = None, _documents(options.files, problems)
     if options.connect_url is not None:
-        where, answer = connectors_of(options.connect_url)
-        if answer != {}:  # a worker without connectors
-            yield where, answer
-        return
-    for file in options.files:
+        url, connectors, plugins = answers_of(options.connect_url)
+        documents = ((url, answer) for answer in (connectors, plugins) if answer)
+    inventory = Inventory(f for where, value in documents for f in found_in(where, value, options.namespace))
+    problems += inventory.problems
+    return url, inventory
+
+
+def _documents(files: Sequence[str], problems: list[Problem]) -> Iterator[tuple[str, Any]]:
+    for file in files:
         try:
             text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
         except UnicodeDecodeError:
@@ -154,21 +184,21 @@ def _recorded(one: Imported, worker: WorkerConfig, group: str) -> str:
     return with_kafka(record, settings, client_errors=client_errors)
 
 
-def _report(one: Imported, folder: Path | None) -> None:
+def _report(one: Imported) -> None:
     spec, metadata = one.manifest["spec"], one.manifest["metadata"]
     say(f"{one.name}: Connector {metadata['name']}, {spec['class']}, {spec['state']}")
     for note in one.notes:
-        say(f"  - {''.join(c if c.isprintable() else '?' for c in str(note))}")
-    if folder is not None:
-        namespace = f" --namespace {metadata['namespace']}" if "namespace" in metadata else ""
-        for name in one.secrets:
-            say(f"  - kubectl create secret generic {name}{namespace} --from-file={folder / name}")
+        say(f"  - {_printable(str(note))}")
 
 
-def _report_worker(of_connect: Mapping[str, str]) -> None:
-    """What of Kafka Connect's worker applies to all its connectors, and belongs into the release's worker configuration."""
-    names = [n for n in of_connect if n.startswith(("producer.", "consumer.", "admin.", "topic.creation.", "errors."))]
-    if names:
-        say(
-            f"Kafka Connect's worker sets {', '.join(names)} for all its connectors: see that the release's worker does."
-        )
+def _report_steps(found: Sequence[Step]) -> None:
+    if found:
+        say("What to do, in this order; connectors.yaml is what this command prints:")
+    for number, step in enumerate(found, 1):
+        say(f"{number}. {step.what}")
+        for line in step.lines:
+            say(f"     {_printable(line)}")
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text)

@@ -1,19 +1,27 @@
 """Connectors of Kafka Connect and of Strimzi, as they are found in files and in answers of the REST API. Pure.
 
 Read are, in JSON or YAML: answers of `GET /connectors/<name>`, of `GET /connectors?expand=info&expand=status` and lists of
-either; configurations as they are POSTed or PUT; and `KafkaConnector` resources of Strimzi.
+either, and of `GET /connector-plugins`; configurations as they are POSTed or PUT; resources `KafkaConnector` and
+`KafkaConnect` of Strimzi, and the pods of the latter.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from penstock.errors import Problem
 from penstock_model.resources.connector_parts import MOST
+from penstock_runtime.local.migration.connect_cluster import (
+    ConnectCluster,
+    RunningImage,
+    connect_cluster,
+    running_image,
+)
+from penstock_runtime.local.migration.known_plugins import KnownPlugin, known_plugins
 from penstock_runtime.manifests.connect_forms import is_connect_form
 
-__all__ = ["Found", "found_in"]
+__all__ = ["Finding", "Found", "found_in"]
 
 _STRIMZI: Final = "kafka.strimzi.io/"
 _STATES: Final = frozenset(("RUNNING", "PAUSED", "STOPPED"))
@@ -38,6 +46,7 @@ class Found:
         tasks: how many it is known to have had; 0: unknown.
         is_live: it runs there, or is paused.
         notes: what does not carry over.
+        cluster: the `KafkaConnect` of a Strimzi resource; None: it is no such resource.
     """
 
     where: str
@@ -48,6 +57,7 @@ class Found:
     tasks: int = 0
     is_live: bool = False
     notes: tuple[Problem, ...] = ()
+    cluster: str | None = None
 
     @property
     def name(self) -> str:
@@ -57,15 +67,20 @@ class Found:
         return "" if name is None else str(name)
 
 
-def found_in(where: str, value: Any, namespace: str | None = None) -> Iterator[Found | Problem]:
-    """The connectors in a document; a problem for what is none.
+Finding: TypeAlias = Found | ConnectCluster | RunningImage | KnownPlugin | Problem
+
+
+def found_in(where: str, value: Any, namespace: str | None = None) -> Iterator[Finding]:
+    """The connectors in a document, and what is said there of their workers; a problem for what is neither.
 
     Args:
         where: file and document, for messages.
         value: the document.
         namespace: that the connectors are to have; None: as found.
     """
-    if isinstance(value, list):
+    if plugins := known_plugins(value):
+        yield from plugins
+    elif isinstance(value, list):
         for number, item in enumerate(value):
             yield from found_in(f"{where}[{number}]", item, namespace)
     elif not isinstance(value, Mapping):
@@ -74,6 +89,9 @@ def found_in(where: str, value: Any, namespace: str | None = None) -> Iterator[F
         yield from found_in(where, value["items"], namespace)
     elif str(value.get("apiVersion", "")).startswith(_STRIMZI):
         yield from _of_strimzi(where, value, namespace)
+    elif value.get("apiVersion") == "v1" and value.get("kind") == "Pod":
+        if image := running_image(value):
+            yield image
     elif value and all(isinstance(v, Mapping) and isinstance(v.get("info"), Mapping) for v in value.values()):
         for name, both in value.items():
             status = both.get("status")
@@ -108,13 +126,19 @@ def _of_form(where: str, info: Mapping[str, Any], status: Mapping[str, Any]) -> 
     return Found(where, form, None, None, str(kind), max(numbers, default=-1) + 1, is_live, tuple(notes))
 
 
-def _of_strimzi(where: str, value: Mapping[str, Any], target: str | None) -> Iterator[Found | Problem]:
+def _of_strimzi(where: str, value: Mapping[str, Any], target: str | None) -> Iterator[Finding]:
     metadata, spec = value.get("metadata"), value.get("spec")
-    if value.get("kind") != "KafkaConnector":  # as in all that is in a namespace
+    if value.get("kind") not in ("KafkaConnector", "KafkaConnect"):  # as in all that is in a namespace
         return
     if not isinstance(metadata, Mapping) or not isinstance(spec, Mapping):
         yield Problem(where, "has no metadata or no spec")
-        return
+    elif value["kind"] == "KafkaConnect":
+        yield connect_cluster(metadata, spec, value.get("status"))
+    else:
+        yield _of_connector(where, metadata, spec, target)
+
+
+def _of_connector(where: str, metadata: Mapping[str, Any], spec: Mapping[str, Any], target: str | None) -> Found:
     name, namespace = metadata.get("name"), metadata.get("namespace")
     notes = [
         Problem(f"spec.{field}", _INSTEAD_OF.get(field, "has no counterpart, and is left out"))
@@ -141,7 +165,8 @@ def _of_strimzi(where: str, value: Mapping[str, Any], target: str | None) -> Ite
     if spec.get("version") is not None:
         config["connector.plugin.version"] = spec["version"]
     state = "paused" if spec.get("pause") is True and spec.get("state") is None else str(spec.get("state") or "running")
-    yield Found(
+    labels = metadata.get("labels")
+    return Found(
         f"{where}, KafkaConnector {name}",
         {"name": name, "config": config, "initial_state": state.upper()},
         namespace if isinstance(namespace, str) else None,
@@ -149,6 +174,7 @@ def _of_strimzi(where: str, value: Mapping[str, Any], target: str | None) -> Ite
         tasks=0,
         is_live=state != "stopped",
         notes=tuple(notes),
+        cluster=str(labels.get("strimzi.io/cluster", "")) if isinstance(labels, Mapping) else "",
     )
 
 

@@ -1,17 +1,19 @@
 """Makes a Connector's manifest of a connector that was found, and says what does not carry over. Pure, but for plugins."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
 from penstock.errors import ConfigError, Problem
 from penstock_model.connect.redaction import Redactor
 from penstock_model.connect.variables import Secret
 from penstock_model.connect.worker_config import WorkerConfig
-from penstock_model.resources.connector import API_VERSION, Connector, State
+from penstock_model.resources.connector import API_VERSION, Connector
+from penstock_runtime.local.migration.foreign_plugins import foreign_plugins
 from penstock_runtime.local.migration.found import Found
+from penstock_runtime.local.migration.known_plugins import KnownPlugin, KnownPlugins
 from penstock_runtime.local.migration.secret_texts import keys_of, parts_of, secret_properties, with_references
 from penstock_runtime.manifests import connect_forms
 from penstock_runtime.plan import plan
@@ -33,6 +35,7 @@ class Imported:
         tasks: as many as Kafka Connect may have had.
         notes: what does not carry over, and what is to be done; without secrets.
         secrets: texts that were taken out, by Secret and key.
+        needs: the plugins that Penstock does not have.
     """
 
     name: str
@@ -41,6 +44,13 @@ class Imported:
     tasks: int
     notes: tuple[Problem, ...] = ()
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    needs: tuple[KnownPlugin, ...] = ()
+
+    @property
+    def namespace(self) -> str | None:
+        """That of the manifest; None: it says none."""
+        found: str | None = self.manifest["metadata"].get("namespace")
+        return found
 
 
 def imported(
@@ -49,6 +59,7 @@ def imported(
     of_worker: Mapping[str, str],
     namespace: str | None,
     secrets_dir: Path | None = None,
+    known: KnownPlugins | None = None,
 ) -> Imported:
     """The connector with its manifest.
 
@@ -58,6 +69,7 @@ def imported(
         of_worker: properties that Kafka Connect's worker sets for all its connectors: the default converters.
         namespace: for `metadata.namespace`; None: as found.
         secrets_dir: where `${secret:<name>:<key>}` is found; None: in pods only.
+        known: the classes that its Kafka Connect has.
 
     Raises:
         ConfigError: it has no name or no class, so that there is no manifest.
@@ -69,11 +81,14 @@ def imported(
         raise ConfigError(Problem(f"{found.where}: {p.property}", p.message) for p in unread)
     if not all(map(_is_text, [name, *draft.spec.config, *draft.spec.config.values()])):
         raise ConfigError(Problem(found.where, "holds half of a surrogate pair, which is no text"))
+    known = known or KnownPlugins(())
+    class_name = known.full_name("connector", draft.spec.class_name)
     own, dropped = _with_converters(draft.spec.config, of_worker)
-    secrets = secret_properties(draft.spec.class_name, own)
+    needs = foreign_plugins(class_name, draft.spec.version, own, known)
+    secrets = secret_properties(class_name, own)
     keys = keys_of(secrets)
     secret_name = f"{draft.metadata.name}-imported"
-    spec: dict[str, Any] = {"class": draft.spec.class_name}
+    spec: dict[str, Any] = {"class": class_name}
     if draft.spec.version is not None:
         spec["version"] = draft.spec.version
     spec |= {"connectName": name, "tasksMax": draft.spec.tasks_max, "state": draft.spec.state.value}
@@ -85,7 +100,7 @@ def imported(
         metadata["namespace"] = place
     manifest = {"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec}
     kind, problems = _checked({**manifest, "spec": {**spec, "config": own}}, worker, secrets_dir)
-    problems = [p for p in problems if not _is_settled(p, own, secrets)]
+    problems = [p for p in problems if not _is_settled(p, own, secrets) and not _is_brought(p, needs)]
     redactor = Redactor(Secret(f"${{secret:{secret_name}:{keys[n]}}}", text) for n, text in parts_of(secrets))
     left_out = [Problem(p.property, f"{p.message}; it is left out of the manifest") for p in draft.reading.problems]
     checked = map(redactor.problem, [*left_out, *(p for p in problems if p not in draft.reading.problems)])
@@ -97,6 +112,7 @@ def imported(
         max(found.tasks, draft.spec.tasks_max),
         tuple(dict.fromkeys(told)),
         {secret_name: {keys[n]: text for n, text in secrets.items()}} if secrets else {},
+        needs,
     )
 
 
@@ -127,14 +143,6 @@ def _with_converters(config: Mapping[str, str], of_worker: Mapping[str, str]) ->
 def _told(found: Found, draft: Connector, config: Mapping[str, str], namespace: str | None) -> list[Problem]:
     name = draft.connect_name
     notes = [*found.notes]
-    if found.is_live:
-        state = "is paused" if draft.spec.state is State.PAUSED else "runs"
-        notes.append(
-            Problem(
-                "",
-                f"it {state} in Kafka Connect: stop it there (PUT /connectors/{quote(name)}/stop) before it starts here",
-            )
-        )
     unset = [c for c in _CONVERTERS[:2] if c not in config]
     if unset:
         what = "are those" if len(unset) == 2 else "is that"
@@ -171,6 +179,12 @@ def _is_settled(problem: Problem, config: Mapping[str, str], secrets: Mapping[st
     if problem.property in secrets:
         return problem.message.startswith("holds a password")
     return "${secret:" in config.get(problem.property, "") and "no directory of secrets was given" in problem.message
+
+
+def _is_brought(problem: Problem, needs: Iterable[KnownPlugin]) -> bool:
+    """Whether a class is missing here that is to be brought; of a short name it may be misspelt as well."""
+    missing = re.search(r"Class (\S+\.[^\s$]+)\S* could not be found", problem.message)
+    return missing is not None and missing[1] in {n.class_name for n in needs}
 
 
 def _of_secrets(keys: Mapping[str, str], secret_name: str) -> list[Problem]:

@@ -13,7 +13,7 @@ class ImportOptions:
     """Options of the command line.
 
     Attributes:
-        files: exported JSON, or KafkaConnector resources; `-` is standard input.
+        files: exported JSON, or resources of Strimzi; `-` is standard input.
         connect_url: of a worker of Kafka Connect.
         connectors: only these; empty: all.
         namespace: for `metadata.namespace`.
@@ -22,6 +22,7 @@ class ImportOptions:
         worker, bootstrap_servers: Penstock's, where transactional ids are to be recorded.
         secrets: where `${secret:...}` is found.
         secrets_to: folder for the secrets that were taken out; None: they are not kept.
+        images: images with their tag and digest, as `<repository>:<tag>@sha256:<digest>`.
     """
 
     files: Sequence[str]
@@ -34,6 +35,7 @@ class ImportOptions:
     bootstrap_servers: str | None = None
     secrets: Path | None = None
     secrets_to: Path | None = None
+    images: Sequence[str] = ()
 
     @classmethod
     def of(cls, given: argparse.Namespace) -> "ImportOptions":
@@ -49,6 +51,7 @@ class ImportOptions:
             bootstrap_servers=given.bootstrap_servers,
             secrets=given.secrets,
             secrets_to=given.secrets_to,
+            images=given.image or (),
         )
 
     @property
@@ -64,7 +67,8 @@ def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         allow_abbrev=False,
         help="make Connector manifests of connectors of Kafka Connect or Strimzi",
         description="Prints Connector manifests for the connectors of Kafka Connect (its REST API, or exported JSON) or of\n"
-        "Strimzi (KafkaConnector), and on standard error what does not carry over. Changes nothing in Kafka Connect.",
+        "Strimzi (KafkaConnector), PluginVersions for the images of its KafkaConnect, and on standard error what does\n"
+        "not carry over and what to do, in order. Changes nothing in Kafka Connect.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="""\
 With --bootstrap-servers or --worker the transactional ids of Kafka Connect's tasks are recorded in Kafka, so that a task
@@ -77,6 +81,12 @@ exit codes: 0 all connectors were imported, as far as the report says, 2 a file 
     parser.add_argument("--connect-url", metavar="URL", help="a worker of Kafka Connect: http://HOST:8083")
     parser.add_argument(
         "--connector", metavar="NAME", action="append", help="only this one; may be given several times"
+    )
+    parser.add_argument(
+        "--image",
+        metavar="NAME:TAG@DIGEST",
+        action="append",
+        help="the digest of an image that a KafkaConnect names by its tag, for a PluginVersion; may be given several times",
     )
     parser.add_argument("--namespace", metavar="NAME", help="the namespace for the manifests")
     parser.add_argument(

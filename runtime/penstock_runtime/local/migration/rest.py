@@ -1,17 +1,18 @@
-"""Asks Kafka Connect's REST API for its connectors, with their configurations and states."""
+"""Asks Kafka Connect's REST API for its connectors, with their configurations and states, and for its plugins."""
 
 import base64
 import json
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from http.client import HTTPException
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from penstock.errors import ConfigError, ConnectError, Problem
 
-__all__ = ["connectors_of"]
+__all__ = ["answers_of"]
 
 _SECONDS: Final = 30.0
 _LONGEST: Final = 120.0
@@ -30,8 +31,10 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 _opener: Final = urllib.request.build_opener(_NoRedirect)
 
 
-def connectors_of(url: str) -> tuple[str, Any]:
-    """Where the answer is from, and the answer of `GET /connectors?expand=info&expand=status`.
+def answers_of(url: str) -> tuple[str, Any, Any]:
+    """Where the answers are from, and those of `GET /connectors?expand=info&expand=status` and of `GET /connector-plugins`.
+
+    The latter is None where a worker refuses it: connectors can be read without.
 
     Args:
         url: of a worker. User and password in it are sent by basic authentication, and told in no message.
@@ -57,13 +60,25 @@ def connectors_of(url: str) -> tuple[str, Any]:
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-    request = urllib.request.Request(f"{where}/connectors?expand=info&expand=status", headers=headers)  # noqa: S310 (HTTP)
+    connectors = _answer(where, "/connectors?expand=info&expand=status", headers)
+    try:
+        return where, connectors, _answer(where, "/connector-plugins?connectorsOnly=false", headers)
+    except _RefusedError:
+        return where, connectors, None
+
+
+class _RefusedError(ConnectError):
+    """The worker answers, and refuses."""
+
+
+def _answer(where: str, path: str, headers: Mapping[str, str]) -> Any:
+    request = urllib.request.Request(f"{where}{path}", headers=dict(headers))  # noqa: S310 (HTTP)
     try:
         with _opener.open(request, timeout=_SECONDS) as answer:
-            return where, json.loads(_read(answer))
+            return json.loads(_read(answer))
     except urllib.error.HTTPError as e:
         with e:
-            raise ConnectError(f"Kafka Connect at {where} refuses with {e.code} {e.reason}") from None
+            raise _RefusedError(f"Kafka Connect at {where} refuses with {e.code} {e.reason}") from None
     except (OSError, ValueError, HTTPException, RecursionError) as e:
         reason = getattr(e, "reason", None) or e
         raise ConnectError(f"Kafka Connect at {where} does not answer as it should: {reason}") from None

@@ -59,6 +59,7 @@ def test_manifests_go_to_standard_output_and_the_report_to_standard_error_and_se
         (("gone.json",), "gone.json: cannot be read: No such file"),
         (("FILE", "--connector", "c"), "--connector: there is no connector c"),
         (("FILE", "FILE"), "in: is there twice"),
+        (("FILE", "--image", "connect:1"), "--image: connect:1 has no digest; write <repository>:<tag>@sha256:"),
         (("FILE", "--worker", "gone.properties"), "gone.properties: cannot be read"),
     ],
 )
@@ -123,7 +124,7 @@ def test_a_worker_file_that_penstock_would_refuse_is_read_for_its_converters_and
     done = penstock(file, "--connector", "in", "--connect-worker", worker)
     assert done.returncode == 0, done.stderr
     assert yaml.safe_load(done.stdout)["spec"]["config"]["key.converter"] == "X"
-    assert "Kafka Connect's worker sets producer.compression.type for all its connectors" in done.stderr
+    assert "producer.compression.type: set for all its connectors" in done.stderr
 
 
 def test_two_that_come_to_one_name_of_a_resource_are_told(tmp_path: Path) -> None:
@@ -146,7 +147,8 @@ def worker(code: int, answer: Any, **headers: str) -> Iterator[tuple[str, list[t
             for name, text in headers.items():
                 self.send_header(name, text)
             self.end_headers()
-            self.wfile.write(answer if isinstance(answer, bytes) else json.dumps(answer).encode())
+            found = answer if self.path.startswith("/connectors?") else []
+            self.wfile.write(found if isinstance(found, bytes) else json.dumps(found).encode())
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             pass
@@ -160,14 +162,16 @@ def worker(code: int, answer: Any, **headers: str) -> Iterator[tuple[str, list[t
         server.server_close()
 
 
-def test_a_worker_is_asked_once_with_the_user_of_the_url_who_is_told_nowhere() -> None:
+def test_a_worker_is_asked_with_the_user_of_the_url_who_is_told_nowhere() -> None:
     with worker(200, {"in": {"info": CONNECTOR, "status": {"connector": {"state": "STOPPED"}, "tasks": []}}}) as (
         at,
         asked,
     ):
         done = penstock("--connect-url", f"http://bob:hunter%2F22@{at}/")
+    user = f"Basic {base64.b64encode(b'bob:hunter/22').decode()}"
     assert asked == [
-        ("/connectors?expand=info&expand=status", f"Basic {base64.b64encode(b'bob:hunter/22').decode()}"),
+        ("/connectors?expand=info&expand=status", user),
+        ("/connector-plugins?connectorsOnly=false", user),
     ]
     assert yaml.safe_load(done.stdout)["spec"]["state"] == "Stopped"
     assert "bob" not in done.stderr

@@ -8,6 +8,7 @@ import pytest
 from penstock.errors import ConfigError
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_runtime.local.migration.found import Found
+from penstock_runtime.local.migration.known_plugins import KnownPlugin, KnownPlugins
 from penstock_runtime.local.migration.manifest import Imported, imported
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
@@ -87,15 +88,24 @@ def test_a_converter_has_class_and_properties_of_one_place_as_in_kafka_connect()
     assert "value.converter.schemas.enable: has no effect without value.converter beside it" in report(one)
 
 
-def test_one_that_runs_there_is_told_to_be_stopped_first() -> None:
-    assert "stop it there (PUT /connectors/in/stop)" in report(made(SOURCE, is_live=True))
-
-
-def test_what_is_missing_or_wrong_here_is_told_and_the_manifest_is_made_nevertheless() -> None:
+def test_what_penstock_does_not_have_is_needed_and_the_manifest_is_made_nevertheless() -> None:
     one = made({"connector.class": "io.debezium.X", "transforms": "a", "transforms.a.type": "io.debezium.Y"})
-    assert "io.debezium.X could not be found" in report(one)
-    assert "io.debezium.Y could not be found" in report(one)
+    assert [n.class_name for n in one.needs] == ["io.debezium.X", "io.debezium.Y"]
     assert one.manifest["spec"]["class"] == "io.debezium.X"
+    assert made(SOURCE).needs == ()
+
+
+def test_a_short_name_that_nobody_has_may_be_misspelt() -> None:
+    assert "Class Datagn could not be found" in report(made({"connector.class": "Datagn"}))
+
+
+def test_a_class_has_its_full_name_where_kafka_connect_lists_it() -> None:
+    found = Found("f", {"name": "in", "config": {"connector.class": "Postgres"}, "initial_state": "STOPPED"})
+    known = KnownPlugins([KnownPlugin("io.debezium.PostgresConnector", "connector", "3.6.1.Final")])
+    one = imported(found, WorkerConfig.parse({"bootstrap.servers": "k:1"}), {}, None, known=known)
+    assert one.manifest["spec"]["class"] == "io.debezium.PostgresConnector"
+    assert "version" not in one.manifest["spec"]
+    assert one.needs == (KnownPlugin("io.debezium.PostgresConnector", "connector", "3.6.1.Final"),)
 
 
 @pytest.mark.parametrize("config", [{"topic": "t"}, {"connector.class": " "}])

@@ -1,0 +1,54 @@
+"""All that was found in what `penstock import` reads, and what belongs together in it. Pure."""
+
+from collections.abc import Iterable, Mapping
+
+from penstock.errors import Problem
+from penstock_runtime.local.migration.connect_cluster import PLUGINS, ConnectCluster, RunningImage
+from penstock_runtime.local.migration.found import Finding, Found
+from penstock_runtime.local.migration.known_plugins import KnownPlugin, KnownPlugins
+
+__all__ = ["Inventory"]
+
+
+class Inventory:
+    """What was found.
+
+    Attributes:
+        connectors: in their order.
+        clusters: Strimzi's `KafkaConnect`s.
+        problems: what could not be read.
+    """
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.connectors: list[Found] = []
+        self.clusters: list[ConnectCluster] = []
+        self.problems: list[Problem] = []
+        self._running: list[RunningImage] = []
+        self._plugins: list[KnownPlugin] = []
+        for finding in findings:
+            match finding:
+                case Found():
+                    self.connectors.append(finding)
+                case ConnectCluster():
+                    self.clusters.append(finding)
+                case RunningImage():
+                    self._running.append(finding)
+                case KnownPlugin():
+                    self._plugins.append(finding)
+                case Problem():
+                    self.problems.append(finding)
+
+    def cluster_of(self, connector: Found) -> ConnectCluster | None:
+        """The `KafkaConnect` of a `KafkaConnector`; None: it is not here, or it is no such connector."""
+        named = [c for c in self.clusters if c.name == connector.cluster]
+        return next((c for c in named if c.namespace == connector.namespace), None)
+
+    def plugins(self, cluster: ConnectCluster | None) -> KnownPlugins:
+        """The classes that there are, in a cluster or in what else was read."""
+        return KnownPlugins(self._plugins if cluster is None else (*cluster.plugins, *self._plugins))
+
+    def digests(self, cluster: ConnectCluster, given: Mapping[str, str]) -> Mapping[str, str]:
+        """References by digest, by reference: those that are given, and what the pods of a cluster run."""
+        pods = {r.image for r in self._running if (r.cluster, r.namespace) == (cluster.name, cluster.namespace)}
+        own = [i.reference for i in cluster.images if i.path == PLUGINS]
+        return {own[0]: pods.pop(), **given} if own and len(pods) == 1 else given
