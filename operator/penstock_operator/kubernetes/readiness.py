@@ -6,11 +6,11 @@ from typing import Final
 
 from penstock_model.contracts.pod_layout import METRICS_PORT, READY_PATH
 
-__all__ = ["why_unready"]
+__all__ = ["NO_ANSWER", "why_unready"]
 
-_SECONDS: Final = 3.0
+_SECONDS: Final = 1.5
 _LENGTH: Final = 1_000  # bytes
-_SILENT: Final = "it does not answer: its process stands still, its node is away, or a network policy is in between"
+NO_ANSWER: Final = "it does not answer: its process is frozen, its node is lost, or a network policy is in between"
 
 
 def why_unready(address: str) -> str:
@@ -25,7 +25,7 @@ def why_unready(address: str) -> str:
             answer = connection.getresponse()
             text = answer.read(_LENGTH).decode(errors="replace")
     except (OSError, http.client.HTTPException):
-        return _SILENT
+        return NO_ANSWER
     if answer.status == http.client.OK:
         return ""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

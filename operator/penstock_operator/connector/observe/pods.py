@@ -1,7 +1,9 @@
 """Looks up the pods of a Connector, and what its job pods have answered."""
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +19,7 @@ from penstock_operator.errors import OperatorError, Refused
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import POD
-from penstock_operator.kubernetes.readiness import why_unready
+from penstock_operator.kubernetes.readiness import NO_ANSWER, why_unready
 from penstock_operator.settings import Settings
 
 __all__ = ["Pods", "living_job_pods", "look_up_pods", "pods_of"]
@@ -25,6 +27,9 @@ __all__ = ["Pods", "living_job_pods", "look_up_pods", "pods_of"]
 log = logging.getLogger(__name__)
 _LABEL_LENGTH: Final = 63
 _ANSWER_BYTES: Final = 4 << 20
+_ASKS: Final = asyncio.Semaphore(4)
+"""Pods that are asked at once, of all Connectors: threads are kept for requests to the API server."""
+_ASK_SECONDS: Final = 3.0
 _LOG_PATIENCE: Final = 60.0
 """Seconds after the end of a job pod for which its log is asked for; then another pod is asked."""
 
@@ -91,12 +96,27 @@ async def look_up_pods(
     cached.logs = logs
     written = subject.connector.request_texts(context.settings.worker)
     answers = {p.name: read_answer(logs[p.uid], written) for p in jobs if p.uid in logs}
-    unready = {
-        p.uid: await context.run(why_unready, p.address)
+    unready = [
+        p
         for p in own
         if isinstance(p, TaskPod) and p.unready_since is not None and p.phase is Phase.RUNNING and p.leaving is None
-    }
-    return Pods(own, tuple(p.name for p in pods if p.owner != subject.uid), answers, unready, cached.run_by)
+    ]
+    causes = await _ask(context, unready)
+    return Pods(own, tuple(p.name for p in pods if p.owner != subject.uid), answers, causes, cached.run_by)
+
+
+async def _ask(context: Context, unready: Sequence[TaskPod]) -> dict[str, str]:
+    """Why these pods are not ready, by uid. It takes some seconds at most, however many pods there are on a lost node."""
+    causes = {p.uid: NO_ANSWER for p in unready}
+
+    async def ask(pod: TaskPod) -> None:
+        async with _ASKS:
+            causes[pod.uid] = await context.run(why_unready, pod.address)
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_ASK_SECONDS):
+            await asyncio.gather(*map(ask, unready))
+    return causes
 
 
 def pods_of(context: Context, key: Key) -> list[dict[str, Any]]:
