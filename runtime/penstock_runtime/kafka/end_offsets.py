@@ -39,8 +39,8 @@ class EndOffsets:
 
     def of(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int] | None:
         """Return the end of each partition, for `read_committed` the last stable offset; None if one is not answered."""
-        self._client = self._client or Consumer(dict(self._properties))
         try:
+            self._client = self._client or Consumer(dict(self._properties))
             return end_offsets(self._client, partitions, _ANSWER)
         except (KafkaException, RetriableError) as e:
             log.debug("End offsets are not known: %s", e)
