@@ -1,4 +1,4 @@
-"""A Debezium connector moves from Kafka Connect to Penstock and back."""
+"""A Debezium connector moves from Kafka Connect to Penstock by `penstock import`, and back."""
 
 import json
 from collections.abc import Sequence
@@ -11,10 +11,11 @@ from connectors.sql.tests.conftest import Database
 from penstock_runtime.embedded import EmbeddedKafka
 
 from ..connect_worker import ConnectWorker
+from ..local.test_import_command import imported
 from ..reading import Read, Reader
-from ..running import Processes, manifest
+from ..running import Processes, until
 from .capture import CLASS, capture, json_converters
-from .plugins import debezium, folder_of
+from .plugins import DEBEZIUM, debezium, folder_of
 
 pytestmark = pytest.mark.slow
 
@@ -86,14 +87,30 @@ def test_debezium_goes_on_in_penstock_and_comes_back_to_kafka_connect(
             reader.count(ROWS)
             stock.update(300)
             assert all_came()
-        stock.update(200)  # while neither runs
-        run = processes.run([manifest("moved", CLASS, config)], servers, "--plugin-path", str(archive), worker=WORKER)
-        assert all_came()
-        stock.update(500)
-        assert all_came()
-        run.stop()
-        stock.update(100)
-        with ConnectWorker(servers, tmp_path / "connect", **worker):
+            connect.do("PUT", "/connectors/moved/stop")
+            until(lambda: connect.ask("GET", "/connectors/moved/status")["tasks"] == [])
+            stock.update(200)  # while neither runs
+
+            release, secrets = tmp_path / "penstock.properties", str(tmp_path / "secrets")
+            release.write_text("".join(f"{n}={t}\n" for n, t in {**WORKER, "bootstrap.servers": servers}.items()))
+            ((made,), report) = imported(
+                *("--connect-url", connect.url, "--connect-worker", str(connect.file)),
+                *("--worker", str(release), "--secrets-to", secrets),
+            )
+            spec = made["spec"]
+            assert (spec["class"], spec["state"], spec.get("version")) == (CLASS, "Stopped", None)
+            assert spec["config"]["database.password"] == "${secret:moved-imported:database.password}"
+            assert f"for {CLASS} version {DEBEZIUM}" in report
+            assert f"/debezium-connector-postgres/{DEBEZIUM}/{archive.name}" in report
+            assert "transactional ids connect-cluster-moved-0 are recorded in topic connect-status" in report
+            spec["state"] = "Running"
+            run = processes.run([made], servers, "--plugin-path", str(archive), "--secrets", secrets, worker=WORKER)
+            assert all_came()
+            stock.update(500)
+            assert all_came()
+            run.stop()
+            stock.update(100)
+            connect.do("PUT", "/connectors/moved/resume")
             assert all_came()
             stock.update(400)
             assert all_came()

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,25 @@ def test_a_pod_lists_the_classes_of_an_image_with_versions_and_folders_and_needs
     assert {SOURCE, TRANSFORM, f"{TRANSFORM}$Value", PREDICATE} <= {c.class_name for c in classes}
     sources = [(c.type, c.version, c.paths) for c in classes if c.class_name == SOURCE]
     assert sources == [("source", "1.0.0", ("one",)), ("source", "2.0.0", ("same", "two"))]
+
+
+def test_plugins_lie_in_an_image_as_the_build_of_strimzi_puts_them(probe: Probe, tmp_path: Path) -> None:
+    """`<plugin>/<hash of the artifact>/`, with the archive's own folder below it; all artifacts of a plugin are one."""
+    folder = tmp_path / "plugins"
+    probe.jar(folder / "tgz" / "1a2b3c4d" / "probe-connector" / "probe.jar", "1.0.0")
+    both = probe.jar(tmp_path / "probe.jar", "2.0.0")
+    parts = [folder / "jars" / name / f"{name}.jar" for name in ("0f0f0f0f", "5e6f7a8b")]
+    with zipfile.ZipFile(both) as content:
+        for part, is_code in zip(parts, (True, False), strict=True):
+            part.parent.mkdir(parents=True)
+            with zipfile.ZipFile(part, "w") as jar:
+                for name in content.namelist():
+                    if name.endswith(".class") is is_code:
+                        jar.writestr(name, content.read(name))
+    code, message, classes = looked(folder)
+    assert code == ExitCode.OK, message
+    sources = [(c.version, c.paths) for c in classes if c.class_name == SOURCE]
+    assert sources == [("1.0.0", ("tgz/1a2b3c4d/probe-connector",)), ("2.0.0", ("jars",))]
 
 
 def test_classes_that_are_declared_must_be_there_also_where_no_service_manifest_names_them(
