@@ -116,7 +116,9 @@ def steps(
             "fences tasks that froze there"
         )
         found.append(Step(what))
-    found.append(Step("Apply the Connectors; spec.state says which of them run:", ("kubectl apply -f connectors.yaml",)))
+    found.append(
+        Step("Apply the Connectors; spec.state says which of them run:", ("kubectl apply -f connectors.yaml",))
+    )
     what = "When they run here, delete the connectors there. Their offsets stay"
     found.append(Step(what))
     return found

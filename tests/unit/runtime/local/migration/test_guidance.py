@@ -193,7 +193,7 @@ def test_the_list_is_in_the_order_in_which_things_are_done() -> None:
         "Apply the PluginVersions",
         "Stop the connectors there",
         "Import sources once more while they are stopped",
-        "Apply the Connectors",
+        "Apply the Connectors; spec.state says which of them run",
         "When they run here",
     ]
     lines = text(found)
