@@ -37,7 +37,7 @@ _BROKEN: Final = (
     *(EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError),
     *(struct.error, OverflowError, ValueError, RuntimeError),
 )
-"""What is raised of an archive that is cut off, damaged, encrypted, or none at all."""
+"""Errors of the standard library for a file that is truncated, damaged, encrypted, or no archive."""
 _OF_CONTENT: Final = (None, errno.EINVAL)
 """Of an OSError, where it is about the content: gzip's and bz2's have no number, and an offset may be negative."""
 

@@ -147,7 +147,7 @@ def _orders(topic: str, count: int, go: Path) -> Mapping[str, str]:
 
 
 def make_orders(connection: psycopg.Connection, count: int) -> None:
-    """Make the table anew, with so many rows and one."""
+    """Create the table again, with so many rows and one."""
     connection.execute(_TABLE.encode())
     connection.execute(_ROWS.format(0, count).encode())
     connection.execute(b"CLUSTER orders USING orders_pkey")  # rows of other lengths are stored out of order

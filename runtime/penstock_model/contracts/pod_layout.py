@@ -60,7 +60,7 @@ METRICS_PORT: Final = 9404
 HEALTH_PATH: Final = "/healthz"
 """200 while the loop of the task turns."""
 READY_PATH: Final = "/readyz"
-"""200 once the task has reported that it runs or is paused."""
+"""200 while the task runs or is paused, nothing hinders it, and Kafka answers it."""
 TERMINATION_LOG: Final = "/dev/termination-log"
 """Where a process leaves its `TerminationMessage`."""
 TERMINATION_LIMIT: Final = 4096  # bytes; what Kubernetes keeps of it

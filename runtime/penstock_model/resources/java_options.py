@@ -97,7 +97,7 @@ def secret_options(options: Sequence[str]) -> Iterator[Problem]:
     for number, option in enumerate(options):
         if _SECRET.match(option):
             message = (
-                f"{_named(option)} stands in the Connector as it is, for all who may read it; give it to the plugin in "
+                f"{_named(option)} would be readable by everybody who can read the Connector; give it to the plugin in "
                 "spec.config, as ${secret:<name>:<key>}, where it has a property for it"
             )
             yield Problem(f"spec.java.options[{number}]", message)

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -26,46 +25,35 @@ class KafkaContact:
 
     Args:
         settings: how to connect.
-        period: seconds between two requests, and for the answer of one.
-        lost: seconds without an answer, from which on the contact is lost.
-        clock: monotonic.
     """
 
-    def __init__(
-        self,
-        settings: ClientSettings,
-        *,
-        period: float = _PERIOD,
-        lost: float = _LOST,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, settings: ClientSettings) -> None:
         self._connection = connection_properties(settings.producer)
         self._servers = str(self._connection.get("bootstrap.servers", ""))
-        self._period, self._lost, self._clock = period, lost, clock
-        self._answered = clock()
+        self._answered = time.monotonic()
         self._errors: list[ClientError] = []
         threading.Thread(target=self._run, name="contact", daemon=True).start()
 
     @property
     def trouble(self) -> str | None:
-        """Why the brokers do not answer, as `connection_sentence` says it; None: they do, or did some seconds ago."""
-        if self._clock() - self._answered < self._lost:
+        """The reason why the brokers do not answer; None: they do, or did within the last ten seconds."""
+        if time.monotonic() - self._answered < _LOST:
             return None
         return connection_sentence(self._servers, [*self._errors])  # without the time, so that it stays the same
 
     def _run(self) -> None:
         client = Producer({**self._connection, "error_cb": self._take_error, "log_level": 0})
         while True:
-            began = self._clock()
+            began = time.monotonic()
             try:
-                client.list_topics("__consumer_offsets", timeout=self._period)
+                client.list_topics("__consumer_offsets", timeout=_PERIOD)
             except KafkaException:
                 with suppress(KafkaException):
                     client.poll(0)  # calls back with the cause
             else:
-                self._answered = self._clock()
+                self._answered = time.monotonic()
                 self._errors.clear()
-            time.sleep(max(0.0, began + self._period - self._clock()))
+            time.sleep(max(0.0, began + _PERIOD - time.monotonic()))
 
     def _take_error(self, error: KafkaError) -> None:
         self._errors.append(ClientError.of(error))

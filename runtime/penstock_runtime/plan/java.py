@@ -14,7 +14,7 @@ __all__ = ["check_java", "has_java", "java_warnings"]
 
 
 def check_java(given: Java | None) -> tuple[JavaSpec | None, tuple[Problem, ...]]:
-    """What the JVM is started with, and what is wrong with it; None: as without `spec.java`."""
+    """Return the settings of the JVM, and the problems in them; None: the defaults."""
     if given in (None, Java()):
         return None, ()
     assert given is not None

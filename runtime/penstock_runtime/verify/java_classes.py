@@ -84,8 +84,8 @@ def _list_classes(mount: PluginMount) -> Listing:
         plugin_locations([mount.folder])
     except ConfigError as e:
         texts = (p.message.rpartition("; ")[0].replace(mount.folder, shown) for p in e.problems)
-        told = [f"{text}; build another image, or set spec.path to another folder" for text in texts]
-        raise ConfigError(Problem("", text) for text in (*told, *_about(lost, mount))) from None
+        broken = [f"{text}; build another image, or set spec.path to another folder" for text in texts]
+        raise ConfigError(Problem("", text) for text in (*broken, *_about(lost, mount))) from None
     listing, missing = _looked(mount.folder, shown, mount.classes, find_java().major, "the log of the pod says why")
     why = (*listing.warnings, *_about(lost, mount))
     if missing:
@@ -117,7 +117,7 @@ def classes_for(folder: Path, shown: str, java: int) -> Listing:
 def _looked(
     folder: str, shown: str, declared: Sequence[DeclaredClass], java: int, unexplained: str
 ) -> tuple[Listing, list[DeclaredClass]]:
-    """The classes in a folder, and what of the declared ones is not there."""
+    """Return the classes in a folder, and the declared ones that are missing."""
     try:
         locations = plugin_locations([folder])
         found = [p for location in locations for p in plugins_in(str(location)) if p.kind in _TYPES]

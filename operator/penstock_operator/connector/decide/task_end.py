@@ -32,5 +32,5 @@ def _reason_of_loss(ended: Ended) -> str:
         return ended.reason
     if ended.code != ExitCode.LOST:
         return Reason.PROCESS_KILLED
-    told = None if ended.word is None else ended.word.reason
-    return told if told in (Reason.JVM_LOST, OUT_OF_MEMORY) else Reason.SPARK_LOST
+    reported = None if ended.word is None else ended.word.reason
+    return reported if reported in (Reason.JVM_LOST, OUT_OF_MEMORY) else Reason.SPARK_LOST

@@ -164,7 +164,7 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
 
 
 def _step_of_unready(observed: TaskObservation, pod: TaskPod) -> TaskStep | None:
-    """Say that the task of a pod that was ready is not ready now, unless its report says what hinders it; None: it is."""
+    """Return the step for a pod that was ready and is not; None: it is ready. A cause in its report takes precedence."""
     cause = observed.unready.get(pod.uid)
     if not cause or observed.memory.state not in ("Running", "Paused"):
         return None

@@ -241,14 +241,14 @@ class PodManifests:
 
 
 _READINESS: Final = {"timeoutSeconds": 5, "periodSeconds": 5, "failureThreshold": 3}
-"""Of the readiness probe: a task that stands still, or that Kafka does not answer, is not ready 20 seconds later at most."""
+"""Of the readiness probe: a frozen task becomes unready within 20 seconds."""
 
 
 def _probes(*, ends: bool) -> dict[str, Any]:
     """The probes of a task, with long limits: a loaded node or a long pause of the garbage collector is no fault.
 
     The kubelet ends a task that for three minutes gives no answer, or answers that its loop makes no progress. A task is
-    ready once it has reported that it runs or is paused.
+    ready while it runs or is paused, nothing hinders it, and Kafka answers it.
 
     Args:
         ends: whether the kubelet may end a task (`task.livenessProbe`); otherwise it only sees whether the task is ready.

@@ -35,8 +35,8 @@ def cause_of_end(code: int, lines: Sequence[str], heap: Heap, oom_kills: int | N
     """
     last = "; ".join(line for line in lines if line)[-500:]
     said = f"; it printed last: {last}" if last else ""
-    if code == _OUT_OF_MEMORY_CODE and (told := next((line for line in lines if _OUT_OF_MEMORY in line), None)):
-        return _out_of_memory(told.partition(f"{_OUT_OF_MEMORY}: ")[2], heap)
+    if code == _OUT_OF_MEMORY_CODE and (printed := next((line for line in lines if _OUT_OF_MEMORY in line), None)):
+        return _out_of_memory(printed.partition(f"{_OUT_OF_MEMORY}: ")[2], heap)
     if code == 1 and any(_NOT_STARTED in line for line in lines):
         return JvmEnded(f"its JVM does not start: {next(filter(None, lines))}; correct spec.java.options")
     if -code in _CRASHES:
