@@ -410,6 +410,7 @@ class Operator:
         if self._status is None:
             return
         self._metrics.kafka(up=self._status.trouble is None and self._status.caught_up)
+        self._metrics.compacted(is_so=self._status.policy_fault is None)
         if self._status.caught_up:
             self.queue.unblock(_STATUS)
             self._find_orphans()

@@ -375,6 +375,13 @@ class Reason(StrEnum):
         "write the version before again, or another one; the others follow once the first tasks run for `timeout` without "
         "a failure",
     )
+    STATUS_TOPIC_NOT_COMPACTED = (
+        "StatusTopicNotCompacted",
+        Use.UPDATE_PENDING,
+        "Kafka deletes records of the status topic, since its `cleanup.policy` is not `compact`; tasks go on, and none is "
+        "ended for a restart or a change, since it might not start again",
+        "have the policy set to `compact`, as the message says; what was asked for follows by itself",
+    )
     LAG_GROWS = (
         "LagGrows",
         Use.LAGGING,
