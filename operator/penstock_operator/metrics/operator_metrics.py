@@ -98,9 +98,9 @@ class Metrics:
         """Set the figures of a connector."""
         self._connectors.put(key, figures)
 
-    def not_ready(self, key: Key) -> None:
+    def not_ready(self, key: Key, reason: str) -> None:
         """Set a connector that cannot be read to not ready; its other figures stay."""
-        self._connectors.not_ready(key)
+        self._connectors.not_ready(key, reason)
 
     def forget(self, key: Key) -> None:
         """Remove a connector."""
