@@ -225,15 +225,20 @@ def test_debezium_trusts_the_certificate_of_a_mounted_secret_and_no_other(
         subprocess.run(["openssl", "req", *options.split(), *files], check=True, capture_output=True)
     texts = {file.name: file.read_text() for file in tmp_path.iterdir()}
     place.secret("postgresql-tls", **{"tls.crt": texts["ours.crt"], "tls.key": texts["ours.key"]})
-    place.secret("orders-tls", **{name: text for name, text in texts.items() if name.endswith(".crt")})
+    certificates = {name: text for name, text in texts.items() if name.endswith(".crt")}
+    place.secret("orders-tls", password="not-guessed", **certificates)
     shop = Shop(place, tls="postgresql-tls")
     place.apply(java("debezium", versions[DEBEZIUM].plugin_version))
     template = {
         "volumes": [{"name": "orders-tls", "secret": {"secretName": "orders-tls", "defaultMode": 0o440}}],
         "volumeMounts": [{"name": "orders-tls", "mountPath": "/etc/orders-tls", "readOnly": True}],
     }
-    trust = {"database.sslmode": "verify-full", "database.sslrootcert": "/etc/orders-tls/theirs.crt"}
-    source = reader(place, "orders", DEBEZIUM, trust, template=template)
+    config = {
+        "database.password": "${dir:/etc/orders-tls:password}",
+        "database.sslmode": "verify-full",
+        "database.sslrootcert": "/etc/orders-tls/theirs.crt",
+    }
+    source = reader(place, "orders", DEBEZIUM, config, template=template)
     source.says("ConfigInvalid", "database.hostname", "SSL error: PKIX path", limit=180)
     source.configure(database_sslrootcert="/etc/orders-tls/ours.crt")
     source.reaches("Running", 180)
