@@ -306,6 +306,24 @@ class Reason(StrEnum):
     )
     LOST = "Lost", Use.TASK, "the pod ended, and Kubernetes does not say why"
     DISRUPTED = "Disrupted", Use.TASK, "Kubernetes ended the pod to make room or to empty its node"
+    EVICTED = (
+        "Evicted",
+        Use.TASK,
+        "the kubelet evicted the pod: its node ran short of something, or the pod used more than it may",
+    )
+    EVICTION_BY_EVICTION_API = (
+        "EvictionByEvictionAPI",
+        Use.TASK,
+        "the eviction API removed the pod from its node, as `kubectl drain` and autoscalers do",
+    )
+    DELETION_BY_TAINT_MANAGER = "DeletionByTaintManager", Use.TASK, "the pod does not tolerate a taint of its node"
+    DELETION_BY_POD_GC = "DeletionByPodGC", Use.TASK, "the pod's node is no longer there"
+    PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler", Use.TASK, "a pod with a higher priority took its place"
+    TERMINATION_BY_KUBELET = (
+        "TerminationByKubelet",
+        Use.TASK,
+        "the kubelet ended the pod, as for a shutdown of its node",
+    )
 
     # Job pods
     JOB_FAILED = (

@@ -140,8 +140,14 @@ def failed(**status: Any) -> dict[str, Any]:
 
 
 EVICTED = "The node was low on resource: memory."
+SCRATCH_FULL = 'Usage of EmptyDir volume "scratch" exceeds the limit "10Mi". '
 SHUT_DOWN = "Pod was terminated in response to imminent node shutdown."
-TAINTED = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
+
+
+def target(reason: str, message: str = "") -> dict[str, Any]:
+    return {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
+
+
 FETCH = {"name": "fetch", "state": {"terminated": {"exitCode": 3}}}
 
 
@@ -159,7 +165,32 @@ FETCH = {"name": "fetch", "state": {"terminated": {"exitCode": 3}}}
         (ended(137, "Error"), True, "the process was ended by signal 9"),
         (ended(137, "ContainerStatusUnknown"), True, "ContainerStatusUnknown"),
         (failed(reason="NodeShutdown", message=SHUT_DOWN), True, "NodeShutdown: Pod was terminated"),
-        (failed(conditions=[TAINTED]), True, "DeletionByTaintManager"),
+        (
+            failed(conditions=[target("DeletionByTaintManager")]),
+            True,
+            "DeletionByTaintManager: pod orders-in-0-2 does not tolerate a taint of node node-1",
+        ),
+        (
+            {**ended(0, "Completed"), "conditions": [target("EvictionByEvictionAPI", "Eviction API: evicting")]},
+            True,
+            "EvictionByEvictionAPI: the eviction API removed pod orders-in-0-2 from node node-1, as a drain",
+        ),
+        (
+            {**ended(137, "Error"), "conditions": [target("PreemptionByScheduler")]},
+            True,
+            "PreemptionByScheduler: a pod with a higher priority took the place of pod orders-in-0-2 on node node-1",
+        ),
+        (
+            {**ended(0, "Completed"), "reason": "Evicted", "message": SCRATCH_FULL},
+            True,
+            'Evicted: Usage of EmptyDir volume "scratch" exceeds the limit "10Mi".; raise task.temporarySize of the release',
+        ),
+        (
+            {**ended(0, "Completed"), "conditions": [target("TerminationByKubelet", SHUT_DOWN)]},
+            True,
+            f"TerminationByKubelet: the kubelet of node node-1 ended pod orders-in-0-2: {SHUT_DOWN}",
+        ),
+        ({**ended(1, "Error"), "conditions": [target("EvictionByEvictionAPI")]}, False, "exit code 1"),
         (ended(1, "Error"), False, "exit code 1"),
     ],
 )
