@@ -402,6 +402,12 @@ class Reason(StrEnum):
         "a ResourceQuota is used up",
         "make room in it, or raise it; it is tried again at once when a pod of the namespace goes",
     )
+    RESOURCES_REFUSED = (
+        "ResourcesRefused",
+        Use.API_SERVER,
+        "a LimitRange refuses what the pod asks for, or a ResourceQuota wants requests or limits that the pod does not have",
+        "change spec.template.resources for a task, job.resources of the release for a job pod, or the LimitRange",
+    )
     ADMISSION_DENIED = "AdmissionDenied", Use.API_SERVER, "an admission webhook or policy refuses it"
     POD_SECURITY_VIOLATION = (
         "PodSecurityViolation",
