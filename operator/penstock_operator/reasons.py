@@ -446,6 +446,12 @@ class Reason(StrEnum):
         "no node takes the pod",
         "add nodes or free some, or lower what spec.template asks for (resources.requests, nodeSelector)",
     )
+    CLAIM_MISSING = (
+        "ClaimMissing",
+        Use.POD_START,
+        "a PersistentVolumeClaim that the pod mounts is not in the namespace, or is not bound to a volume",
+        "create the PersistentVolumeClaim, have it bound, or correct its name in spec.template.volumes",
+    )
     POD_NOT_STARTING = (
         "PodNotStarting",
         Use.POD_START,

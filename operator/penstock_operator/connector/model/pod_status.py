@@ -230,9 +230,10 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
     age = now - (instant(manifest["metadata"].get("creationTimestamp")) or now)
     for condition in status.get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return _with_remedy(
-                condition.get("reason") or Reason.UNSCHEDULABLE, condition.get("message") or "no node takes the pod"
-            )
+            message = condition.get("message") or "no node takes the pod"
+            if "persistentvolumeclaim" in message.lower():
+                return _with_remedy(Reason.CLAIM_MISSING, f"{message}{_claims(manifest)}")
+            return _with_remedy(condition.get("reason") or Reason.UNSCHEDULABLE, message)
     if age > _SLOW and containers:
         reason = ((containers[-1].get("state") or {}).get("waiting") or {}).get("reason")
         if reason:
@@ -240,6 +241,17 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
             message = f"{reason} for more than {_SLOW:.0f} s; kubectl describe pod {name} tells more"
             return Reason.POD_NOT_STARTING, message
     return None
+
+
+def _claims(manifest: Mapping[str, Any]) -> str:
+    """The claims that a pod mounts, each with its volume, in brackets: the scheduler does not always name them."""
+    volumes = (manifest.get("spec") or {}).get("volumes") or ()
+    claimed = {
+        v["name"]: v["persistentVolumeClaim"].get("claimName") for v in volumes if v.get("persistentVolumeClaim")
+    }
+    claimed |= {v["name"]: f"{manifest['metadata']['name']}-{v['name']}" for v in volumes if v.get("ephemeral")}
+    text = ", ".join(f"volume {volume} mounts claim {claim}" for volume, claim in claimed.items())
+    return f" ({text})" if text else ""
 
 
 def _with_remedy(reason: str, message: str) -> tuple[str, str]:

@@ -102,7 +102,10 @@ def pod(status: dict[str, Any], **metadata: Any) -> TaskPod:
                 "annotations": {"penstock.dev/incarnation": "2", "penstock.dev/life": "abc"},
                 **metadata,
             },
-            "spec": {"nodeName": "node-1"},
+            "spec": {
+                "nodeName": "node-1",
+                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "orders-data"}}],
+            },
             "status": status,
         },
         now=1_795_255_230.0,  # 2026-11-21T10:00:30Z
@@ -252,6 +255,8 @@ def waiting(reason: str, **more: str) -> dict[str, Any]:
     return {"phase": "Pending", "containerStatuses": container(waiting={"reason": reason, **more})}
 
 
+NO_CLAIM = 'persistentvolumeclaim "orders-data" not found'
+UNBOUND = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
 UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 
 
@@ -267,6 +272,15 @@ UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedul
         (
             {"phase": "Pending", "conditions": [{**UNSCHEDULABLE, "message": "0/1 nodes are available"}]},
             "Unschedulable: 0/1 nodes are available; add nodes or free some",
+        ),
+        (
+            {"phase": "Pending", "conditions": [{**UNSCHEDULABLE, "message": f"0/1 nodes: {NO_CLAIM}."}]},
+            f"ClaimMissing: 0/1 nodes: {NO_CLAIM}. (volume data mounts claim orders-data); create the "
+            "PersistentVolumeClaim, have it bound",
+        ),
+        (
+            {"phase": "Pending", "conditions": [{**UNSCHEDULABLE, "message": UNBOUND}]},
+            f"ClaimMissing: {UNBOUND} (volume data mounts claim orders-data); create the PersistentVolumeClaim",
         ),
     ],
 )
