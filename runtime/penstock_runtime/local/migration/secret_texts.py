@@ -26,6 +26,12 @@ _TEXTS: Final = re.compile(
     r"hooks\.slack\.com/services/",
     re.IGNORECASE,
 )
+_ABOUT_ONE: Final = re.compile(
+    r"[._-](mode|fields?|columns?|types?|formats?|class(es)?|enabled?|ms|sec(ond)?s|minutes|bytes|size|algorithms?|providers?|"
+    r"names?|strategy|version|encoding)$",
+    re.IGNORECASE,
+)
+"""Ends of names of properties about a secret, or about a key of a table: `primary.key.mode`, `token.refresh.ms`."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:\s]+:[^}]*\}")
 _NO_SECRET: Final = ("", "true", "false")
 _OF_AN_ALIAS: Final = re.compile(r"(transforms|predicates)\.[^.]+\.(?P<own>.+)")
@@ -58,7 +64,9 @@ def _is_secret(name: str, text: str, known: set[str]) -> bool:
         return False
     if text.strip() in known or any(client_secrets({name: literal})):
         return True
-    return bool(_TEXTS.search(literal)) or (bool(_NAMED.search(own)) and bool(re.search(r"\w", literal)))
+    return bool(_TEXTS.search(literal)) or (
+        bool(_NAMED.search(own)) and not _ABOUT_ONE.search(own) and bool(re.search(r"\w", literal))
+    )
 
 
 def parts_of(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
