@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.errors import ConfigError, ConnectError, Problem
+from penstock_model.connect.plugin_chain import class_names
 from penstock_model.connect.redaction import Redactor
 from penstock_model.connect.variables import Secret
 from penstock_model.connect.worker_config import WorkerConfig
@@ -15,7 +16,8 @@ from penstock_runtime.local.migration.foreign_plugins import foreign_plugins
 from penstock_runtime.local.migration.found import Found
 from penstock_runtime.local.migration.known_plugins import KnownPlugin, KnownPlugins
 from penstock_runtime.local.migration.pod_variables import is_unresolved, looked_up_in_pods, not_looked_up
-from penstock_runtime.local.migration.secret_texts import keys_of, parts_of, secret_properties, with_references
+from penstock_runtime.local.migration.renamed_properties import with_new_names
+from penstock_runtime.local.migration.secret_texts import hidden_parts, keys_of, secret_properties, with_references
 from penstock_runtime.manifests import connect_forms
 from penstock_runtime.plan import plan
 from penstock_runtime.plugins.discovery import Plugins
@@ -94,6 +96,7 @@ def imported(
     known = known or KnownPlugins(())
     class_name = known.full_name("connector", draft.spec.class_name)
     own, dropped = _with_converters(draft.spec.config, of_worker)
+    own, renamed = with_new_names(class_name, own)
     needs = foreign_plugins(class_name, draft.spec.version, own, known)
     secrets = secret_properties(class_name, own)
     keys = keys_of(secrets)
@@ -110,7 +113,10 @@ def imported(
         metadata["namespace"] = place
     manifest = {"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec}
     kind, found_wrong, warnings = _checked({**manifest, "spec": {**spec, "config": own}}, worker, secrets_dir)
-    redactor = Redactor(Secret(f"${{secret:{secret_name}:{keys[n]}}}", text) for n, text in parts_of(secrets))
+    redactor = Redactor(
+        (Secret(f"${{secret:{secret_name}:{keys[n]}}}", text) for n, text in hidden_parts(secrets, own)),
+        [class_name, *class_names(own), *own],
+    )
     left_out = [Problem(p.property, f"{p.message}; it is left out of the manifest") for p in draft.reading.problems]
     open_problems, remarks = (
         [p for p in of if not _is_settled(p, own, secrets) and not _is_brought(p, needs)]
@@ -123,7 +129,9 @@ def imported(
         max(found.tasks, draft.spec.tasks_max),
         tuple(dict.fromkeys(redactor.problem(p) for p in open_problems if p not in draft.reading.problems)),
         tuple(
-            dict.fromkeys([*found.changes, *dropped, *map(redactor.problem, left_out), *_of_secrets(keys, secret_name)])
+            dict.fromkeys(
+                [*found.changes, *dropped, *renamed, *map(redactor.problem, left_out), *_of_secrets(keys, secret_name)]
+            )
         ),
         tuple(dict.fromkeys([*_remarks(found, draft, own, place), *map(redactor.problem, remarks)])),
         {secret_name: {keys[n]: text for n, text in secrets.items()}} if secrets else {},

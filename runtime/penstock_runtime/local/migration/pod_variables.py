@@ -39,7 +39,7 @@ def looked_up_in_pods(config: Mapping[str, str]) -> Iterator[Problem]:
             names.setdefault(provider, []).append(name)
     for provider, properties in names.items():
         if provider in _REMEDIES:
-            remedy = f"{_REMEDIES[provider]} (spec.template), or put the value into a Secret and write ${{secret:<name>:<key>}}"
+            remedy = f"{_REMEDIES[provider]} (spec.template), or use a Secret: ${{secret:<name>:<key>}}"
         else:
-            remedy = f"give the release's worker configuration the config provider {provider}, or use ${{secret:<name>:<key>}}"
+            remedy = f"give the release's worker configuration the config provider {provider}, or use a Secret"
         yield Problem(", ".join(properties), f"${{{provider}:...}} is resolved in the pods of tasks: {remedy}")

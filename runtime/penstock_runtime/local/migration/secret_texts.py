@@ -12,7 +12,7 @@ from penstock_model.connect.redaction import client_secrets
 from penstock_runtime.plan.literals import plugin_secrets
 from penstock_runtime.plugins.discovery import Plugins
 
-__all__ = ["keys_of", "parts_of", "secret_properties", "with_references"]
+__all__ = ["hidden_parts", "keys_of", "secret_properties", "with_references"]
 
 _NAMED: Final = re.compile(
     r"passw|passphrase|secret|credential|token|jaas|bearer|authorization|user[._-]?info|keyfile|"
@@ -46,6 +46,7 @@ _NAMES: Final = (
     "topics.regex",
 )
 """Properties whose texts are names."""
+_WORD: Final = re.compile(r"\w+")
 _NO_KEY: Final = re.compile(r"[^-._a-zA-Z0-9]")
 _KEY_LENGTH: Final = 200
 
@@ -69,14 +70,17 @@ def _is_secret(name: str, text: str, known: set[str]) -> bool:
     )
 
 
-def parts_of(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Each secret text by its property, and the passwords in it: of a URL, of JAAS."""
+def hidden_parts(secrets: Mapping[str, str], config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what messages must not show, by its property: each secret text, and the passwords in it (of a URL, of JAAS).
+
+    A password that is also the user's name or another text that everybody may read is left out: to hide it would only make
+    messages unreadable.
+    """
+    words = {word for name, text in config.items() if name not in secrets for word in (text, *_WORD.findall(text))}
     for name, text in secrets.items():
-        yield name, text
-        yield name, text.strip()
-        yield from ((name, s.value) for s in client_secrets({name: text}))
-        for match in _TEXTS.finditer(text):
-            yield from ((name, part) for part in (match["url"], match["thin"], match["value"]) if part)
+        own = [s.value for s in client_secrets({name: text})]
+        parts = [part for m in _TEXTS.finditer(text) for part in (m["url"], m["thin"], m["value"]) if part]
+        yield from ((name, part) for part in (text, text.strip(), *own, *parts) if part not in words)
 
 
 def keys_of(names: Mapping[str, str]) -> dict[str, str]:
