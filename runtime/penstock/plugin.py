@@ -94,7 +94,11 @@ class Transform(Plugin):
         return type(self).apply_batch is not Transform.apply_batch
 
     def close(self) -> None:
-        """Let go of what `configure` took. Called once, nothing is called after it."""
+        """Release what `configure` has opened. Called once, also after a `configure` that raised; nothing follows it.
+
+        It is called wherever the object was made: in planning, and in each process of a task when that ends in order or
+        makes its chain again. A process that is killed closes nothing. What this raises is logged.
+        """
 
 
 class Predicate(Plugin):
@@ -112,7 +116,11 @@ class Predicate(Plugin):
         return [self.test(record) for record in batch.records()]
 
     def close(self) -> None:
-        """Let go of what `configure` took. Called once, nothing is called after it."""
+        """Release what `configure` has opened. Called once, also after a `configure` that raised; nothing follows it.
+
+        It is called wherever the object was made: in planning, and in each process of a task when that ends in order or
+        makes its chain again. A process that is killed closes nothing. What this raises is logged.
+        """
 
 
 class Converter(Plugin):
@@ -161,6 +169,9 @@ class Converter(Plugin):
         pairs = [self.to_connect(topic, d) for d in data]
         return common_schema([s for s, _ in pairs]), [v for _, v in pairs]
 
+    def close(self) -> None:
+        """Release what `configure` has opened, as `Transform.close`."""
+
 
 class HeaderConverter(Plugin):
     """Converts between Connect's data and the bytes of a header."""
@@ -186,3 +197,6 @@ class HeaderConverter(Plugin):
     @abstractmethod
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
         """The header that bytes hold."""
+
+    def close(self) -> None:
+        """Release what `configure` has opened, as `Transform.close`."""
