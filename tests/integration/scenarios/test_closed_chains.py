@@ -106,4 +106,5 @@ def test_sparks_workers_close_their_chains_once_also_those_that_they_make_again(
         e for e in lab.journal.events if e["event"] == "stop" or (e["event"], e.get("process") in workers) == CLOSED
     ]
     assert workers
-    assert (ends[0]["event"] == "closed") == ("Once" in plugin)  # after an error; the others when Spark stops
+    if "OnceFailing" in plugin:
+        assert ends[0]["event"] == "closed"  # after the error, while the task goes on
