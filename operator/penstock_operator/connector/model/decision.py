@@ -30,6 +30,7 @@ class CreateJob:
         offsets: OFFSETS: what is done with them.
         kind: LIST_OFFSETS: `source` or `sink`; None: it is not known.
         policy_selects: PLAN: a TopicCreationPolicy applies that the Connector does not name.
+        registered: PLAN: the Connector has had a valid plan before.
     """
 
     name: str
@@ -41,6 +42,7 @@ class CreateJob:
     offsets: OffsetsWork | None = None
     kind: Literal["source", "sink"] | None = None
     policy_selects: bool = False
+    registered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
