@@ -119,9 +119,10 @@ def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Finding
 def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any, connector: str) -> None:
     """Configure a plugin as the task will, for the problems that only `configure` finds, and throw it away."""
     opened = OpenPlugins()
-    plugin = make(cast("type[ChainPlugin]", ref.cls), PluginContext(connector, place.name, ref.version))
+    plugin = make(ref.cls, PluginContext(connector, place.name, ref.version))
+    opened.add(place.name, cast("ChainPlugin", plugin))
     try:
-        match opened.add(place.name, plugin):
+        match plugin:
             case HeaderConverter() if place.name == "header.converter":
                 plugin.configure(parsed)
             case Converter():
