@@ -17,6 +17,9 @@ class Reports(Protocol):
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
         """A batch was delivered and committed."""
 
+    def looped(self) -> None:
+        """A round of the loop is complete: whatever there was is delivered, or there was nothing. Called often."""
+
     def committed(self) -> None:
         """Sink: a commit of offsets is through."""
 

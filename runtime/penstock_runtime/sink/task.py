@@ -217,6 +217,7 @@ class SinkTask:
             self._failed(e)
             return
         self._failures = 0
+        self._reports.looped()
         self._reports.trouble(self._trouble_now())
         if self._spark is not None:
             self._spark.attend()
@@ -428,6 +429,7 @@ class SinkTask:
         if self._spark is not None:
             self._spark.end_if_idle()
         self._failures = 0
+        self._reports.looped()
         self._reports.trouble(self._subscription.waiting_for)
         if not reported:
             self._report_state()

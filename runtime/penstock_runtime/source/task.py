@@ -165,6 +165,7 @@ class SourceTask:
         begun = time.monotonic()
         delivered = self._deliver_poll(source) if isinstance(source, PollingSource) else self._deliver_batch(source)
         self._failures = 0
+        self._reports.looped()
         self._reports.trouble(None if self._spark is None else self._spark.trouble)
         if self._spark is not None:
             self._spark.attend()
@@ -455,6 +456,7 @@ class SourceTask:
             self._check_fence()
             if self._spark is not None:
                 self._spark.end_if_idle()
+            self._reports.looped()
             self._stopping.wait(0.2)
         if not self._stopping.is_set():
             self._report_state()

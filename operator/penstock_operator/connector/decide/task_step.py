@@ -99,6 +99,7 @@ def step(observed: TaskObservation) -> TaskStep:
         memory = _with_pod(memory, current)
     elif current is not None:  # the status has the next incarnation, whose pod is not there yet
         current = None
+    memory = _with_progress(memory, observed.report)
     outcome = _next_step(replace(observed, memory=memory), current)
     return replace(outcome, delete=(*outcome.delete, *_stale_pods(pods, current)))
 
@@ -115,6 +116,15 @@ def _with_pod(memory: TaskMemory, pod: TaskPod) -> TaskMemory:
         has_ended=False,
         started=None,
     )
+
+
+def _with_progress(memory: TaskMemory, report: Report | None) -> TaskMemory:
+    """Keep the time of the last record of any incarnation, and that of the last loop of a hindered one."""
+    if report is None:
+        return replace(memory, last_loop=None)
+    is_hindered = report.trouble is not None and report.pod_uid == memory.pod_uid and report.last_loop is not None
+    last_record = max(memory.last_record or 0.0, (report.last_record or 0) / 1000) or None
+    return replace(memory, last_record=last_record, last_loop=(report.last_loop or 0) / 1000 if is_hindered else None)
 
 
 def _stale_pods(pods: Sequence[TaskPod], current: TaskPod | None) -> tuple[TaskPod, ...]:

@@ -1,10 +1,13 @@
 """A task's reports to the operator. One is written at each change of state, trouble or generation acted on.
 
-The state is empty until the task runs or is paused: until then only trouble is reported.
+The state is empty until the task runs or is paused: until then only trouble is reported. While records are delivered, one
+is written each minute, for the time of the last record; tasks of one connector write theirs at the same second, so that the
+operator writes one status for all of them, and those of other connectors at another.
 """
 
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from typing import Final
 
@@ -22,6 +25,7 @@ __all__ = ["PodReports"]
 _TASK_STATES: Final = {State.RUNNING: TaskState.RUNNING, State.PAUSED: TaskState.PAUSED}
 _TROUBLE_SECONDS: Final = 1.0
 _TROUBLE: Final = 1_000  # characters
+_MINUTE: Final = 60_000  # milliseconds
 
 
 class PodReports:
@@ -51,6 +55,8 @@ class PodReports:
         self._now = now
         self._lock = threading.RLock()
         self._key = report_key(spec.connector, spec.task)
+        self._phase = zlib.crc32(spec.connector.encode()) % _MINUTE
+        self._looped: int | None = None
         self._target = TargetState.of(identity)
         self._written: Report | None = None
         self._trouble: str | None = None
@@ -103,11 +109,25 @@ class PodReports:
             if (text and without_numbers(text)) == (self._trouble and without_numbers(self._trouble)):
                 return
             self._trouble = text
-            self._report = self._report.model_copy(update={"trouble": text})
+            looped = None if text is None or self._looped is None else self._minute(self._looped)
+            self._report = self._report.model_copy(update={"trouble": text, "last_loop": looped})
             now = self._clock()
             if self._trouble_due <= now:  # otherwise a report waits to be written, and this one replaces it
                 self._trouble_due = max(now, self._trouble_due + _TROUBLE_SECONDS)
             self._write(after=self._trouble_due - now)
+
+    def delivered(self) -> None:
+        """Report the time of the last record, unless it was in the minute that is reported already."""
+        minute = self._minute(self._now())
+        if minute == self._report.last_record:
+            return
+        with self._lock:
+            self._report = self._report.model_copy(update={"last_record": minute})
+            self._write()
+
+    def looped(self) -> None:
+        """Keep the time, for reports of trouble."""
+        self._looped = self._now()
 
     def ask(self, asked: str) -> None:
         """Report that the plugin asks to be split into tasks anew (`Report.asked`)."""
@@ -120,6 +140,10 @@ class PodReports:
         with self._lock:
             if self._written is not None:
                 self._records.put([(self._key, self._written.to_value())])
+
+    def _minute(self, at: int) -> int:
+        """Return the beginning of the minute of this time; minutes begin at a second of the connector's own."""
+        return at - (at - self._phase) % _MINUTE
 
     def _set_acted(self) -> bool:
         """Set the generation acted on if the task is in the target state, or has failed; whether it has changed."""
