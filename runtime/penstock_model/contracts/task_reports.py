@@ -66,6 +66,8 @@ class Report(_Record):
         since: start of this state, in milliseconds.
         versions: plugin versions by place (`connector`, `value.converter`, `transforms.hoist`).
         trouble: a temporary hindrance (Kafka cannot be reached); None for none.
+        progress: how far this incarnation has shown that it works: `none`, `loop` (it has written records, or found that
+            there are none), `steady` (and has lived on for some seconds). None: an earlier release wrote it.
         last_record: when the last record was delivered, in milliseconds and up to a minute too early; None: none was.
         last_loop: with `trouble`, when the loop completed last, likewise; None: it has not completed yet.
         message: FAILED: the error in a sentence, redacted.
@@ -86,6 +88,7 @@ class Report(_Record):
     since: int
     versions: dict[str, str] = Field(default_factory=dict)
     trouble: str | None = None
+    progress: Literal["none", "loop", "steady"] | None = None
     last_record: int | None = None
     last_loop: int | None = None
     message: str | None = None

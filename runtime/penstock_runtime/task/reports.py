@@ -135,7 +135,7 @@ class StateListener(Protocol):
     def delivered(self) -> None:
         """Records were delivered. Called often."""
 
-    def looped(self) -> None:
+    def looped(self, *, proven: bool) -> None:
         """A round of the loop is complete. Called often."""
 
 
@@ -251,11 +251,11 @@ class TaskReports:
                 summary.seconds,
             )
 
-    def looped(self) -> None:
+    def looped(self, *, proven: bool) -> None:
         """Report to the metrics and the listener."""
         self._metrics.looped()
         if self._listener is not None:
-            self._listener.looped()
+            self._listener.looped(proven=proven)
 
     def committed(self) -> None:
         """Report to the metrics."""

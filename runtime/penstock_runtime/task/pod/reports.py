@@ -1,7 +1,8 @@
 """A task's reports to the operator. One is written at each change of state, trouble or generation acted on.
 
-The state is empty until the task runs or is paused: until then only trouble is reported. While records are delivered, one
-is written each minute, for the time of the last record; tasks of one connector write theirs at the same second, so that the
+The state is empty until the task runs or is paused: until then only trouble is reported. A task that has begun to run must
+show that it works (`Report.progress`): its first report waits a second for that. While records are delivered, one report is
+written each minute, for the time of the last record. Tasks of one connector write theirs at the same second, so that the
 operator writes one status for all of them, and those of other connectors at another.
 """
 
@@ -26,6 +27,10 @@ _TASK_STATES: Final = {State.RUNNING: TaskState.RUNNING, State.PAUSED: TaskState
 _TROUBLE_SECONDS: Final = 1.0
 _TROUBLE: Final = 1_000  # characters
 _MINUTE: Final = 60_000  # milliseconds
+_UNPROVEN: Final = 1.0
+"""Seconds for which the report of a task that has just begun to run waits for its first round."""
+_STEADY: Final = 3.0
+"""Seconds after its first round from which on a task counts as steady."""
 
 
 class PodReports:
@@ -57,6 +62,7 @@ class PodReports:
         self._key = report_key(spec.connector, spec.task)
         self._phase = zlib.crc32(spec.connector.encode()) % _MINUTE
         self._looped: int | None = None
+        self._proven_at: float | None = None
         self._target = TargetState.of(identity)
         self._written: Report | None = None
         self._trouble: str | None = None
@@ -73,6 +79,7 @@ class PodReports:
             since=0,
             acted=identity.connector_generation,
             versions={place: plugin.version for place, plugin in spec.plugins.items()},
+            progress="none",
         )
 
     @property
@@ -93,7 +100,8 @@ class PodReports:
                 changes |= {"state": state.value, "since": self._now()}
             self._report = self._report.model_copy(update=changes)
             self._set_acted()
-            self._write()
+            begins = state is State.RUNNING and "state" in changes and self._proven_at is None
+            self._write(after=_UNPROVEN if begins else 0.0)
 
     def target(self, target: TargetState) -> None:
         """Set the target state. Its generation is reported as acted on once the task is in that state."""
@@ -125,9 +133,21 @@ class PodReports:
             self._report = self._report.model_copy(update={"last_record": minute})
             self._write()
 
-    def looped(self) -> None:
-        """Keep the time, for reports of trouble."""
+    def looped(self, *, proven: bool) -> None:
+        """Keep the time for reports of trouble, and report the first round that proves that the task works."""
         self._looped = self._now()
+        if self._report.progress == "steady" or not proven:
+            return
+        if self._proven_at is None:
+            self._proven_at = self._clock()
+            self._set_progress("loop")
+        elif self._clock() >= self._proven_at + _STEADY:
+            self._set_progress("steady")
+
+    def _set_progress(self, progress: str) -> None:
+        with self._lock:
+            self._report = self._report.model_copy(update={"progress": progress})
+            self._write()
 
     def ask(self, asked: str) -> None:
         """Report that the plugin asks to be split into tasks anew (`Report.asked`)."""

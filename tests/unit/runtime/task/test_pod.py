@@ -157,7 +157,7 @@ def test_the_time_of_the_last_record_is_reported_once_a_minute_while_records_flo
     reports.state(State.RUNNING)
     for second in range(600):
         wall.now = 1_800_000_000_000 + second * 1000
-        reports.looped()
+        reports.looped(proven=False)
         if second < 300:
             reports.delivered()
     times = [r.last_record for r in kept.reports[1:]]
@@ -166,12 +166,29 @@ def test_the_time_of_the_last_record_is_reported_once_a_minute_while_records_flo
     assert {b - a for a, b in pairwise(times) if a and b} == {60_000}
 
 
+def test_a_task_reports_its_first_proven_round_and_that_it_has_lived_on_for_some_seconds(
+    reports: PodReports, kept: Kept, clock: Clock
+) -> None:
+    reports.state(State.RUNNING)
+    reports.looped(proven=False)
+    reports.looped(proven=True)
+    for _ in range(40):
+        clock.now += 0.1
+        reports.looped(proven=True)
+    assert [(r.state, r.progress) for r in kept.reports] == [
+        ("RUNNING", "none"),
+        ("RUNNING", "loop"),
+        ("RUNNING", "steady"),
+    ]
+    assert kept.put_after == [1.0, 0.0, 0.0]  # the second takes the place of the first, if it comes soon
+
+
 def test_trouble_is_reported_with_the_minute_of_the_last_complete_loop(
     reports: PodReports, kept: Kept, wall: WallClock, clock: Clock
 ) -> None:
     reports.state(State.RUNNING)
     wall.now = 1_800_000_000_000
-    reports.looped()
+    reports.looped(proven=False)
     wall.now += 400_000
     reports.trouble("the table is locked")
     found = kept.reports[-1].last_loop
