@@ -125,7 +125,13 @@ class Reason(StrEnum):
         _WAIT,
         _NORMAL,
     )
-    STARTING = "Starting", Use.UNDER_WAY | Use.TASK, "tasks start", _WAIT, _NORMAL
+    STARTING = (
+        "Starting",
+        Use.UNDER_WAY | Use.TASK,
+        "tasks start, or have not completed their first round yet",
+        _WAIT,
+        _NORMAL,
+    )
     RESTARTING = "Restarting", Use.UNDER_WAY, "tasks are replaced", _WAIT, _NORMAL
     PAUSING = "Pausing", Use.UNDER_WAY, "not all tasks are paused yet", _WAIT, _NORMAL
     RESUMING = "Resuming", Use.UNDER_WAY, "not all tasks run again yet", _WAIT, _NORMAL
