@@ -89,7 +89,14 @@ def prop(
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """The description of one property, as `penstock plugins` shows it; `valid` says in words which values it takes."""
+    """The description of one property, as `penstock plugins` shows it.
+
+    Attributes:
+        name, type, default, required, importance, doc: of the property.
+        valid: in words, which values it takes.
+        values: all texts that it takes; None: they are without number, or known to its rules alone.
+        minimum, maximum: of a number; None: there is none.
+    """
 
     name: str
     type: str
@@ -98,6 +105,9 @@ class Property:
     importance: Importance
     doc: str
     valid: str = ""
+    values: tuple[str, ...] | None = None
+    minimum: int | float | None = None
+    maximum: int | float | None = None
 
 
 class Config(BaseModel):
@@ -299,6 +309,9 @@ def _property(field: str, info: FieldInfo) -> Property:
         importance=Importance(str(extra.get("importance", "MEDIUM"))),
         doc=info.description or "",
         valid=str(extra.get("valid") or "") or "; ".join(_valid(kind, info.annotation, info.metadata)),
+        values=_values(kind, info.annotation),
+        minimum=next((m.ge for m in info.metadata if getattr(m, "ge", None) is not None), None),
+        maximum=next((m.le for m in info.metadata if getattr(m, "le", None) is not None), None),
     )
 
 
@@ -315,14 +328,20 @@ _BOUNDS: Final[Mapping[str, str]] = {
 """Pydantic's limits, as the documentation words them."""
 
 
+def _values(kind: Any, annotation: Any) -> tuple[str, ...] | None:
+    if kind is Literal:
+        return tuple(map(str, get_args(annotation)))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return tuple(str(member.value) for member in kind)
+    return None
+
+
 def _valid(kind: Any, annotation: Any, metadata: Iterable[object]) -> Iterable[str]:
     """The values that a property takes, in words, from its type, its limits and its rules."""
     if kind is bool:
         yield "true, false"
-    elif kind is Literal:
-        yield ", ".join(map(str, get_args(annotation)))
-    elif isinstance(kind, type) and issubclass(kind, Enum):
-        yield ", ".join(str(member.value) for member in kind)
+    elif (values := _values(kind, annotation)) is not None:
+        yield ", ".join(values)
     for rule in metadata:
         if isinstance(rule, Rule) and rule.valid:
             yield rule.valid
