@@ -95,6 +95,7 @@ class Property:
         name, type, default, required, importance, doc: of the property.
         valid: in words, which values it takes.
         values: all texts that it takes; None: they are without number, or known to its rules alone.
+        any_case: it takes them in upper and lower case alike.
         minimum, maximum: of a number; None: there is none.
     """
 
@@ -106,6 +107,7 @@ class Property:
     doc: str
     valid: str = ""
     values: tuple[str, ...] | None = None
+    any_case: bool = False
     minimum: int | float | None = None
     maximum: int | float | None = None
 
@@ -309,9 +311,10 @@ def _property(field: str, info: FieldInfo) -> Property:
         importance=Importance(str(extra.get("importance", "MEDIUM"))),
         doc=info.description or "",
         valid=str(extra.get("valid") or "") or "; ".join(_valid(kind, info.annotation, info.metadata)),
-        values=_values(kind, info.annotation),
-        minimum=next((m.ge for m in info.metadata if getattr(m, "ge", None) is not None), None),
-        maximum=next((m.le for m in info.metadata if getattr(m, "le", None) is not None), None),
+        values=_values(kind, info.annotation) or _first(info.metadata, "values"),
+        any_case=bool(_first(info.metadata, "any_case")),
+        minimum=_first(info.metadata, "ge", "minimum"),
+        maximum=_first(info.metadata, "le"),
     )
 
 
@@ -326,6 +329,12 @@ _BOUNDS: Final[Mapping[str, str]] = {
     "pattern": "text that matches {}",
 }
 """Pydantic's limits, as the documentation words them."""
+
+
+def _first(metadata: Iterable[object], *names: str) -> Any:
+    """What the first limit or rule says under one of these names; None: none does."""
+    found = (getattr(limit, name, None) for limit in metadata for name in names)
+    return next((value for value in found if value is not None and value is not False), None)
 
 
 def _values(kind: Any, annotation: Any) -> tuple[str, ...] | None:

@@ -12,7 +12,7 @@ from ..integration.java.plugins import debezium
 from ..integration.java.probe_plugin import SOURCE, Probe, probe
 from .cluster import Cluster
 from .place import Place, condition, task
-from .test_plugin_versions import copying
+from .test_plugin_versions import configuration, copying
 
 __all__ = ["Probe", "copying", "probe"]
 
@@ -59,7 +59,7 @@ def says(place: Place, name: str, reason: str, words: str) -> dict[str, Any]:
 
 
 def test_a_java_connector_runs_in_the_version_that_it_asks_for_from_an_image_with_nothing_but_jars(
-    place: Place, built: dict[str, Any]
+    place: Place, built: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.apply(java("connect", built))
     probe = place.connector("probe", SOURCE, {"topic": f"{place.namespace}.probe", **TEXTS}, version="[1,2)")
@@ -74,6 +74,9 @@ def test_a_java_connector_runs_in_the_version_that_it_asks_for_from_an_image_wit
     assert task(found)["versions"]["connector"] == "1.0.0"
     values = [r.value for r in place.kafka.records(probe.topic, least=100)]
     assert values[:100] == [f"0:{n}".encode() for n in range(100)]
+
+    hostname = configuration(place, POSTGRES, monkeypatch)["database.hostname"]
+    assert (hostname["type"], hostname["required"], hostname["importance"]) == ("STRING", True, "HIGH")
 
     orders = place.connector("orders", POSTGRES, {"topic.prefix": "shop"})
     orders.says("ConfigInvalid", "database.hostname")

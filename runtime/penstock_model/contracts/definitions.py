@@ -56,6 +56,7 @@ class ConfigKey(Part):
             dependents: as in `ConfigKeyInfo`. The default is a text as configurations have it.
         valid: in words, which values it takes.
         values: all texts that it takes; None: they are not known, or without number.
+        any_case: it takes them in upper and lower case alike.
         minimum, maximum: of a number; None: there is none.
     """
 
@@ -74,6 +75,7 @@ class ConfigKey(Part):
     dependents: tuple[str, ...] = ()
     valid: str = Field(default="", exclude_if=lambda v: not v)
     values: tuple[str, ...] | None = Field(default=None, exclude_if=lambda v: v is None)
+    any_case: bool = Field(default=False, exclude_if=lambda v: not v)
     minimum: int | float | None = Field(default=None, exclude_if=lambda v: v is None)
     maximum: int | float | None = Field(default=None, exclude_if=lambda v: v is None)
 
@@ -159,6 +161,7 @@ def config_key(of: Property) -> ConfigKey:
         display_name=of.name,
         valid=of.valid,
         values=of.values,
+        any_case=of.any_case,
         minimum=of.minimum,
         maximum=of.maximum,
     )
@@ -166,7 +169,7 @@ def config_key(of: Property) -> ConfigKey:
 
 def config_key_info(key: ConfigKey) -> dict[str, object]:
     """The JSON form of a property in Kafka Connect's REST API (`ConfigKeyInfo`)."""
-    return key.model_dump(mode="json", exclude={"valid", "values", "minimum", "maximum"})
+    return key.model_dump(mode="json", exclude={"valid", "values", "any_case", "minimum", "maximum"})
 
 
 def pack(classes: Sequence[ClassDefinition]) -> PackedDefinitions:

@@ -144,7 +144,7 @@ def properties_of(location: str, class_name: str) -> tuple[Property, ...]:
 
 def _config_key(packed: Sequence[Any]) -> ConfigKey:
     name, type_, required, default, importance, doc, valid, group, order, width, display, dependents = packed[:12]
-    values, minimum, maximum = packed[12:]
+    values, any_case, minimum, maximum = packed[12:]
     return ConfigKey(
         name=name,
         type=type_,
@@ -159,6 +159,7 @@ def _config_key(packed: Sequence[Any]) -> ConfigKey:
         order_in_group=order,
         valid=valid,
         values=tuple(values) or None,
+        any_case=any_case,
         minimum=_number(minimum),
         maximum=_number(maximum),
     )

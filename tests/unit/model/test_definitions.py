@@ -3,11 +3,13 @@
 import json
 import random
 import string
+from typing import Annotated
 
 import pytest
 
 from penstock import ConfigError
 from penstock.config import Config, Password, prop
+from penstock.rules import at_least, words
 from penstock_model.contracts.definitions import (
     LARGEST,
     ClassDefinition,
@@ -90,9 +92,11 @@ def test_lines_that_a_plugin_wrote_and_a_line_that_was_cut_do_not_count() -> Non
 
 class Files(Config):
     path: str = prop("path", doc="where")
-    rows: int = prop("rows", 10, doc="how many", ge=1, le=500)
+    rows: int = prop("rows", 10, doc="how many", ge=0, le=500)
     topics: list[str] = prop("topics", ["a", "b"], doc="which")
     password: Password | None = prop("password", Password("secret"), doc="secret")
+    mode: Annotated[str, words("fast", "safe", any_case=True)] = prop("mode", "safe", doc="how")
+    wait: Annotated[int, at_least(3)] = prop("wait", 5, doc="how long")
     exact: bool = prop("exact", True, doc="whether")
 
 
@@ -111,13 +115,22 @@ def test_a_property_of_a_plugin_in_python_has_the_fields_of_kafka_connect_and_it
         "display_name": "rows",
         "dependents": [],
     }
-    assert (keys["rows"].minimum, keys["rows"].maximum, keys["rows"].valid) == (1, 500, "at least 1; at most 500")
+    assert (keys["rows"].minimum, keys["rows"].maximum, keys["rows"].valid) == (0, 500, "at least 0; at most 500")
     defaults = {name: key.default_value for name, key in keys.items()}
-    assert defaults == {"path": None, "rows": "10", "topics": "a,b", "password": "[hidden]", "exact": "true"}
+    assert defaults == {
+        "path": None,
+        "rows": "10",
+        "topics": "a,b",
+        "mode": "safe",
+        "wait": "5",
+        "password": "[hidden]",
+        "exact": "true",
+    }
+    assert (keys["mode"].values, keys["mode"].any_case, keys["wait"].minimum) == (("fast", "safe"), True, 3)
     assert [name for name, key in keys.items() if key.required] == ["path"]
 
 
 def test_the_stored_form_holds_nothing_that_is_not_known() -> None:
     document = json.loads(definition().model_dump_json(by_alias=True))
     assert list(document) == ["class", "type", "version", "config"]
-    assert {"valid", "values", "minimum", "maximum"}.isdisjoint(document["config"][0])
+    assert {"valid", "values", "any_case", "minimum", "maximum"}.isdisjoint(document["config"][0])
