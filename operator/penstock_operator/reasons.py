@@ -258,6 +258,13 @@ class Reason(StrEnum):
         "ended without an answer it is tried again",
         "see the message; publish another image, and create another PluginVersion",
     )
+    DEFINITIONS_UNPUBLISHED = (
+        "DefinitionsUnpublished",
+        Use.UNDER_WAY,
+        "of a PluginVersion: a pod has looked into its image, and the configuration definitions in its log could not be "
+        "published. Two more pods try; then it is `Verified` without them, and the message says why",
+        "see the message",
+    )
     NAME_CONFLICT = (
         "NameConflict",
         Use.STALLED | Use.UNDER_WAY,

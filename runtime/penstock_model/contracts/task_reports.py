@@ -199,6 +199,7 @@ class TerminationMessage(_Record):
         reason: of exit code LOST, a word for the status: `JvmLost`, or `OOMKilled` where the kernel killed a child process;
             None: Spark was lost.
         classes: of a verifying pod, the Java classes that it has found (`verification.classes_text`).
+        definitions: of a verifying pod, the digest of the configuration definitions in its log (`definitions.find_line`).
     """
 
     api_version: Literal["penstock.dev/last-word/v1"] = "penstock.dev/last-word/v1"
@@ -208,6 +209,7 @@ class TerminationMessage(_Record):
     trouble: str | None = None
     reason: str | None = None
     classes: str | None = None
+    definitions: str | None = None
 
     def to_message(self, limit: int = TERMINATION_LIMIT) -> str:
         """JSON of at most `limit` bytes: the trace is cut at its beginning, then the message at its end."""
