@@ -8,6 +8,7 @@ from pathlib import Path
 from penstock import Connector, Plugin, PluginContext, Problem, SourceConnector
 from penstock import _returned as returned
 from penstock.config import Config
+from penstock_model.connect import plugin_chain
 from penstock_model.connect.connector_config import CommonConfig, SinkConfig, SourceConfig, config_class
 from penstock_model.connect.plugin_chain import CONNECTOR
 from penstock_model.connect.redaction import Redactor, client_secrets, literal_secrets
@@ -145,7 +146,10 @@ def _plan(
 
     ref, fits = _find(resource, plugins, findings)
     chain = check_chain(resource.connect_name, own.values, resolved_worker.converters, plugins, findings)
-    redactor = Redactor([*own.secrets, *shared.secrets, *chain.secrets, *client_secrets({**shared.values, **config})])
+    redactor = Redactor(
+        [*own.secrets, *shared.secrets, *chain.secrets, *client_secrets({**shared.values, **config})],
+        [resource.spec.class_name, *plugin_chain.class_names(own.values), *config],
+    )
     framework: CommonConfig | None
     connector: Connector | None = None
     parsed: Config | None = None
