@@ -5,7 +5,7 @@ from typing import Final
 from .fault import Fault
 from .faults import configuration, database, kafka, kubernetes, operator, plugin, plugin_versions, process
 
-__all__ = ["FAULTS", "GROUPS"]
+__all__ = ["GROUPS"]
 
 GROUPS: Final[dict[str, tuple[Fault, ...]]] = {
     "Kafka": kafka.FAULTS,
@@ -17,5 +17,3 @@ GROUPS: Final[dict[str, tuple[Fault, ...]]] = {
     "Plugin versions": plugin_versions.FAULTS,
     "Operator and release": operator.FAULTS,
 }
-
-FAULTS: Final = tuple(fault for faults in GROUPS.values() for fault in faults)
