@@ -16,7 +16,7 @@ def rows() -> Iterator[object]:
         group = title.lower().replace(" ", "-")
         for fault in faults:
             marks = () if fault.is_quick else pytest.mark.slow
-            yield pytest.param(fault, id=f"{group}: {fault.name}".replace(" ", "-"), marks=marks)
+            yield pytest.param(fault, id=f"{group}/{fault.name}".replace(" ", "-"), marks=marks)
 
 
 @pytest.mark.parametrize("fault", [*rows()])
