@@ -37,6 +37,10 @@ class ConditionType(StrEnum):
         "`True`: a change has not reached all tasks of this connector, and the others go on with its last good plan: a "
         "change of the release, or other plugin versions that run in the first tasks first. Otherwise absent",
     )
+    LAGGING = (
+        "Lagging",
+        "`True`: the lag of a sink has grown for ten minutes, whatever `Ready` says. Otherwise absent",
+    )
 
 
 class EventType(StrEnum):
@@ -59,6 +63,7 @@ class Use(Flag):
     UNKNOWN = auto()
     CONFIG_VALID = auto()
     UPDATE_PENDING = auto()
+    LAGGING = auto()
     TASK = auto()
     EVENT = auto()
     POD_START = auto()
@@ -387,6 +392,12 @@ class Reason(StrEnum):
         "a task that runs other plugin versions first has failed; the others stay on the versions before",
         "write the version before again, or another one; the others follow once the first tasks run for `timeout` without "
         "a failure",
+    )
+    LAG_GROWS = (
+        "LagGrows",
+        Use.LAGGING,
+        "records arrive in the topics faster than the sink writes them",
+        "raise `tasksMax` up to the number of partitions, or find what slows the sink; see its metrics",
     )
     OTHER_OPERATOR = (
         "OtherOperator",

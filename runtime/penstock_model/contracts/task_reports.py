@@ -66,6 +66,7 @@ class Report(_Record):
         since: start of this state, in milliseconds.
         versions: plugin versions by place (`connector`, `value.converter`, `transforms.hoist`).
         trouble: a temporary hindrance (Kafka cannot be reached); None for none.
+        lagging: how the lag of a sink grows; None: it does not, or it is not known.
         message: FAILED: the error in a sentence, redacted.
         trace: FAILED: the traceback, redacted, bounded.
         asked: when the plugin last asked for the connector to be split into tasks anew, in milliseconds of 13 digits, and a
@@ -84,6 +85,7 @@ class Report(_Record):
     since: int
     versions: dict[str, str] = Field(default_factory=dict)
     trouble: str | None = None
+    lagging: str | None = None
     message: str | None = None
     trace: str | None = None
     asked: str | None = Field(None, pattern=r"^[0-9]{13} [0-9a-f]{1,64}$")
