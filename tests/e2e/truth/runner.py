@@ -226,17 +226,20 @@ def _still(says: Says, found: Object, other: object) -> bool:
 
 
 def _measure_refusal(outcome: Outcome, refused: Refused, scene: Scene) -> None:
-    """Of a command that must be refused: nothing changes, so that there is nothing to recover from."""
+    """Of a command that must be refused: the connector runs before and afterwards."""
     begun = time.monotonic()
     try:
         outcome.fault.inject(scene)
     except Failed as e:
         outcome.history = [str(e)]
         if all(word in str(e) for word in refused.words):
-            outcome.named, outcome.recovered = time.monotonic() - begun, 0.0
+            outcome.named = time.monotonic() - begun
             outcome.said = str(e).splitlines()[-1].replace(scene.place.namespace, "shop")
+    begun = time.monotonic()
     if outcome.fault.remove is not None:
         outcome.fault.remove(scene)
+    scene.connector.reaches("Running", outcome.fault.recovery)
+    outcome.recovered = time.monotonic() - begun
 
 
 def _watch(scene: Scene, seconds: float) -> None:

@@ -133,7 +133,6 @@ FAULTS: Final = (
         "correct the field",
         orders(),
         _misspelt_template,
-        lambda scene: scene.connector.kubectl("get", "connector", "orders"),
         is_quick=True,
     ),
     Fault(

@@ -177,7 +177,7 @@ FAULTS: Final = (
     Fault(
         "a LimitRange forbids the pods",
         "the namespace's LimitRange allows less memory than the pods ask for",
-        Says("LimitRange|LimitRangeExceeded", ("256Mi", "job.resources")),
+        Says("ResourcesRefused", ("256Mi", "job.resources")),
         "raise the LimitRange, or lower what the message names",
         _among(_small_pods),
         remove=_larger_pods,
@@ -186,7 +186,7 @@ FAULTS: Final = (
     Fault(
         "a volume's claim is missing",
         "`spec.template.volumes` names a PersistentVolumeClaim that nobody has created",
-        Says("Unschedulable", ('persistentvolumeclaim "data" not found',)),
+        Says("ClaimMissing", ("data",)),
         "create the claim",
         orders_of(template=_CLAIM),
         remove=_claim_comes,
@@ -275,7 +275,7 @@ FAULTS: Final = (
     Fault(
         "a node is drained",
         "kubectl drain of a task's node",
-        Says("TasksLost|Starting|Restarting|Preparing|Unschedulable", ("drain|evict|Disrupted",)),
+        Says("TasksLost|Starting|Restarting|Preparing|Unschedulable", ("kubectl drain",)),
         "nothing: the task runs on another node, or here after `kubectl uncordon`",
         orders(),
         _drained,
@@ -285,7 +285,7 @@ FAULTS: Final = (
     Fault(
         "a pod is evicted by the API",
         "an autoscaler removes a node, or a drain asks a pod to go",
-        Says("TasksLost|Starting|Restarting|Preparing", ("evict",)),
+        Says("TasksLost|Starting|Restarting|Preparing", ("eviction",)),
         "nothing: it is replaced",
         orders(),
         _evicted,

@@ -4,9 +4,10 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ...cluster import Failed
 from ...place import Connector, Place
 from ...release import Release
-from ..fault import Fault, Says, Scene, Steps, orders
+from ..fault import Fault, Refused, Says, Scene, Steps, orders
 from .kafka import cut_off
 
 __all__ = ["FAULTS"]
@@ -92,6 +93,17 @@ def _applied_with(user: str, password: str) -> Steps:
     return done
 
 
+def _wrong_value(scene: Scene) -> None:
+    """Upgrade the release with a wrong value; why that fails is in the status of the new operator's pod."""
+    release = scene.world.release
+    try:
+        release.change_worker("connector.client.config.override.policy", "Whatever")
+    except Failed as e:
+        containers = [c for pod in release.operators() for c in pod["status"]["containerStatuses"]]
+        ends = [c["lastState"].get("terminated") or c["state"].get("terminated") or {} for c in containers]
+        raise Failed("\n".join(end.get("message", "") for end in ends)) from e
+
+
 _MISSING: Final = {"runtime": {"repository": "registry.invalid/penstock-runtime", "tag": "9"}}
 
 FAULTS: Final = (
@@ -113,6 +125,18 @@ FAULTS: Final = (
         _operator_is_cut_off,
         _operator_is_back,
         halts=False,
+        is_alone=True,
+    ),
+    Fault(
+        "an upgrade of the release with a wrong value",
+        "`helm upgrade --wait` with a worker property that has a wrong value",
+        Refused(("worker.connector.client.config.override.policy",)),
+        "`helm rollback`, or upgrade with a correct value; the operator of before goes on",
+        orders(),
+        _wrong_value,
+        lambda scene: scene.world.release.roll_back(),
+        needs_user=True,
+        bears=180,
         is_alone=True,
     ),
     Fault(
