@@ -68,6 +68,10 @@ def _misspelt_template(scene: Scene) -> None:
     scene.connector.apply(template={"resources": resources})
 
 
+def _spelt_template(scene: Scene) -> None:
+    scene.connector.apply(template={"resources": {"limits": {"memory": "1Gi"}}})
+
+
 FAULTS: Final = (
     Fault(
         "a property has a wrong value",
@@ -129,10 +133,13 @@ FAULTS: Final = (
     Fault(
         "a misspelt field of the pod template",
         "`resources.limit` in `spec.template`",
-        Refused(("limit",)),
-        "correct the field",
+        Says("ConfigInvalid", ("spec.template.resources.limit", "pods have no such field")),
+        "correct the field; the tasks go on with the last good configuration",
         orders(),
         _misspelt_template,
+        _spelt_template,
+        needs_user=True,
+        halts=False,
         is_quick=True,
     ),
     Fault(
