@@ -25,7 +25,7 @@ held = []
 class FaultyConfig(Config):
     topic: str = prop("topic", "", doc="Where a source writes to.")
     call: str = prop("call", "", doc="The call that fails: start, read, write or plan.")
-    how: str = prop("how", "", doc="How it fails: waits, retries, raises, exits or grows.")
+    how: str = prop("how", "", doc="How it fails: waits, retries, raises, exits, grows or is slow.")
     at_once: bool = prop("at.once", False, doc="Whether it fails from the start on.")
     size: int = prop("size", 1, doc="Characters of a record.")
 
@@ -34,13 +34,15 @@ def is_broken(config):
     return Path("/tmp/broken").exists() or (config.at_once and not Path("/tmp/mended").exists())
 
 
-def call(name, config):
+def call(name, config, records=0):
     if config.call != name or not is_broken(config):
         return
     match config.how:
         case "waits":
             while is_broken(config):
                 time.sleep(0.2)
+        case "is slow":
+            time.sleep(records / 20)
         case "retries":
             raise RetriableError("cannot connect to db.example:5432: connection refused")
         case "raises":
@@ -93,7 +95,7 @@ class FaultyWriter(Writer):
         self._config = config
 
     def write(self, batches, report):
-        call("write", self._config)
+        call("write", self._config, sum(len(batch) for batch in batches))
 
 
 class SinkOfNothing(SinkConnector):

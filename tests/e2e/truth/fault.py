@@ -125,7 +125,7 @@ class Fault:
         needs_user: whether `remove` changes the Connector or commands something: there is no recovery without that.
         seconds: within which the cause is named.
         bears: seconds for which the same looks like work: a call may take its time, a backlog may be worked off.
-        recovery: seconds after `remove`.
+        recovery: seconds after `remove`; None: it never works again, as is right.
         halts: whether no record moves while it lasts.
         watched: seconds for which Ready is watched after the cause has been named: what starts again and again may flap.
         is_quick: whether `make test` tries it.
@@ -142,7 +142,7 @@ class Fault:
     needs_user: bool = False
     seconds: int = SECONDS
     bears: int = 0
-    recovery: int = _RECOVERY
+    recovery: int | None = _RECOVERY
     halts: bool = True
     watched: int = 5
     is_quick: bool = False

@@ -59,7 +59,8 @@ class Outcome:
     @property
     def has_recovered(self) -> bool:
         """Whether it worked again in time."""
-        return self.recovered is not None and self.recovered <= self.fault.recovery
+        allowed = self.fault.recovery
+        return allowed is None or (self.recovered is not None and self.recovered <= allowed)
 
     @property
     def problem(self) -> str:
@@ -207,6 +208,8 @@ def _measure(outcome: Outcome, scene: Scene) -> None:
         _watch(scene, fault.watched)
         removed = time.monotonic()
         outcome.ready = recorder.longest(begun, removed, _is_ready)
+        if fault.recovery is None:
+            return
         if fault.remove is not None:
             fault.remove(scene)
         since = removed if fault.remove is not None or naming is None else naming[0]
@@ -238,7 +241,7 @@ def _measure_refusal(outcome: Outcome, refused: Refused, scene: Scene) -> None:
     begun = time.monotonic()
     if outcome.fault.remove is not None:
         outcome.fault.remove(scene)
-    scene.connector.reaches("Running", outcome.fault.recovery)
+    scene.connector.reaches("Running", outcome.fault.recovery or _SET_UP)
     outcome.recovered = time.monotonic() - begun
 
 

@@ -20,15 +20,13 @@ def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
         allowed = f"{fault.seconds}" if not fault.bears else f"{fault.bears}+{fault.seconds}"
         ready = _seconds(outcome.ready) if fault.halts else "it works"
         user = " by an edit" if fault.needs_user else ""
-        yield (
-            f"{fault.name:<{width}}  {_seconds(outcome.named):>11}  {allowed:>5} s  {ready:>10}  "
-            f"{_seconds(outcome.recovered):>11}  {fault.recovery:>5} s{user}"
-        )
+        again = "" if fault.recovery is None else f"{_seconds(outcome.recovered):>11}  {fault.recovery:>5} s{user}"
+        yield (f"{fault.name:<{width}}  {_seconds(outcome.named):>11}  {allowed:>5} s  {ready:>10}  {again}")
         if outcome.problem:
             yield f"{'':<{width}}  {outcome.problem.splitlines()[0][:160]}"
     named = sum(o.is_named_in_time for o in outcomes)
     untrue = [o for o in outcomes if not o.is_true]
-    alone = [o for o in outcomes if not o.fault.needs_user]
+    alone = [o for o in outcomes if not o.fault.needs_user and o.fault.recovery is not None]
     recovered = sum(o.has_recovered for o in alone)
     yield ""
     yield f"{named} of {len(outcomes)} causes were named in time ({named / len(outcomes):.1%}; the goal is {_GOAL:.0%})"

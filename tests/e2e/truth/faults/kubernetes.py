@@ -132,20 +132,6 @@ def _namespace_goes(scene: Scene) -> None:
     scene.connector.kubectl("delete", "namespace", scene.place.namespace, "--wait=false")
 
 
-def _api_server_dies(scene: Scene) -> None:
-    scene.world.cluster.component("restart", "--kill", "kube-apiserver")
-    scene.connector.apply(state="Paused")
-
-
-def _node_vanishes(scene: Scene) -> None:
-    scene.world.cluster.component("stop", "kubelet")
-    scene.ends.callback(_node_returns, scene)
-
-
-def _node_returns(scene: Scene) -> None:
-    scene.world.cluster.component("start", "kubelet")
-
-
 FAULTS: Final = (
     Fault(
         "no node has room",
@@ -305,6 +291,6 @@ FAULTS: Final = (
         "nothing: the connector goes with it",
         orders(),
         _namespace_goes,
-        recovery=0,
+        recovery=None,
     ),
 )

@@ -64,8 +64,15 @@ def _broken_module(scene: Scene) -> Connector:
     return scene.place.unapplied("broken", "broken:Source", {"topic": "t"}, template=template)
 
 
-def _lags(scene: Scene) -> Connector:
-    return _sink("write", "slow")(scene)
+def _more_comes(scene: Scene) -> None:
+    """Have records arrive five times as fast as the sink writes them."""
+    breaks(scene.connector)
+    scene.place.datagen("arrivals", topic=f"{scene.place.namespace}.in", config={"rate": 100})
+
+
+def _no_more_comes(scene: Scene) -> None:
+    scene.connector.kubectl("delete", "connector", "arrivals")
+    mends(scene.connector)
 
 
 FAULTS: Final = (
@@ -237,5 +244,18 @@ FAULTS: Final = (
         "put the file in its place, or correct `file`",
         _file,
         remove=_file_comes,
+    ),
+    Fault(
+        "a sink is too slow",
+        "records arrive faster than the sink writes them, for ten minutes",
+        Says("LagGrows", ("lag",), kind="Lagging", status="True"),
+        "raise `tasksMax`, or find what slows the sink",
+        _sink("write", "is slow", consumer_override_max_poll_records=100),
+        _more_comes,
+        _no_more_comes,
+        halts=False,
+        seconds=90,
+        bears=600,
+        recovery=180,
     ),
 )
