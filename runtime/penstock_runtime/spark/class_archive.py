@@ -25,8 +25,7 @@ def _folder_of_pyspark() -> Path:
 _SPARK: Final = _folder_of_pyspark()
 ARCHIVE: Final = _SPARK / "penstock-classes.jsa"
 """Where it lies, or would."""
-_PATIENCE: Final = 600.0
-"""Seconds for an image build on a busy machine; the archive takes some 15 otherwise."""
+_PATIENCE: Final = 600.0  # seconds; 10 suffice on an idle machine
 _OPTIONS: Final = "spark.driver.defaultJavaOptions"
 _QUIET: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
