@@ -55,7 +55,7 @@ def measured() -> Labels:
         )
         task = TaskMetrics(spec, MetricsByPlace())
         task.batch(Summary(), 0.0, on_spark=False)
-        task.lag(0)
+        task.lag({})
         found.update(samples(generate_latest(task.registry)))
     return {name: labels | {"namespace", "pod"} for name, labels in found.items()}
 
