@@ -209,8 +209,9 @@ class Reason(StrEnum):
         "PluginVersionMissing",
         Use.UNDER_WAY,
         "no PluginVersion of this namespace has a class in the version that `spec.version` or a `*.plugin.version` asks "
-        "for, and the message lists the versions that there are; or a pod has yet to look which Java classes there are",
-        "create it, or ask for another version; the connector follows by itself",
+        "for, and the message lists the versions that there are; or a pod has yet to verify one that fits, or to look which "
+        "Java classes there are",
+        "create it, ask for another version, or mend what keeps it from being verified; the connector follows by itself",
     )
     PLUGIN_VERSION_INVALID = (
         "PluginVersionInvalid",
@@ -228,7 +229,8 @@ class Reason(StrEnum):
     VERIFYING = (
         "Verifying",
         Use.UNDER_WAY,
-        "of a PluginVersion: a pod looks into its image, or it waits for its turn. Connectors may use it meanwhile",
+        "of a PluginVersion: a pod looks into its image, or it waits for its turn. Meanwhile only Connectors that ask for "
+        "its very version use it",
         _WAIT,
         _NORMAL,
     )

@@ -135,7 +135,10 @@ class OperatorProcess:
             rival: an older Connector that asks for the same Connect name; None: there is none.
             slot: whether other Connectors leave a job slot.
         """
-        self._plugins.listed(self._server.list(PLUGIN_VERSION, self._key.namespace), self._plugins.known())
+        plugins = self._server.list(PLUGIN_VERSION, self._key.namespace)
+        self._plugins.listed(plugins, self._plugins.known())
+        for plugin in plugins:
+            self._plugins.seen(plugin)
         index = self._connectors
         for other in set(index.all()) - {self._key, rival}:
             index.gone(other)
