@@ -124,4 +124,5 @@ def _request(creation: CreateJob, owner: str, manifests: PodManifests, context: 
         offsets=creation.offsets,
         kind=creation.kind,
         selected=creation.policy_selects,
+        registered=creation.registered,
     ).with_mounts(manifests.mounts_of(creation.action, creation.plan))
