@@ -422,7 +422,12 @@ class Reason(StrEnum):
         "the operator's account lacks a right",
         "give it that right: a Role of the chart is missing or was changed",
     )
-    INVALID = "Invalid", Use.API_SERVER, "the API server finds the object invalid"
+    INVALID = (
+        "Invalid",
+        Use.API_SERVER,
+        "the API server finds the object invalid, for a reason other than a field of `spec.template`",
+    )
+    BAD_REQUEST = "BadRequest", Use.API_SERVER, "the API server cannot read the object, likewise"
     REFUSED = "Refused", Use.API_SERVER, "the API server refuses it without a word for the reason"
     CONFLICT = "Conflict", Use.API_SERVER, "something else changes the object again and again"
     POD_NAME_TAKEN = "PodNameTaken", Use.API_SERVER, "a pod of that name is not this Connector's", "remove that pod"
