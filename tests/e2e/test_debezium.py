@@ -180,7 +180,7 @@ def test_debezium_moves_from_a_node_that_is_drained_and_from_one_that_stands_sti
     cluster.kubectl("drain", second_node, "--delete-emptydir-data", "--ignore-daemonsets", "--timeout=100s")
     source.until(lives(2), "its task has left the node", 180)
     assert node_of(source) == first_node
-    source.tells("TaskLost", "was deleted")
+    source.tells("TaskLost", "the eviction API removed pod")
     assert_each_once(place, shop, source)
 
     cluster.kubectl("uncordon", second_node)
