@@ -125,7 +125,13 @@ class Reason(StrEnum):
         _WAIT,
         _NORMAL,
     )
-    STARTING = "Starting", Use.UNDER_WAY | Use.TASK, "tasks start", _WAIT, _NORMAL
+    STARTING = (
+        "Starting",
+        Use.UNDER_WAY | Use.TASK,
+        "tasks start, or have not completed their first round yet",
+        _WAIT,
+        _NORMAL,
+    )
     RESTARTING = "Restarting", Use.UNDER_WAY, "tasks are replaced", _WAIT, _NORMAL
     PAUSING = "Pausing", Use.UNDER_WAY, "not all tasks are paused yet", _WAIT, _NORMAL
     RESUMING = "Resuming", Use.UNDER_WAY, "not all tasks run again yet", _WAIT, _NORMAL
@@ -251,6 +257,13 @@ class Reason(StrEnum):
         "of a PluginVersion: its image holds something else, or a class of it cannot be imported: `Stalled`. Where the pod "
         "ended without an answer it is tried again",
         "see the message; publish another image, and create another PluginVersion",
+    )
+    DEFINITIONS_UNPUBLISHED = (
+        "DefinitionsUnpublished",
+        Use.UNDER_WAY,
+        "of a PluginVersion: a pod has looked into its image, and the configuration definitions in its log could not be "
+        "published. Two more pods try; then it is `Verified` without them, and the message says why",
+        "see the message",
     )
     NAME_CONFLICT = (
         "NameConflict",

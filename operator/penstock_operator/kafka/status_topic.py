@@ -15,7 +15,7 @@ from penstock_kafka.records import Entry
 from penstock_kafka.topic_consumer import NoSuchTopic, TopicRecreated
 from penstock_kafka.topic_position import TopicPosition
 from penstock_model.backoff import ExponentialBackoff
-from penstock_model.connect.status_records import TOPIC_PREFIX, ActiveTopic, Status
+from penstock_model.connect.status_records import ActiveTopic, Status
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot, topic_marks
 from penstock_model.contracts.task_reports import Claim, Control, Report, UsedTokens, control_key
@@ -23,7 +23,7 @@ from penstock_operator.errors import Unavailable
 from penstock_operator.kafka.cleanup_policy import CleanupPolicy
 from penstock_operator.kafka.clients import reader_clients
 from penstock_operator.kafka.connectivity import ClientErrors, needs_other_settings, trouble_sentence
-from penstock_operator.kafka.records import Records
+from penstock_operator.kafka.records import News, Records
 from penstock_operator.kafka.writer import Writer
 from penstock_operator.settings import Settings
 
@@ -60,6 +60,7 @@ class StatusTopic:
         settings: the release's.
         on_change: called from the thread with a Connect name, whenever what is known about it has changed.
         on_topics: likewise, where nothing but its active topics has.
+        on_progress: likewise, where nothing but the time of the last record has.
         on_turn: called from the thread when `trouble`, `caught_up` or `policy_fault` changed.
         permit: called before records are written that may take so many seconds to arrive; raises if they must not be.
     """
@@ -70,6 +71,7 @@ class StatusTopic:
         on_change: Callable[[str], None],
         *,
         on_topics: Callable[[str], None] | None = None,
+        on_progress: Callable[[str], None] | None = None,
         on_turn: Callable[[], None] = lambda: None,
         permit: Callable[[float], None] = lambda seconds: None,
     ) -> None:
@@ -77,7 +79,11 @@ class StatusTopic:
         self._topic = settings.worker_config.status_storage_topic
         self._servers = settings.at_start.config.bootstrap_servers or ""
         self._on_change = on_change
-        self._on_topics = on_topics or on_change
+        self._on_news = {
+            News.OTHER: on_change,
+            News.TOPICS: on_topics or on_change,
+            News.PROGRESS: on_progress or on_change,
+        }
         self._on_turn = on_turn
         self._lock = threading.Lock()
         self._records = Records()
@@ -337,14 +343,15 @@ class StatusTopic:
     def _take(self, records: Records, entries: Sequence[Entry], reader: CompactedReader) -> None:
         """Add entries to what was read since the reader's last beginning, which is shown once the reader has caught up."""
         if records is self._records:
-            of_topics: dict[str, bool] = {}
+            news: dict[str, News] = {}
             with self._lock:
                 for key, value in entries:
+                    about = records.news(key, value)
                     if (name := _put(records, key, value)) is not None:
-                        of_topics[name] = of_topics.get(name, True) and key.startswith(TOPIC_PREFIX)
+                        news[name] = max(about, news.get(name, about))
                 self._position = reader.position
-            for name, is_quiet in of_topics.items():
-                (self._on_topics if is_quiet else self._on_change)(name)
+            for name, about in news.items():
+                self._on_news[about](name)
             return
         for key, value in entries:
             _put(records, key, value)

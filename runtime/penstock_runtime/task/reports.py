@@ -136,6 +136,12 @@ class StateListener(Protocol):
     def ask(self, asked: str) -> None:
         """The plugin asks to be split into tasks anew."""
 
+    def delivered(self) -> None:
+        """Records were delivered. Called often."""
+
+    def looped(self, *, proven: bool) -> None:
+        """A round of the loop is complete. Called often."""
+
 
 class TaskReports:
     """Implements `pipeline.reports.Reports` for a task process."""
@@ -225,6 +231,8 @@ class TaskReports:
         self._spark_batches += on_spark
         self._metrics.batch(summary, seconds, on_spark=on_spark)
         self._passed_over.add(summary, self._clock())
+        if summary.written and self._listener is not None:
+            self._listener.delivered()
         for line in summary.log:
             log.error("%s", line)
         if summary.logged > len(summary.log):
@@ -252,6 +260,12 @@ class TaskReports:
                 "Spark" if on_spark else "driver",
                 summary.seconds,
             )
+
+    def looped(self, *, proven: bool) -> None:
+        """Report to the metrics and the listener."""
+        self._metrics.looped()
+        if self._listener is not None:
+            self._listener.looped(proven=proven)
 
     def committed(self) -> None:
         """Report to the metrics."""

@@ -84,6 +84,7 @@ RESOURCES: Final = (
             _column("Desired", ".spec.state", "What it is meant to be.", wide=True),
             _column("Tasks", ".status.taskSummary", "How many tasks run of how many."),
             *_READY,
+            _column("Last Record", ".status.lastRecord", "How long ago it last delivered a record.", kind="date"),
             _column("Topics", ".status.activeTopicCount", "How many topics it has used.", kind="integer", wide=True),
             _column("Version", ".status.connector.version", "The plugin's version."),
             _column("Newer", ".status.newerPluginVersions", "What a restart would take up.", wide=True),
