@@ -7,7 +7,7 @@ import pytest
 from ..reading import create, produce, read_all
 from ..running import Processes, manifest, new_name, specs, until
 
-JSON = {"value_converter": "JsonConverter", "value_converter_schemas_enable": "false", "errors_tolerance": "all"}
+JSON = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false", "errors.tolerance": "all"}
 
 
 @pytest.mark.parametrize("has_queue", [False, True])
@@ -17,12 +17,11 @@ def test_a_sink_whose_records_all_fail_is_hindered_until_one_is_written(
     topic, letters = new_name("t"), new_name("dlq")
     create(kafka, topic, 1)
     queue = {
-        "errors_deadletterqueue_topic_name": letters,
-        "errors_deadletterqueue_topic_replication_factor": "1",
+        "errors.deadletterqueue.topic.name": letters,
+        "errors.deadletterqueue.topic.replication.factor": "1",
     }
-    resource = manifest(
-        new_name(), "FileStreamSink", topics=topic, file=tmp_path / "out", **JSON, **(queue if has_queue else {})
-    )
+    config = {**JSON, **(queue if has_queue else {}), "topics": topic, "file": str(tmp_path / "out")}
+    resource = manifest(new_name(), "FileStreamSink", config)
     task = processes.task(specs(resource, kafka)[0])
     produce(kafka, topic, [b"not json"] * 20)
     said = "no record is delivered: the last 20 failed and were passed over"
