@@ -115,7 +115,7 @@ FAULTS: Final = (
     Fault(
         "a class that does not exist",
         "`class: Datagenerator`",
-        Says("ConfigInvalid|PluginVersionMissing", ("Datagenerator",)),
+        Says("ConfigInvalid", ("Class Datagenerator could not be found",)),
         "correct the class, or create the PluginVersion that brings it",
         lambda scene: scene.place.unapplied("orders", "Datagenerator", {"topic": f"{scene.place.namespace}.orders"}),
         remove=lambda scene: scene.connector.apply(**{"class": "Datagen"}),
@@ -124,7 +124,7 @@ FAULTS: Final = (
     Fault(
         "a sink without topics",
         "neither `topics` nor `topics.regex`",
-        Says("ConfigInvalid", ("topics",)),
+        Says("ConfigInvalid", ("Must configure one of topics or topics.regex",)),
         "name the topics",
         _sink_without_topics,
         remove=lambda scene: scene.connector.configure(topics=_topic(scene)),

@@ -170,7 +170,7 @@ FAULTS: Final = (
     Fault(
         "a release's password is wrong in a namespace",
         "the Secret of the worker configuration has a wrong password",
-        Says("Unavailable", ("uthentication",)),
+        Says("Unavailable", ("does not accept the credentials",)),
         "correct the Secret; the connector starts by itself",
         _second(_with_password, workerSecretName="kafka-client"),
         _applied_with("admin", "wrong"),
