@@ -1,4 +1,4 @@
-"""Inject faults, and measure: when their cause is named, for how long Ready is True meanwhile, when the connector works again."""
+"""Inject faults, and measure when the cause is named, for how long Ready is True meanwhile, and when it works again."""
 
 import threading
 import time

@@ -33,7 +33,7 @@ def _operator_is_back(scene: Scene) -> None:
 
 
 def _second(worker: Callable[[Scene], Mapping[str, Any]], **values: Any) -> Callable[[Scene], Connector]:
-    """A source in a namespace that a second release watches, with these settings; the first one's operator is scaled to 0."""
+    """A source in a namespace that a second release watches, with these settings, while the first one has no operator."""
 
     def made(scene: Scene) -> Connector:
         world = scene.world
