@@ -27,6 +27,8 @@ _STRIMZI: Final = "kafka.strimzi.io/"
 _STATES: Final = frozenset(("RUNNING", "PAUSED", "STOPPED"))
 _STRIMZI_SECRET: Final = re.compile(r"\$\{secrets:(?:([^/}:]+)/)?([^:}]+):([^}]+)\}")
 _KNOWN_OF_STRIMZI: Final = ("class", "config", "tasksMax", "state", "pause", "autoRestart", "version")
+_FIELD_OF: Final = {"connector.class": "spec.class", "tasks.max": "spec.tasksMax", "name": "metadata.name"}
+"""Properties that a KafkaConnector cannot set in `spec.config`."""
 _INSTEAD_OF: Final = {
     "listOffsets": "annotate the Connector with penstock.dev/list-offsets",
     "alterOffsets": "annotate the Connector with penstock.dev/alter-offsets",
@@ -46,6 +48,7 @@ class Found:
         tasks: how many it is known to have had; 0: unknown.
         is_live: it runs there, or is paused.
         notes: what does not carry over.
+        changes: what was found and is not taken over, with the reason.
         cluster: the `KafkaConnect` of a Strimzi resource; None: it is no such resource.
     """
 
@@ -57,6 +60,7 @@ class Found:
     tasks: int = 0
     is_live: bool = False
     notes: tuple[Problem, ...] = ()
+    changes: tuple[Problem, ...] = ()
     cluster: str | None = None
 
     @property
@@ -153,7 +157,11 @@ def _of_connector(where: str, metadata: Mapping[str, Any], spec: Mapping[str, An
     )
     given = spec.get("config")
     config: dict[str, Any] = {"connector.class": spec.get("class"), "tasks.max": spec.get("tasksMax", 1)}
+    changes = []
     for key, text in (given if isinstance(given, Mapping) else {}).items():
+        if key in _FIELD_OF:
+            changes.append(Problem(f"spec.config.{key}", f"is ignored, as Strimzi does: {_FIELD_OF[key]} counts"))
+            continue
         config[key], foreign = _with_own_secrets(text, namespace, target or namespace)
         if foreign:
             notes.append(
@@ -174,6 +182,7 @@ def _of_connector(where: str, metadata: Mapping[str, Any], spec: Mapping[str, An
         tasks=0,
         is_live=state != "stopped",
         notes=tuple(notes),
+        changes=tuple(changes),
         cluster=str(labels.get("strimzi.io/cluster", "")) if isinstance(labels, Mapping) else "",
     )
 

@@ -238,3 +238,13 @@ def test_a_plugin_of_a_running_kafka_connect_is_brought_once_in_the_version_that
 def test_of_a_class_whose_version_is_not_known_the_report_says_so() -> None:
     lines = text(guidance(running("c", "com.acme.Sink")))
     assert "get the archive or image with com.acme.Sink, in the version that runs there" in lines
+
+
+def test_transforms_of_debezium_come_with_the_archive_of_the_connector() -> None:
+    unwrap = {"transforms": "a", "transforms.a.type": "io.debezium.transforms.ExtractNewRecordState"}
+    _, brought = moved(running("a", POSTGRES, **unwrap))
+    (archive,) = brought.archives
+    assert (archive.name, archive.classes) == ("debezium-connector-postgres", (POSTGRES, unwrap["transforms.a.type"]))
+    scripted = {"transforms": "a", "transforms.a.type": "io.debezium.transforms.Filter"}
+    _, brought = moved(running("a", POSTGRES, **scripted))
+    assert [a.classes for a in brought.archives] == [(POSTGRES,), ("io.debezium.transforms.Filter",)]

@@ -133,3 +133,14 @@ def test_what_strimzi_has_and_penstock_has_not_is_told() -> None:
         "spec.mystery",
         "metadata.annotations.strimzi.io/restart",
     ]
+
+
+def test_the_configuration_of_a_strimzi_resource_does_not_override_its_fields() -> None:
+    config = {"connector.class": "Other", "tasks.max": 9, "name": "other", "topic": "t"}
+    found = only(strimzi(tasksMax=2, config=config))
+    assert found.form["config"] == {"connector.class": "X", "tasks.max": 2, "topic": "t"}
+    assert [str(c) for c in found.changes] == [
+        "spec.config.connector.class: is ignored, as Strimzi does: spec.class counts",
+        "spec.config.tasks.max: is ignored, as Strimzi does: spec.tasksMax counts",
+        "spec.config.name: is ignored, as Strimzi does: metadata.name counts",
+    ]
