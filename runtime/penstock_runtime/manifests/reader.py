@@ -19,6 +19,12 @@ from penstock_runtime.manifests.yaml_text import Document, documents
 
 __all__ = ["Manifest", "chosen", "read_manifests", "read_resources"]
 
+_TO_IMPORT: Final[Mapping[str, Sequence[str]]] = {
+    "kafka.strimzi.io": ("KafkaConnector", "KafkaConnect"),
+    "eventstreams.ibm.com": ("KafkaConnector", "KafkaConnect"),
+    "platform.confluent.io": ("Connector",),
+}
+"""Kinds of other operators, by API group."""
 _LATER: Final = ("TopicCreationPolicy", "PluginVersion")
 
 
@@ -203,6 +209,9 @@ def _read(where: str, read: Callable[[], Connector], text: Reading) -> Manifest:
 
 def _no_connector(value: Mapping[str, Any]) -> Problem | None:
     kind = value.get("kind")
+    group = str(value.get("apiVersion") or "").partition("/")[0]
+    if kind in _TO_IMPORT.get(group, ()):
+        return Problem("kind", f"{kind} is a resource of {group}; `penstock import FILE` makes a Connector of it")
     if kind in _LATER:
         return Problem("kind", f"{kind} is not supported by `penstock run` yet; remove the document")
     if kind is None:
