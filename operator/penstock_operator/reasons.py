@@ -306,6 +306,24 @@ class Reason(StrEnum):
     )
     LOST = "Lost", Use.TASK, "the pod ended, and Kubernetes does not say why"
     DISRUPTED = "Disrupted", Use.TASK, "Kubernetes ended the pod to make room or to empty its node"
+    EVICTED = (
+        "Evicted",
+        Use.TASK,
+        "the kubelet evicted the pod: its node ran short of something, or the pod used more than it may",
+    )
+    EVICTION_BY_EVICTION_API = (
+        "EvictionByEvictionAPI",
+        Use.TASK,
+        "the eviction API removed the pod from its node, as `kubectl drain` and autoscalers do",
+    )
+    DELETION_BY_TAINT_MANAGER = "DeletionByTaintManager", Use.TASK, "the pod does not tolerate a taint of its node"
+    DELETION_BY_POD_GC = "DeletionByPodGC", Use.TASK, "the pod's node is no longer there"
+    PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler", Use.TASK, "a pod with a higher priority took its place"
+    TERMINATION_BY_KUBELET = (
+        "TerminationByKubelet",
+        Use.TASK,
+        "the kubelet ended the pod, as for a shutdown of its node",
+    )
 
     # Job pods
     JOB_FAILED = (
@@ -384,6 +402,12 @@ class Reason(StrEnum):
         "a ResourceQuota is used up",
         "make room in it, or raise it; it is tried again at once when a pod of the namespace goes",
     )
+    RESOURCES_REFUSED = (
+        "ResourcesRefused",
+        Use.API_SERVER,
+        "a LimitRange refuses what the pod asks for, or a ResourceQuota wants requests or limits that the pod does not have",
+        "change spec.template.resources for a task, job.resources of the release for a job pod, or the LimitRange",
+    )
     ADMISSION_DENIED = "AdmissionDenied", Use.API_SERVER, "an admission webhook or policy refuses it"
     POD_SECURITY_VIOLATION = (
         "PodSecurityViolation",
@@ -421,6 +445,12 @@ class Reason(StrEnum):
         Use.POD_START,
         "no node takes the pod",
         "add nodes or free some, or lower what spec.template asks for (resources.requests, nodeSelector)",
+    )
+    CLAIM_MISSING = (
+        "ClaimMissing",
+        Use.POD_START,
+        "a PersistentVolumeClaim that the pod mounts is not in the namespace, or is not bound to a volume",
+        "create the PersistentVolumeClaim, have it bound, or correct its name in spec.template.volumes",
     )
     POD_NOT_STARTING = (
         "PodNotStarting",

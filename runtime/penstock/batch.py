@@ -1,9 +1,9 @@
-"""Many records as columns: the form in which the runtime passes records from readers through transforms to sinks.
+"""Record batches stored as columns, which the runtime passes from readers through transforms to sinks.
 
-A record costs a Python object and a dozen attribute look-ups; a column costs one list. Most records share their
-topic and schemas, and have no key and no headers, so a column is either one plain value that holds for every record (never a
-list) or a list with one entry per record. `value` and `key` are lists or, where every record has none, None. Values that are
-maps or structs of the same fields may be held as a column for each field (`fields`).
+A record costs a Python object and a dozen attribute look-ups; a column costs one list. Most records share their topic and
+schemas, and have no key or headers. A column is therefore either a plain value for all records (never a list) or a list with
+one entry per record. `value` and `key` are lists, or None if no record has one. Values that are maps or structs with equal
+fields may be stored as one column per field (`fields`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -29,21 +29,21 @@ class RecordBatch:
     """Columns of equal length.
 
     Attributes:
-        topic: `str`, or a list of them. None only for a record without a topic, which Kafka Connect allows.
+        topic: a string, or a list of strings. None only for a record without a topic, which Kafka Connect allows.
         partition: None (the partitioner chooses), a number, or a list.
-        key, value: a list of values, or None when no record has one.
-        fields: the same values as a column for each field, if they are held in that form, else None. Reading `value`
-            makes dicts of them; an owned batch then holds the dicts alone, because they may be changed in place.
-        key_schema, value_schema: the schema of every record (None: without a schema), or a list.
-        headers: `()` when no record has any, else a list of tuples of `Header`. Headers of sink records may be converted
-            only when this is read; `has_header`, `with_header` and `without_headers` work without their values.
+        key, value: a list of values, or None if no record has one.
+        fields: the same values as one column per field, if stored in that form, else None. Reading `value` converts them to
+            dicts; an owned batch then keeps only the dicts, because they may be modified in place.
+        key_schema, value_schema: the schema of all records (None for no schema), or a list.
+        headers: `()` if no record has headers, else a list of tuples of `Header`. Headers of sink records may be converted
+            only when this attribute is read; `has_header`, `with_header` and `without_headers` do not need their values.
         timestamp: milliseconds, None, or a list.
-        timestamp_type: of sink records: `CreateTime`, `LogAppendTime` or `NoTimestampType`, or a list; else None.
-        offset: None, or the offsets in Kafka of sink records, rising.
-        positions: the place of each row in the batch that was read; dropped rows leave gaps.
-        owned: the containers in `value` belong to this batch alone, so that a transform may change them in place
-            (the dicts and lists themselves, not values inside them).
-        original_topic, original_partition: from where sink records were consumed (KIP-793); the offset is `offset`.
+        timestamp_type: `CreateTime`, `LogAppendTime` or `NoTimestampType`, or a list, for sink records; else None.
+        offset: the Kafka offsets of sink records in ascending order, or None.
+        positions: the position of each row in the batch that was read; dropped rows leave gaps.
+        owned: whether the containers in `value` belong only to this batch, so that a transform may modify them in place (the
+            dicts and lists themselves, not the values inside them).
+        original_topic, original_partition: the partition that sink records were consumed from (KIP-793); see also `offset`.
     """
 
     __slots__ = (*_COPIED, "held_headers", "_value", "fields")
@@ -92,21 +92,21 @@ class RecordBatch:
 
     @property
     def value(self) -> list[Any] | None:
-        """A list of values, or None when no record has one."""
+        """Return a list of values, or None if no record has one."""
         if self._value is None and self.fields is not None:
             self._value = self.fields.rows()
-            if self.owned:  # the dicts may be changed in place, and the columns would not follow
+            if self.owned:  # the dicts may be modified in place, which would leave the columns stale
                 self.fields = None
         return self._value
 
     @property
     def headers(self) -> tuple[()] | list[tuple[Header, ...]]:
-        """`()` when no record has any, else a list of tuples."""
+        """Return `()` if no record has headers, else a list of tuples."""
         held = self.held_headers
         return held.rows if isinstance(held, UnreadHeaders) else held
 
     def has_header(self, name: str) -> bool | list[bool]:
-        """Whether each record has a header of that name; False for the whole batch where no record has any header."""
+        """Return whether each record has a header with this name, or False if no record has headers."""
         if isinstance(self.held_headers, UnreadHeaders):
             return self.held_headers.named(name)
         return (
@@ -114,14 +114,14 @@ class RecordBatch:
         )
 
     def with_header(self, header: Header) -> Self:
-        """A batch in which this header is appended to those of each record."""
+        """Return a batch with this header appended to the headers of each record."""
         if isinstance(self.held_headers, UnreadHeaders):
             return self.replace(headers=self.held_headers.having(header))
         added = (header,)
         return self.replace(headers=[headers + added for headers in self.column("headers")])
 
     def without_headers(self, names: Set[str]) -> Self:
-        """A batch without the headers of these names; the others keep their order."""
+        """Return a batch without headers with these names; the others keep their order."""
         if isinstance(self.held_headers, UnreadHeaders):
             return self.replace(headers=self.held_headers.without(names))
         if not self.held_headers:
@@ -138,7 +138,7 @@ class RecordBatch:
             self.fields, self._value = None, value
 
     def replace(self, **columns: Any) -> Self:
-        """A batch with these attributes changed; other columns are shared, not copied. `value` may be `Fields`."""
+        """Return a batch with these attributes changed; other columns are shared, not copied. `value` may be `Fields`."""
         new = object.__new__(type(self))
         for name in _COPIED:
             setattr(new, name, columns[name] if name in columns else getattr(self, name))
@@ -150,14 +150,14 @@ class RecordBatch:
         return new
 
     def column(self, name: str) -> list[Any]:
-        """The column of this name as a list with one entry per record, in whichever form it is held."""
+        """Return the column with this name as a list with one entry per record, regardless of how it is stored."""
         column = getattr(self, name)
         if name == "offset":
             return [None] * self.length if column is None else list(column)
         return column if isinstance(column, list) else [column] * self.length
 
     def take(self, rows: Sequence[int]) -> Self:
-        """A batch of the rows with these indexes, which must rise."""
+        """Return a batch of the rows with these indexes, which must be in ascending order."""
         taken = row_picker(rows)
         changes: dict[str, Any] = {"length": len(rows), "positions": taken(self.positions)}
         for name in _PLAIN:
@@ -175,7 +175,7 @@ class RecordBatch:
         return self.replace(**changes)
 
     def record(self, row: int) -> Record:
-        """One row as a record."""
+        """Return a row as a record."""
 
         def cell(column: Any) -> Any:
             return column[row] if isinstance(column, list) else column
@@ -199,14 +199,14 @@ class RecordBatch:
         )
 
     def records(self) -> Iterator[Record]:
-        """Every row as a record, in order."""
+        """Iterate over all rows as records, in order."""
         return map(self.record, range(self.length))
 
     @classmethod
     def of(
         cls, records: Iterable[Record], *, like: "RecordBatch | None" = None, positions: Sequence[int] | None = None
     ) -> "RecordBatch":
-        """A batch of these records. `like` gives the original topic and partition of sink records."""
+        """Create a batch from records. `like` provides the original topic and partition of sink records."""
         rows = list(records)
         offsets = [r.offset for r in rows]
         return RecordBatch(
@@ -228,7 +228,7 @@ class RecordBatch:
 
     @staticmethod
     def merged(one: "RecordBatch", other: "RecordBatch") -> "RecordBatch":
-        """Both batches as one, in the order of their positions."""
+        """Merge two batches, ordered by position."""
         if not one.length or not other.length:
             return one if one.length else other
         both = [*one.positions, *other.positions]
@@ -255,14 +255,14 @@ class RecordBatch:
 def in_groups(
     column: Sequence[_T], work: Callable[[_T, Callable[[Sequence[Any]], list[Any]]], Sequence[_R]]
 ) -> list[_R]:
-    """Does work once for each distinct object of a column, and returns the results in the order of the rows.
+    """Call a function once for each distinct object of a column, and return the results in row order.
 
-    Objects are distinct by identity. A batch with three schemas is converted in three calls, for example.
+    Objects are compared by identity. For example, a batch with three schemas is converted in three calls.
 
     Args:
         column: an object for each row.
-        work: is called with an object and a function that picks its rows from any column; returns one result for each of
-            those rows.
+        work: a function that takes an object and a function that selects the object's rows from any column, and returns one
+            result for each of those rows.
     """
     groups: dict[int, tuple[_T, list[int]]] = {}
     for row, item in enumerate(column):
@@ -275,7 +275,7 @@ def in_groups(
 
 
 def _narrow(column: list[Any]) -> Any:
-    """One value if all are equal, else the list. None for an empty list."""
+    """Return a single value if all are equal, else the list; None for an empty list."""
     first = column[0] if column else None
     return first if all(first == c for c in column) else column
 

@@ -1,10 +1,10 @@
-"""Typed configuration of plugins: Connect's flat properties as a pydantic model.
+"""Typed plugin configuration: Connect's flat properties as a pydantic model.
 
     class HoistFieldConfig(Config):
         field: str = prop("field", doc="Field name for the single field ...", importance=Importance.MEDIUM)
 
-`parse` reads texts as Kafka Connect's ConfigDef does (trimmed; `true`/`false` in any case; lists split at commas) and
-reports every problem at once, each under its full property name.
+`parse` reads strings like Kafka Connect's ConfigDef (trimmed; `true`/`false` in any case; lists split at commas) and reports
+all problems together, each with its full property name.
 """
 
 import difflib
@@ -27,7 +27,7 @@ __all__ = ["Config", "Importance", "Int", "Password", "Property", "nearest", "pr
 
 
 class Importance(StrEnum):
-    """How much a property matters to most users (Kafka Connect: `ConfigDef.Importance`)."""
+    """Importance of a property to most users (Kafka Connect: `ConfigDef.Importance`)."""
 
     HIGH = "HIGH"
     MEDIUM = "MEDIUM"
@@ -35,7 +35,7 @@ class Importance(StrEnum):
 
 
 class Password(str):
-    """A text that no message, log or listing shows. `str(password)` is `[hidden]`; `reveal` returns the text."""
+    """String hidden from messages, logs and listings: `str(password)` is `[hidden]`; `reveal` returns the value."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class Password(str):
         return "[hidden]"
 
     def reveal(self) -> str:
-        """The text itself. Pass it to the outside system and to nothing else."""
+        """Return the value. Pass it only to the external system."""
         return "".join(self)
 
 
@@ -59,9 +59,9 @@ def _int32(number: int) -> int:
     return number
 
 
-# A validator, not `Field(ge=..., le=...)`: limits given to `prop` would be lost beside those.
+# A validator, not `Field(ge=..., le=...)`, which would discard limits passed to `prop`.
 Int = Annotated[int, AfterValidator(_int32)]
-"""An integer of 32 bits, Kafka Connect's INT."""
+"""A 32-bit integer, Kafka Connect's INT."""
 
 
 def prop(
@@ -73,14 +73,14 @@ def prop(
     valid: str = "",
     **limits: Any,
 ) -> Any:
-    """A property of a `Config`.
+    """Define a property of a `Config`.
 
     Args:
-        name: the property's name as users write it, dots included.
-        default: the value of a property that is not set. A property without a default is required.
-        doc: what it does, in sentences; shown by `penstock plugins` and in the documentation.
-        importance: how much it matters to most users.
-        valid: which values it takes, for the documentation, where no limit and no rule of the type says it.
+        name: the full property name that users write, including dots.
+        default: the value if the property is not set. A property without a default is required.
+        doc: a description in sentences, shown by `penstock plugins` and in the documentation.
+        importance: the importance to most users.
+        valid: the accepted values, for the documentation, if they do not follow from limits or rules.
         limits: pydantic's constraints (`ge`, `le`, `pattern`, ...).
     """
     extra: dict[str, Any] = {"importance": importance.value, **({"valid": valid} if valid else {})}
@@ -89,7 +89,7 @@ def prop(
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """The description of one property, as `penstock plugins` shows it; `valid` says in words which values it takes."""
+    """Description of a property, as shown by `penstock plugins`; `valid` describes the accepted values."""
 
     name: str
     type: str
@@ -101,54 +101,54 @@ class Property:
 
 
 class Config(BaseModel):
-    """The configuration of a plugin. Subclasses add properties with `prop` and rules with pydantic's validators.
+    """Configuration of a plugin. Subclasses add properties with `prop` and rules with pydantic's validators.
 
-    The `ValueError` of a field's validator becomes a problem that names the property. The `ValueError` of a model validator
-    names none; raise a `ConfigError` there, whose problems name their properties. Where one of those could not be read, the
-    problem is left out.
+    A `ValueError` raised by a field validator becomes a problem of that property. A `ValueError` raised by a model validator
+    has no property; raise a `ConfigError` there instead, whose problems name their properties. Such a problem is omitted if
+    one of its properties could not be parsed.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, arbitrary_types_allowed=True, extra="ignore")
 
     open_prefixes: ClassVar[tuple[str, ...]] = ()
-    """Prefixes of properties that belong to the plugin although no field has them, such as `spark.option.`."""
+    """Prefixes of additional properties that the plugin accepts without a field, such as `spark.option.`."""
 
     _open: dict[str, str] = PrivateAttr(default_factory=dict)
 
     def open_properties(self, prefix: str) -> dict[str, str]:
-        """The texts of the properties that start with `prefix`, one of `open_prefixes`, by the rest of their names."""
+        """Return properties that start with `prefix`, one of `open_prefixes`, by name without the prefix."""
         return {name.removeprefix(prefix): text for name, text in self._open.items() if name.startswith(prefix)}
 
     if not TYPE_CHECKING:  # to type checkers any name would be an attribute
 
         def __getattr__(self, name: str) -> Any:
-            """What is not there; of a plugin without a `Config` of its own nothing is.
+            """Raise an error that explains a missing `Config` class.
 
             Raises:
-                AttributeError: always, but for what pydantic keeps.
+                AttributeError: always, except for pydantic's private attributes.
             """
             if type(self) is Config and name not in self.__private_attributes__:
                 raise AttributeError(
-                    f"the plugin's class has no Config of its own, and so no property {name}: write `Config = MyConfig` in "
-                    "it, with a subclass of penstock.Config that has the property"
+                    f"cannot read property {name}: the plugin's class defines no Config; add `Config = MyConfig` to it, "
+                    "with a subclass of penstock.Config that has the property"
                 )
             return super().__getattr__(name)
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
-        """Every property, in the order of declaration."""
+        """Return all properties in declaration order."""
         return tuple(_property(name, info) for name, info in cls.model_fields.items())
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """Read the properties. Properties that the model does not have are ignored.
+        """Parse properties. Properties that the model does not define are ignored.
 
         Args:
-            texts: property names (without `prefix`) and their texts.
-            prefix: of the names in the user's configuration, for the problems (`transforms.hoist.`).
+            texts: unparsed values by property name (without `prefix`).
+            prefix: the prefix of the names in the user's configuration (`transforms.hoist.`), used in problems.
 
         Raises:
-            ConfigError: every problem at once, each with its full property name.
+            ConfigError: all problems, each with its full property name.
         """
         problems: list[Problem] = []
         values: dict[str, Any] = {}
@@ -188,7 +188,7 @@ class Config(BaseModel):
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` most likely misspells, or None."""
+    """Return the known name that is most similar to `name`, or None."""
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.8)), None)
 
 
@@ -196,7 +196,7 @@ _NUMBERS: Final[Mapping[type, str]] = {int: "INT", float: "DOUBLE"}
 
 
 def _read(text: str, kind: Any) -> Any:
-    """Reads a text as Connect does (`ConfigDef.parseType`)."""
+    """Parse a string like Kafka Connect (`ConfigDef.parseType`)."""
     text = trimmed(text)
     if kind is bool:
         if text.lower() not in ("true", "false"):
@@ -217,7 +217,7 @@ def _read(text: str, kind: Any) -> Any:
 
 
 def _plain_type(annotation: Any) -> Any:
-    """`int` of `int | None`, `list` of `list[str]`, the class itself otherwise."""
+    """Return `int` for `int | None`, `list` for `list[str]`, otherwise the class itself."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _plain_type(get_args(annotation)[0])
@@ -229,7 +229,7 @@ def _plain_type(annotation: Any) -> Any:
 def _broken_rules(error: ConfigError, prefix: str, unread: Collection[str]) -> Iterable[Problem]:
     """Yield the problems of a rule for several properties.
 
-    A property that could not be read had its default in the rule, so a problem that names it may be none.
+    The rule saw the default of a property that could not be parsed, so problems that mention such a property are omitted.
     """
     for p in error.problems:
         if not any(name in str(p) for name in unread):
@@ -270,7 +270,7 @@ _LIMITS: Final[Mapping[str, str]] = {
     "literal_error": "String must be one of: {expected}",
     "enum": "String must be one of: {expected}",
 }
-"""Pydantic's errors, as Kafka Connect words them."""
+"""Kafka Connect's messages for pydantic's errors."""
 
 
 def _limit(error: ErrorDetails) -> str:
@@ -278,7 +278,7 @@ def _limit(error: ErrorDetails) -> str:
         name: str(value).replace("'", "").replace(" or ", ", ") if name == "expected" else value
         for name, value in error.get("ctx", {}).items()
     }
-    return _LIMITS.get(error["type"], "the plugin cannot take it").format(**wanted)
+    return _LIMITS.get(error["type"], "the plugin does not accept it").format(**wanted)
 
 
 def _shown(value: object, info: FieldInfo) -> str:
@@ -312,11 +312,11 @@ _BOUNDS: Final[Mapping[str, str]] = {
     "max_length": "at most {} long",
     "pattern": "text that matches {}",
 }
-"""Pydantic's limits, as the documentation words them."""
+"""Descriptions of pydantic's limits for the documentation."""
 
 
 def _valid(kind: Any, annotation: Any, metadata: Iterable[object]) -> Iterable[str]:
-    """The values that a property takes, in words, from its type, its limits and its rules."""
+    """Describe the accepted values of a property, from its type, limits and rules."""
     if kind is bool:
         yield "true, false"
     elif kind is Literal:

@@ -1,4 +1,4 @@
-"""The base class of source and sink connectors: validation, task configurations, offsets."""
+"""Base class of source and sink connectors: validation, task configurations, offsets."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,66 +12,66 @@ __all__ = ["Connector"]
 
 
 class Connector(Plugin):
-    """Validates a configuration and splits it into tasks.
+    """Plugin that validates a configuration and splits it into tasks.
 
-    Planning runs in a short process without Spark. It reads nothing outside but what `validate` looks at, and writes
-    nothing.
+    Planning runs in a short-lived process without Spark. It reads nothing from the external system except in `validate` and
+    `task_configs`, and writes nothing.
     """
 
     def validate(self, config: Any) -> Iterable[Problem]:
-        """Problems that show only in the outside system, or in several properties together.
+        """Return problems that only the external system, or several properties together, can reveal.
 
-        Called with a `Config` that parsed. Problems use the property names of the user. May take up to 30 s.
+        Called with a parsed `Config`. Problems use the user's property names. May take up to 30 s.
 
         Raises:
-            RetriableError: what it looks at is away. That is no fault of the configuration: planning is tried again.
+            RetriableError: the external system is unavailable. The configuration is not at fault: planning is retried.
         """
         return ()
 
     def warnings(self, config: Any) -> Iterable[Problem]:
-        """Return what the user should know about a configuration that is accepted, such as properties without effect.
+        """Return warnings about an accepted configuration, such as properties without effect.
 
-        Called with a `Config` that parsed. It looks at nothing outside.
+        Called with a parsed `Config`. Must not access the external system.
         """
         return ()
 
     def task_configs(self, config: Any, properties: Mapping[str, str], max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """The properties of each task, at most `max_tasks` of them; fewer is normal.
+        """Return the properties of each task, for at most `max_tasks` tasks; fewer are common.
 
         Args:
             config: the parsed `Config`.
-            properties: the plugin's properties as texts, variables resolved.
+            properties: the plugin's properties as strings, with variables resolved.
             max_tasks: `spec.tasksMax`.
 
-        The default is one task with all properties; a user who sets a greater `spec.tasksMax` gets a warning.
+        The default is one task with all properties; if the user sets a greater `spec.tasksMax`, the plan contains a warning.
 
         Raises:
-            RetriableError: as `validate`.
+            RetriableError: same as for `validate`.
         """
         return [properties]
 
     def alter_offsets(self, config: Any, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Check new offsets before they are written (KIP-875), or refuse them.
+        """Validate new offsets before they are written (KIP-875).
 
-        It may be called twice with the same offsets: a request whose outcome is unknown is made again. So a connector that
-        sets back a position of its own in the outside system does that in a way that can be repeated.
+        May be called twice with the same offsets, because a request with an unknown outcome is repeated. A connector that
+        changes its own position in the external system must do so idempotently.
 
         Args:
             config: the parsed `Config`.
-            offsets: what is to change, each with its new offset; None removes it. When all offsets are reset, all of them,
-                each with None; there may be none. Of a sink a partition is `{"kafka_topic": "t", "kafka_partition": 0}` and
-                an offset `{"kafka_offset": 7}`: the partition exists, and the offset is not past its end.
+            offsets: the partitions to change, each with its new offset; None removes it. A reset passes all partitions, each
+                with None; there may be none. For a sink, a partition is `{"kafka_topic": "t", "kafka_partition": 0}` and an
+                offset `{"kafka_offset": 7}`: the partition exists, and the offset is not past its end.
 
         Returns:
-            True if the connector understands them; False if it also keeps offsets elsewhere, or does not know.
+            True if the connector accepts the offsets; False if it also keeps offsets elsewhere, or cannot decide.
 
         Raises:
-            ConnectError: the offsets are refused; nothing is written and the message goes to the user.
-            NotImplementedError: likewise: its offsets cannot be modified from outside.
+            ConnectError: the offsets are rejected; nothing is written, and the user sees the message.
+            NotImplementedError: same, for a connector whose offsets cannot be modified externally.
         """
         return False
 
     @property
     @abstractmethod
     def kind(self) -> str:
-        """`source` or `sink`."""
+        """Return `source` or `sink`."""

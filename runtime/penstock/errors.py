@@ -1,13 +1,13 @@
-"""The errors that Penstock and its plugins raise, by what follows from each.
+"""Errors that Penstock and its plugins raise, by their consequences.
 
-    ConnectError                  something failed; the task fails and is restarted by its restart policy
-    ├── ConfigError               the configuration is wrong; there is no retry until it changes
-    ├── DataError                 one record is wrong; `errors.tolerance` decides
-    │   └── SchemaBuilderError    a schema cannot be built (a field name twice, say)
-    ├── RetriableError            a temporary failure; the same work is retried after a pause
-    └── Superseded                a newer incarnation of the task exists; the task ends, which is no failure
+    ConnectError                  the task fails, and is restarted according to its restart policy
+    ├── ConfigError               the configuration is invalid; not retried until it changes
+    ├── DataError                 a record is invalid; `errors.tolerance` decides
+    │   └── SchemaBuilderError    a schema cannot be built, for example because of a duplicate field name
+    ├── RetriableError            a temporary failure; the operation is retried after a back-off
+    └── Superseded                a newer incarnation of the task exists; the task ends without a failure
 
-A plugin raises these. Any other exception counts as a `ConnectError`.
+Any other exception that a plugin raises is treated as a `ConnectError`.
 """
 
 from collections.abc import Iterable
@@ -22,21 +22,21 @@ class ConnectError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a configuration: the property, and a sentence that says what is wrong and what to do."""
+    """A problem in a configuration: the property, and a message that states the cause and the remedy."""
 
     property: str
     message: str
 
     def __str__(self) -> str:
-        """The property first, because readers look for it."""
+        """Return the property, if any, followed by the message."""
         return f"{self.property}: {self.message}" if self.property else self.message
 
 
 class ConfigError(ConnectError):
-    """The configuration is wrong (Kafka Connect: `ConfigException`).
+    """Invalid configuration (Kafka Connect: `ConfigException`).
 
-    Holds all problems at once. `ConfigError("text")` is one problem without a property. `warnings` do not make the
-    configuration wrong, but may explain the problems.
+    Contains all problems of the configuration. `ConfigError("text")` is one problem without a property. `warnings` do not
+    invalidate the configuration, but may explain the problems.
     """
 
     def __init__(self, problems: Iterable[Problem] | Problem | str, warnings: Iterable[Problem] = ()) -> None:
@@ -50,7 +50,7 @@ class ConfigError(ConnectError):
 
 
 class DataError(ConnectError):
-    """The data of a record is wrong (Kafka Connect: `DataException`)."""
+    """Invalid data in a record (Kafka Connect: `DataException`)."""
 
 
 class SchemaBuilderError(DataError):
@@ -58,11 +58,11 @@ class SchemaBuilderError(DataError):
 
 
 class RetriableError(ConnectError):
-    """A temporary failure: the same work may succeed later (Kafka Connect: `RetriableException`).
+    """A temporary failure: the same operation may succeed later (Kafka Connect: `RetriableException`).
 
     Args:
-        message: what happened.
-        retry_after: seconds to wait before the next try. None: the back-off of the caller.
+        message: the cause.
+        retry_after: seconds to wait before the next attempt, or None for the caller's back-off.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -71,4 +71,4 @@ class RetriableError(ConnectError):
 
 
 class Superseded(ConnectError):
-    """A newer incarnation of this task exists. This one must not write any more."""
+    """A newer incarnation of this task exists; this one must stop writing."""

@@ -1,8 +1,8 @@
-"""Maps or structs that have the same fields, held as a column for each field.
+"""Maps or structs with equal fields, stored as one column per field.
 
-A batch of a million records of one shape costs a million dicts. As columns it costs a list for each field, and a field that
-is the same in every record costs nothing. Converters that recognise such a batch return `Fields`, transforms work on its
-columns, and converters and sinks write from them. `Fields` is also the sequence of the dicts, which are made at the first
+A batch of a million records with equal fields needs a million dicts. Stored as columns, it needs one list per field, and a
+field with the same value in every record needs no list. Converters that detect such a batch return `Fields`, transforms work
+on its columns, and converters and sinks write from them. `Fields` is also a sequence of dicts, which are created on first
 access.
 """
 
@@ -15,28 +15,27 @@ __all__ = ["Column", "Fields", "Same", "row_picker"]
 
 
 class Same(NamedTuple):
-    """A column that holds one value in every record."""
+    """Column with the same value in every record."""
 
     value: Any
 
 
 Column = list[Any] | Same
-"""The values of a field: a list with one for each record, or `Same` with the one of all. Batches share columns: never change
-one in place."""
+"""Values of a field: a list with one value per record, or `Same`. Batches share columns: never modify a column in place."""
 
 _DICT: Final = {dict}
 
 
 class Fields(Sequence[dict[str, Any]]):
-    """Rows of the same fields as columns.
+    """Rows with equal fields, stored as columns.
 
     Args:
-        columns: the columns by field name, in the order of the fields; at least one field.
-        length: how many rows there are.
+        columns: the columns by field name, in field order; at least one.
+        length: the number of rows.
         rows: the same rows as dicts, if they exist already.
 
     Raises:
-        ValueError: a column is of another length.
+        ValueError: a column has a different length.
     """
 
     __slots__ = ("_kinds", "_length", "_rows", "columns")
@@ -52,7 +51,7 @@ class Fields(Sequence[dict[str, Any]]):
 
     @classmethod
     def of(cls, rows: Sequence[Any]) -> "Fields | None":
-        """These rows as columns; None unless all are dicts with the same texts as keys, in the same order."""
+        """Return the rows as columns, or None unless all are dicts with the same string keys in the same order."""
         if isinstance(rows, Fields):
             return rows
         if not rows or type(rows[0]) is not dict or not rows[0]:
@@ -83,13 +82,13 @@ class Fields(Sequence[dict[str, Any]]):
         return iter(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows as dicts. They are made once."""
+        """Return the rows as dicts, which are created once."""
         if self._rows is None:
             self._rows = self._dicts()
         return self._rows
 
     def _dicts(self) -> list[dict[str, Any]]:
-        """Fills the dicts column by column, which takes half the time of a `dict(zip(...))` for each row."""
+        """Create the dicts column by column, which takes half the time of `dict(zip(...))` per row."""
         (name, first), *others = self.columns.items()
         rows: list[dict[str, Any]]
         if isinstance(first, Same):
@@ -102,33 +101,33 @@ class Fields(Sequence[dict[str, Any]]):
         return rows
 
     def types(self, name: str) -> frozenset[type]:
-        """The types of the values in a column."""
+        """Return the types of the values in a column."""
         column = self.columns[name]
         if isinstance(column, Same):
             return frozenset((type(column.value),))
         known = self._kinds.get(id(column))
         if known is None:
-            # Keep the column beside its types: an id is reused once its object is gone.
+            # Keep a reference to the column: its id could be reused after it is deleted.
             known = self._kinds[id(column)] = (column, frozenset(map(type, column)))
         return known[1]
 
     def having(self, columns: Mapping[str, Column]) -> Self:
-        """Rows with these columns in place of the present ones, in this order. Known types of columns that stay are kept."""
+        """Return rows with these columns instead, in this order. Cached types of unchanged columns are kept."""
         new = type(self)(columns, self._length)
         new._kinds = self._kinds  # noqa: SLF001 (of its own class)
         return new
 
     def take(self, rows: Sequence[int]) -> "Fields":
-        """The rows with these indexes."""
+        """Return the rows with these indexes."""
         taken = row_picker(rows)
         return Fields({n: c if isinstance(c, Same) else taken(c) for n, c in self.columns.items()}, len(rows))
 
     def merged(self, other: "Fields", order: Sequence[int]) -> "Fields | None":
-        """The rows of both in one order; None if the fields differ.
+        """Return the rows of both in the given order, or None if their fields differ.
 
         Args:
-            other: its rows follow those of this one.
-            order: indexes into the rows of both.
+            other: rows that follow those of this object.
+            order: indexes into the concatenated rows.
         """
         if tuple(self.columns) != tuple(other.columns):
             return None
@@ -144,7 +143,7 @@ class Fields(Sequence[dict[str, Any]]):
 
 
 def row_picker(rows: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
-    """A function that picks these rows from a column. An index may occur more than once."""
+    """Return a function that selects these rows of a column. An index may occur more than once."""
     if len(rows) < 2:
         return lambda column: [column[row] for row in rows]
     pick = itemgetter(*rows)

@@ -1,13 +1,13 @@
-"""Plugins that are one function: a source, a transform or a sink.
+"""Decorators that turn a function into a plugin: a source, a transform or a sink.
 
     @source
     def ticker(config: TickerConfig, cursor: int | None) -> Iterator[tuple[Record, int]]:
         for number in range(cursor or 0, config.count):
             yield Record(topic=config.topic, value=number), number + 1
 
-The name that a decorator leaves behind is a plugin class, of which an entry point, a suite of `penstock.testing` and a
-`class: module:name` are told as of any other. Its docstring is the function's. A function says by the names of its
-parameters what it wants to be given, and by the annotation of `config` which properties there are.
+The decorated name is a plugin class, which can be used in an entry point, in a test suite of `penstock.testing` and as
+`class: module:name`, like any other plugin class. It keeps the docstring of the function. The parameter names of the
+function select the arguments that it receives, and the annotation of `config` defines its properties.
 """
 
 import inspect
@@ -37,32 +37,32 @@ def source(
 def source(
     function: Callable[..., Any] | None = None, /, *, streams: Streams | None = None, exactly_once: bool = True
 ) -> type[SourceConnector] | Callable[[Callable[..., Any]], type[SourceConnector]]:
-    """Make a source connector of a generator function.
+    """Create a source connector from a generator function.
 
-    The function yields pairs: a `Record`, or a list of them, and the cursor after it, a text, a number or a flat map of
-    those (`Cursor`). It is called again and again, and returns when there is nothing new. It may be closed after any pair;
-    the next call begins at the cursor of the last one, which stands for all records up to and including its pair: records
-    that share a cursor go into one pair. Records and cursor are committed in one transaction. From the same cursor it must
-    give the same records each time; that is all that exactly once asks.
+    The function yields pairs of a `Record`, or a list of records, and the cursor after it: a string, a number or a flat map
+    of those (`Cursor`). It is called repeatedly, and returns when there are no new records. It may be closed after any pair;
+    the next call starts at the cursor of the last pair, which covers all records up to and including that pair. Records with
+    the same cursor must therefore be yielded in one pair. Records and cursor are committed in one transaction. Exactly-once
+    delivery requires only that the same cursor yields the same records every time.
 
-    Its parameters, by name, in any order:
+    Parameters of the function, by name, in any order:
 
-    * `cursor` (needed): of the pair where reading goes on; None at the very beginning. Kafka holds it, as the offset
-      `{"cursor": 7}`, or the map itself, of the source partition `{"stream": "default"}`.
-    * `config`: annotated with a subclass of `Config`.
-    * `stream`: one of those that `streams` names; each has a cursor of its own.
-    * `limit`: about how many records will be taken of this call, for a query that should not find more.
+    * `cursor` (required): the cursor to continue from; None at the beginning. It is stored in Kafka as the offset
+      `{"cursor": 7}`, or as the map itself, of the source partition `{"stream": "default"}`.
+    * `config`: the configuration, annotated with a subclass of `Config`.
+    * `stream`: one of the streams returned by `streams`; each has its own cursor.
+    * `limit`: the approximate number of records read from this call, to limit a query.
     * `context`: the `PluginContext`.
 
     Args:
-        function: the function, where the decorator stands without parentheses.
-        streams: finds the names of the streams (tables, accounts) for a parsed `Config`. Each task reads some of them, each
-            by a call of its own. It is called when the connector is planned. Without it there is one stream.
-        exactly_once: False if from the same cursor other records may come.
+        function: the function, if the decorator is used without parentheses.
+        streams: a function that returns the names of the streams (tables, accounts) for a parsed `Config`. Each task reads
+            some of them, with one call per stream. It is called during planning. Without it there is one stream.
+        exactly_once: False if the same cursor may yield different records.
 
     Raises:
-        TypeError: the function takes a parameter that is not among these, or `stream` without `streams` or the other way
-            round, or `streams` is no function of one argument.
+        TypeError: the function has an unknown parameter, or `stream` without `streams` or vice versa, or `streams` is not a
+            function of one argument.
     """
 
     def made(function: Callable[..., Any]) -> type[SourceConnector]:
@@ -70,7 +70,7 @@ def source(
         parameters = NamedParameters(function, kind="source", needed="cursor", offered=offered)
         _check_streams(streams, parameters)
         names = None if streams is None else staticmethod(streams)
-        # A task is told its streams by a property that no field of the author's has.
+        # A task receives its streams in a property that is not a field of the author's Config.
         config = parameters.config
         own = type(
             config.__name__,
@@ -84,41 +84,41 @@ def source(
 
 
 def _check_streams(streams: object, parameters: NamedParameters) -> None:
-    """Check that `streams` can be asked, and that the function is told by `stream` of which it is called."""
+    """Check that `streams` is a function of one argument, and that the function has the parameter `stream`."""
     name, takes = parameters.name, "stream" in parameters.taken
     if streams is None:
         if takes:
             raise TypeError(
-                f'@source {name}: it has the parameter "stream", and nothing that names the streams: write '
-                "@source(streams=...) with a function that returns their names for a config."
+                f'@source {name}: the parameter "stream" requires a function that returns the names of the streams for a '
+                "config: use @source(streams=...)."
             )
         return
     if not takes:
-        raise TypeError(f'@source {name}: it has streams, and so needs the parameter "stream".')
+        raise TypeError(f'@source {name}: streams=... requires the parameter "stream".')
     if not callable(streams):
         raise TypeError(
-            f"@source {name}: streams is a function that returns the names of the streams for a config, not {streams!r}. "
-            f"Names that never change: streams=lambda config: [...]."
+            f"@source {name}: streams must be a function that returns the names of the streams for a config, not "
+            f"{streams!r}. For a fixed list use streams=lambda config: [...]."
         )
     try:
         inspect.signature(streams).bind(None)
     except TypeError:
         raise TypeError(
-            f"@source {name}: streams is called with the config alone, and {streams!r} does not take one argument: "
-            "def streams(config) -> list[str]."
+            f"@source {name}: streams must accept one argument, the config, but {streams!r} does not: "
+            "use def streams(config) -> list[str]."
         ) from None
-    except ValueError:  # of a function in C, which tells no parameters
+    except ValueError:  # a C function without a signature
         pass
 
 
 def transform(function: Callable[..., Any], /) -> type[Transform]:
-    """Make a transform of a function: it takes a `record`, and returns a `Record`, or None to drop it.
+    """Create a transform from a function that takes a `record` and returns a `Record`, or None to drop it.
 
-    What holds for `Transform.apply` holds for the function. It may also take `config`, annotated with a subclass of
+    The contract of `Transform.apply` applies to the function. It may also take `config`, annotated with a subclass of
     `Config`, and `context`.
 
     Raises:
-        TypeError: the function takes another parameter.
+        TypeError: the function has an unknown parameter.
     """
     parameters = NamedParameters(function, kind="transform", needed="record", offered=("record", "config", "context"))
     return _plugin(function, _FunctionTransform, {"parameters": parameters, "Config": parameters.config})
@@ -131,21 +131,21 @@ def sink(*, single_writer: bool = False) -> Callable[[Callable[..., Any]], type[
 def sink(
     function: Callable[..., Any] | None = None, /, *, single_writer: bool = False
 ) -> type[SinkConnector] | Callable[[Callable[..., Any]], type[SinkConnector]]:
-    """Make a sink connector of a function that writes records, at least once.
+    """Create a sink connector, with at-least-once delivery, from a function that writes records.
 
-    `records` is a list of `Record`s, those of a partition in order; when the function returns, they are stored. What holds
-    for `Writer.write` holds for it: after a `RetriableError` the same records come again. For exactly once, or for a
-    connection that stays open, write a class.
+    `records` is a list of `Record` objects, in order within each partition; they must be durable when the function returns.
+    The contract of `Writer.write` applies: after a `RetriableError` the same records are passed again. Write a class for
+    exactly-once delivery, or to keep a connection open.
 
-    Its parameters, by name: `records` (needed); `config`, annotated with a subclass of `Config`; `report`, which hands back
-    single records (`Reporter`); `context`, the `PluginContext`.
+    Parameters of the function, by name: `records` (required); `config`, annotated with a subclass of `Config`; `report`,
+    which reports single records that cannot be written (`Reporter`); `context`, the `PluginContext`.
 
     Args:
-        function: the function, where the decorator stands without parentheses.
-        single_writer: as `SinkConnector.single_writer`.
+        function: the function, if the decorator is used without parentheses.
+        single_writer: see `SinkConnector.single_writer`.
 
     Raises:
-        TypeError: the function takes another parameter.
+        TypeError: the function has an unknown parameter.
     """
 
     def made(function: Callable[..., Any]) -> type[SinkConnector]:
@@ -158,7 +158,7 @@ def sink(
 
 
 def _plugin(function: Callable[..., Any], base: type[_P], members: Mapping[str, Any]) -> type[_P]:
-    """A plugin class in the function's place, so that its module and name lead to it."""
+    """Create a plugin class with the module and name of the function, so that it can be imported in its place."""
     named = {"__doc__": function.__doc__, "__module__": function.__module__, "__qualname__": function.__qualname__}
     return type(function.__name__, (base,), {**members, **named, "function": staticmethod(function)})
 

@@ -1,8 +1,8 @@
-"""Metrics of plugins, as KIP-877 gives them to the plugins of Kafka Connect.
+"""Metrics of plugins, like those of Kafka Connect plugins (KIP-877).
 
-A plugin takes them from its context: `self.context.metrics.counter("rows_skipped", "Rows without a key.")`. They appear on
-the endpoint of the task as `kafka_connect_plugins_rows_skipped_total{connector=..., task=..., plugin=...}`, where `plugin`
-is the place in the configuration that asks for the plugin.
+A plugin creates them with its context: `self.context.metrics.counter("rows_skipped", "Rows without a key.")`. The task's
+metrics endpoint serves them as `kafka_connect_plugins_rows_skipped_total{connector=..., task=..., plugin=...}`, where
+`plugin` is the place in the configuration that uses the plugin.
 """
 
 import re
@@ -24,31 +24,31 @@ class _Metric:
 
     @property
     def value(self) -> float:
-        """The present value in this process."""
+        """Return the current value in this process."""
         return self._value
 
 
 class Counter(_Metric):
-    """A number that rises. Those of all processes of a task are added up. Any thread may count."""
+    """Counter that only increases, summed over all processes of a task. Thread-safe."""
 
     def add(self, amount: float = 1) -> None:
-        """Count.
+        """Increase the counter.
 
         Raises:
-            ValueError: the amount is negative, or no number.
+            ValueError: the amount is negative or not a number.
         """
         number = float(amount)  # also of numpy
         if not number >= 0:
-            raise ValueError(f"The counter {self.name} only rises, and does not by {number}; a gauge may fall")
+            raise ValueError(f"cannot add {number} to counter {self.name}: counters only increase; use a gauge")
         with self._lock:
             self._value += number
 
 
 class Gauge(_Metric):
-    """A number that rises and falls. Of several processes of a task, the one that told last counts. For any thread."""
+    """Gauge that can increase and decrease. The latest value from any process of a task is used. Thread-safe."""
 
     def set(self, value: float) -> None:
-        """Set the present value."""
+        """Set the current value."""
         with self._lock:
             self._value = float(value)
 
@@ -57,57 +57,59 @@ _M = TypeVar("_M", Counter, Gauge)
 
 
 class PluginMetrics:
-    """The metrics of one plugin object's place in a connector. The same name gives the same metric."""
+    """Metrics of the plugin at one place in a connector. The same name always returns the same metric."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._metrics: dict[str, Counter | Gauge] = {}
 
     def counter(self, name: str, doc: str) -> Counter:
-        """A number that rises, from 0. It appears with `_total` behind its name.
+        """Return the counter with this name, initially 0. It is served with the suffix `_total`.
 
         Args:
-            name: of lower-case letters, digits and `_`.
-            doc: a sentence that says what is counted.
+            name: lower-case letters, digits and `_`.
+            doc: a sentence that describes what is counted.
 
         Raises:
-            ValueError: the name is of another form, or taken by a gauge.
+            ValueError: the name is invalid, or used by a gauge.
         """
         return self._metric(Counter, name.removesuffix("_total"), doc)
 
     def gauge(self, name: str, doc: str) -> Gauge:
-        """A number that rises and falls, at first 0.
+        """Return the gauge with this name, initially 0.
 
         Args:
-            name: of lower-case letters, digits and `_`.
-            doc: a sentence that says what is measured, and in which unit.
+            name: lower-case letters, digits and `_`.
+            doc: a sentence that describes what is measured, and its unit.
 
         Raises:
-            ValueError: the name is of another form, or taken by a counter.
+            ValueError: the name is invalid, or used by a counter.
         """
         if name.endswith("_total"):
-            raise ValueError(f"The gauge {name} needs another name: _total is the end of counters' names")
+            raise ValueError(
+                f"cannot create gauge {name}: the suffix _total is reserved for counters; choose another name"
+            )
         return self._metric(Gauge, name, doc)
 
     def __reduce__(self) -> tuple[type["PluginMetrics"], tuple[()]]:
-        """In another process they are others: what is counted there stays there, unless the runtime made them."""
+        """Pickle without values: each process counts separately, unless the runtime created the metrics."""
         return PluginMetrics, ()
 
     def __iter__(self) -> Iterator[Counter | Gauge]:
-        """All that were asked for."""
+        """Iterate over all metrics created so far."""
         with self._lock:
             return iter(list(self._metrics.values()))
 
     def _metric(self, kind: type[_M], name: str, doc: str) -> _M:
         if not _NAME.fullmatch(name):
             raise ValueError(
-                f"{name!r} is no name of a metric: it has lower-case letters, digits and _, as rows_skipped"
+                f"cannot create metric {name!r}: use lower-case letters, digits and _, for example rows_skipped"
             )
         if not isinstance(doc, str):
-            raise ValueError(f"The metric {name} needs a text that says what it measures, not {doc!r}")  # noqa: TRY004
+            raise ValueError(f"cannot create metric {name}: doc must be a description, not {doc!r}")  # noqa: TRY004
         with self._lock:
             found = self._metrics.setdefault(name, kind(name, doc))
         if not isinstance(found, kind):
             there = type(found).__name__.lower()
-            raise ValueError(f"The metric {name} is a {there} already; give this one another name")  # noqa: TRY004 (a name)
+            raise ValueError(f"cannot create metric {name}: it is a {there} already; choose another name")  # noqa: TRY004
         return found

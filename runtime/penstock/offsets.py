@@ -1,8 +1,8 @@
 """Source partitions and their offsets: the position of a source.
 
-A source partition names a stream of the outside system (`{"filename": "/data/a.jsonl"}`), an offset a place in it
-(`{"position": 35}`). Both are flat maps from text to text, integer, float, boolean or null, and Kafka holds their
-JSON (`["<connector>",{partition}]` -> `{offset}`).
+A source partition identifies a stream of the external system (`{"filename": "/data/a.jsonl"}`), an offset a position in it
+(`{"position": 35}`). Both are flat maps from strings to strings, integers, floats, booleans or null, and are stored in Kafka
+as JSON (`["<connector>",{partition}]` -> `{offset}`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,22 +16,22 @@ Primitive: TypeAlias = str | int | float | bool | None
 """A value in a source partition or an offset."""
 
 Offset: TypeAlias = Mapping[str, Primitive]
-"""A place in a source partition, flat, as Kafka keeps it in JSON."""
+"""A position in a source partition, a flat map that Kafka stores as JSON."""
 
 
 Cursor: TypeAlias = str | int | float | Mapping[str, Primitive]
-"""A place in a stream of a source that is a function: a text, a number, or a
+"""A position in a stream of a function source: a string, a number, or a
 flat map of those (`{"updated": "2026-01-01", "id": 7}`)."""
 
 
 class SourcePartition(Mapping[str, Primitive]):
-    """An immutable, hashable source partition, compared as a structure.
+    """Immutable, hashable source partition, compared by structure.
 
-    The order of the fields does not count; the JSON type of a value does (1, 1.0, "1" and true are four values). Kafka
-    Connect compares bytes instead and so loses partitions of several fields.
+    The order of fields is not significant; the JSON type of a value is (1, 1.0, "1" and true are four values). Kafka Connect
+    compares bytes instead, and therefore loses partitions with several fields.
 
     Raises:
-        DataError: a value is no primitive; the message is Connect's.
+        DataError: a value is not a primitive; the message is Kafka Connect's.
     """
 
     __slots__ = ("_fields", "_identity")
@@ -64,14 +64,14 @@ class SourcePartition(Mapping[str, Primitive]):
 
 
 Offsets: TypeAlias = Mapping[SourcePartition, Offset]
-"""The offset of each source partition, as Kafka holds them."""
+"""The offset of each source partition, as stored in Kafka."""
 
 OffsetUpdates: TypeAlias = Mapping[SourcePartition, Offset | None]
 """Changes to `Offsets`. None removes the source partition (a tombstone in Kafka, as for Connect's null offset)."""
 
 
 def updated(offsets: Offsets, updates: OffsetUpdates) -> dict[SourcePartition, Offset]:
-    """The offsets after these updates, without the source partitions whose update is None."""
+    """Return the offsets after these updates, without source partitions whose update is None."""
     merged = {**offsets, **updates}
     if None in updates.values():
         return {p: o for p, o in merged.items() if o is not None}

@@ -1,8 +1,8 @@
-"""The base class of all plugins, and those of transforms, predicates and converters.
+"""Base class of all plugins, and those of transforms, predicates and converters.
 
-A plugin is a class named by an entry point of the group `penstock.plugins`; the name of the entry point is the alias that
-configurations use, and the version of the distribution is the version of the plugin. Plugin objects are never sent between
-processes: each process builds its own from the class and the configuration.
+A plugin is a class registered as an entry point in the group `penstock.plugins`. The name of the entry point is the alias
+used in configurations, and the version of the distribution is the version of the plugin. Plugin objects are never sent
+between processes: each process creates its own from the class and the configuration.
 """
 
 from abc import ABC, abstractmethod
@@ -19,72 +19,72 @@ from penstock.schema import Schema
 __all__ = ["API_VERSION", "Converter", "HeaderConverter", "Plugin", "Predicate", "Transform"]
 
 API_VERSION: Final = 1
-"""Counted up when a class of this package requires something new of plugins. A plugin states the version that it was
-written for (`Plugin.api_version`); a runtime refuses a plugin that was written for a newer version than its own."""
+"""Version of the plugin API, increased when a class of this package adds a requirement for plugins. A plugin declares the
+version that it was written for (`Plugin.api_version`); a runtime rejects plugins written for a newer version."""
 
 
 class Plugin(ABC):
-    """The base class of all plugins.
+    """Base class of all plugins.
 
-    A plugin is made without arguments; `configure` is called once, before anything else.
+    A plugin is created without arguments; `configure` is called once, before any other method.
     """
 
     Config: ClassVar[type[Config]] = Config
-    """The properties that this plugin takes."""
+    """The properties that this plugin accepts."""
 
     api_version: ClassVar[int] = API_VERSION
 
     java_names: ClassVar[tuple[str, ...]] = ()
-    """Class names of Kafka Connect in place of which this plugin runs."""
+    """Names of the Kafka Connect classes that this plugin replaces."""
 
     context: PluginContext
-    """Where this object runs; set by the runtime, before any method is called. Until then that of a test."""
+    """Context of this object, set by the runtime before any method is called. By default, a context for tests."""
 
     def __new__(cls, *arguments: object, **options: object) -> Self:  # not `__init__`, which plugins need not call
-        """A new object, with metrics of its own."""
+        """Create an object with its own metrics."""
         made = super().__new__(cls)
         object.__setattr__(made, "context", PluginContext())  # also of a frozen dataclass
         return made
 
 
 class Transform(Plugin):
-    """A single message transform (KIP-66). Each task process has one object per alias, used by one thread.
+    """Single message transform (KIP-66). Each task process has one object per alias, called from one thread.
 
-    A transform that works on one side of a record lists the names after the `$` in `variants` (`("Key", "Value")`).
-    `side` is then set to `"key"` or `"value"` before `configure` is called.
+    A transform that works on either the key or the value lists the class name suffixes in `variants` (`("Key", "Value")`,
+    used as `Name$Key`). `side` is then set to `"key"` or `"value"` before `configure` is called.
     """
 
     variants: ClassVar[tuple[str, ...]] = ()
     side: str = "value"
 
     def configure(self, config: Any) -> None:
-        """Take the parsed `Config`. Called once, before the first record.
+        """Accept the parsed `Config`. Called once, before the first record.
 
         Raises:
-            ConfigError: the configuration breaks a rule that the `Config` cannot express.
+            ConfigError: the configuration violates a rule that the `Config` cannot express.
         """
 
     @abstractmethod
     def apply(self, record: Record) -> Record | None:
-        """Transform one record. `record` and its values must stay unchanged.
+        """Transform one record. `record` and its values must not be modified.
 
         Returns:
             The transformed record, or None to drop it.
 
         Raises:
-            RetriableError: the same record is given again (`errors.retry.timeout`).
-            Exception: this record fails; `errors.tolerance` decides.
+            RetriableError: the call is repeated with the same record (`errors.retry.timeout`).
+            Exception: the record fails; `errors.tolerance` decides.
         """
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """Transform many records at once. Override it where columns are faster.
+        """Transform many records at once. Override it if working on columns is faster.
 
-        The result must be what `apply` gives for each record in turn; drop rows by `take`. If `apply` fails for a record of
-        the batch, this must raise, and if `apply` fails for none, it must not. `apply` is then called for each record of the
-        same batch, to find those that fail; the failed batch counts as no try of any record. The dicts of `batch.value` may
-        be changed in place only if `batch.owned`, and only so that a second call changes nothing more.
+        The result must equal that of `apply` for each record in turn; drop rows with `take`. If `apply` would fail for a
+        record of the batch, this method must raise, and otherwise it must not. After an error, `apply` is called for each
+        record of the same batch, to find those that fail; the failed batch does not count as an attempt for any record. The
+        dicts of `batch.value` may be modified in place only if `batch.owned`, and only idempotently.
 
-        The default is not called: see `has_batch_form`.
+        The default is never called: see `has_batch_form`.
         """
         raise NotImplementedError
 
@@ -94,58 +94,66 @@ class Transform(Plugin):
         return type(self).apply_batch is not Transform.apply_batch
 
     def close(self) -> None:
-        """Let go of what `configure` took. Called once, nothing is called after it."""
+        """Release the resources acquired by `configure`. Called once, as the last method, also if `configure` raised.
+
+        It is called in planning, and in each process of a task when that ends in order or builds its chain again. A process
+        that is killed closes nothing. An exception is logged.
+        """
 
 
 class Predicate(Plugin):
-    """Decides whether a transform is applied to a record (KIP-585)."""
+    """Predicate that decides whether a transform is applied to a record (KIP-585)."""
 
     def configure(self, config: Any) -> None:
-        """Take the parsed `Config`. Called once, before the first record."""
+        """Accept the parsed `Config`. Called once, before the first record."""
 
     @abstractmethod
     def test(self, record: Record) -> bool:
-        """Whether the record matches. An exception counts as a failure of the transform that names this predicate."""
+        """Return whether the record matches. An exception counts as a failure of the transform that uses this predicate."""
 
     def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
-        """Test many records: one answer for all of them, or a list with one each. Override it where columns are faster."""
+        """Return one answer for all records, or a list with one for each. Override it if working on columns is faster."""
         return [self.test(record) for record in batch.records()]
 
     def close(self) -> None:
-        """Let go of what `configure` took. Called once, nothing is called after it."""
+        """Release the resources acquired by `configure`. Called once, as the last method, also if `configure` raised.
+
+        It is called in planning, and in each process of a task when that ends in order or builds its chain again. A process
+        that is killed closes nothing. An exception is logged.
+        """
 
 
 class Converter(Plugin):
-    """Converts between Connect's data and the bytes of a record's key or value."""
+    """Converter between Connect's data and the bytes of a record's key or value."""
 
     def configure(self, config: Any, *, is_key: bool) -> None:
-        """Take the parsed `Config`. Called once, before the first record."""
+        """Accept the parsed `Config`. Called once, before the first record."""
 
     @abstractmethod
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The bytes of a value, or None for a tombstone.
+        """Serialize a value; return None for a tombstone.
 
         Raises:
-            DataError: the value does not fit its schema, or this format.
+            DataError: the value does not match its schema, or cannot be represented in this format.
         """
 
     @abstractmethod
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
-        """The schema and the value that bytes hold.
+        """Deserialize bytes; return the schema and the value.
 
         Raises:
-            DataError: the bytes are not of this format.
+            DataError: the bytes are not in this format.
         """
 
     def from_connect_batch(
         self, topic: str | list[str], schema: Schema | None, values: Sequence[Any]
     ) -> list[bytes | None]:
-        """The bytes of many values of one schema. Override it for speed. When it raises, `from_connect` is called for each.
+        """Serialize many values with one schema. Override it for speed. If it raises, `from_connect` is called for each.
 
         Args:
-            topic: of all values, or a list with one for each.
-            schema: of all values.
-            values: a list, or `Fields` if the values are held as columns.
+            topic: the topic of all values, or a list with one topic for each.
+            schema: the schema of all values.
+            values: a list, or `Fields` if the values are stored as columns.
         """
         topics = topic if isinstance(topic, list) else [topic] * len(values)
         return [self.from_connect(t, schema, v) for t, v in zip(topics, values, strict=True)]
@@ -153,22 +161,25 @@ class Converter(Plugin):
     def to_connect_batch(
         self, topic: str, data: Sequence[bytes | None]
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """The schemas and values of many messages of one topic. When this raises, `to_connect` is called for each.
+        """Deserialize many messages of one topic. If this raises, `to_connect` is called for each.
 
         Returns:
-            One schema for all, or a list with one each; and the values, as a list or as `Fields`.
+            One schema for all values, or a list with one for each; and the values, as a list or as `Fields`.
         """
         pairs = [self.to_connect(topic, d) for d in data]
         return common_schema([s for s, _ in pairs]), [v for _, v in pairs]
 
+    def close(self) -> None:
+        """Release the resources acquired by `configure`, as `Transform.close`."""
+
 
 class HeaderConverter(Plugin):
-    """Converts between Connect's data and the bytes of a header."""
+    """Converter between Connect's data and the bytes of a header."""
 
     reads_anything: ClassVar[bool] = False
-    """Whether `to_connect` cannot fail. The headers of sink records are then converted only when their values are read.
+    """Whether `to_connect` never fails. Headers of sink records are then converted only when their values are read.
 
-    Set it in the class that defines `to_connect`: a subclass with a `to_connect` of its own starts with False again.
+    Set it in the class that defines `to_connect`: it is reset to False for a subclass that overrides `to_connect`.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -177,12 +188,15 @@ class HeaderConverter(Plugin):
             cls.reads_anything = False
 
     def configure(self, config: Any) -> None:
-        """Take the parsed `Config`. Called once, before the first record."""
+        """Accept the parsed `Config`. Called once, before the first record."""
 
     @abstractmethod
     def from_connect(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The bytes of a header's value."""
+        """Serialize the value of a header."""
 
     @abstractmethod
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
         """The header that bytes hold."""
+
+    def close(self) -> None:
+        """Release the resources acquired by `configure`, as `Transform.close`."""

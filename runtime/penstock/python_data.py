@@ -1,17 +1,17 @@
-r"""From Python's own data to Connect's: a schema from a dataclass, another type or a DB-API cursor, and values that fit it.
+r"""Conversion of Python data to Connect's: schemas of dataclasses, other types and DB-API cursors, and matching values.
 
 | annotation | schema |
 |---|---|
 | `bool`, `str`, `bytes` | boolean, string, bytes |
-| `int`, `float` | int64, float64; `Int8` ... `Float32` are the other widths |
+| `int`, `float` | int64, float64; `Int8` ... `Float32` for other widths |
 | `datetime`, `date`, `time` | Timestamp, Date, Time |
-| `Annotated[Decimal, decimal(2)]`, `Annotated[int, INT32]` | the schema that stands there |
+| `Annotated[Decimal, decimal(2)]`, `Annotated[int, INT32]` | the given schema |
 | `list[T]`, `tuple[T, ...]`, `dict[K, V]` | array, map |
-| a dataclass | struct of its fields, with the name of the class |
+| a dataclass | struct with its fields and the name of the class |
 | `T \| None` | the same, optional |
 
-There is no function that guesses a schema from rows: the schema would change with the data, so that the same records would
-differ after a restart.
+There is intentionally no function that infers a schema from rows: the schema would depend on the data, and the same records
+could differ after a restart.
 """
 
 import dataclasses
@@ -73,18 +73,18 @@ _SIMPLE: Final[Mapping[Any, Schema]] = {
 }
 _BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _FLOAT32: Final = 3.4028235677973366e38
-"""Greater ones are infinite as float32."""
+"""Greater numbers become infinite as float32."""
 _DAY: Final = 86_400_000
 _EXACT: Final = Context(prec=10_000)
 _EPOCH: Final = date(1970, 1, 1)
 
 
 def schema_of(annotation: Any, *, name: str | None = None) -> Schema:
-    """The schema of a dataclass, or of another type: `help("penstock.python_data")` has the table.
+    """Return the schema of a dataclass or another type; see the table in `help("penstock.python_data")`.
 
     Args:
         annotation: the type.
-        name: of the schema of a dataclass, in place of the class's own.
+        name: the schema name to use instead of the name of the dataclass.
 
     Raises:
         SchemaBuilderError: a type has no schema; the message names the field.
@@ -111,21 +111,21 @@ def _schema(annotation: Any, outer: tuple[type, ...]) -> Schema:
     if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
         return _struct_of(annotation, outer)
     if annotation is Decimal:
-        raise SchemaBuilderError("Decimal needs the digits behind its point: Annotated[Decimal, decimal(2)]")
+        raise SchemaBuilderError("Decimal has no scale: use Annotated[Decimal, decimal(2)]")
     shown = annotation.__qualname__ if isinstance(annotation, type) else repr(annotation)
     raise SchemaBuilderError(
-        f"{shown} has no schema. Write Annotated[..., SCHEMA], or use bool, int, float, str, bytes, datetime, date, time, "
+        f"{shown} has no schema: use Annotated[..., SCHEMA], or bool, int, float, str, bytes, datetime, date, time, "
         f"list[T], dict[K, V], a dataclass, or one of these | None"
     )
 
 
 def _struct_of(cls: type, outer: tuple[type, ...]) -> Schema:
     if cls in outer:
-        raise SchemaBuilderError(f"{cls.__name__} holds itself, which a schema cannot say")
+        raise SchemaBuilderError(f"{cls.__name__} contains itself; schemas cannot be recursive")
     try:
         hints = get_type_hints(cls, include_extras=True)
     except NameError as e:
-        raise SchemaBuilderError(f"{cls.__name__} has an annotation that is not known in its module: {e}") from None
+        raise SchemaBuilderError(f"cannot resolve an annotation of {cls.__name__} in its module: {e}") from None
     fields = {}
     for field in dataclasses.fields(cls):
         try:
@@ -142,26 +142,26 @@ def schema_of_cursor(
     columns: Mapping[str, Schema] | None = None,
     name: str | None = None,
 ) -> Schema:
-    """The schema of a query's rows: a struct with a field for each column of a DB-API cursor, in their order.
+    """Return the schema of a query's rows: a struct with one field per column of a DB-API cursor, in column order.
 
-    What a type code stands for, only the driver knows; some tell none (sqlite3), and few tell whether a column may be null.
-    Nothing is guessed: a field is optional unless the driver says that its column is never null.
+    Type codes are specific to the driver; some drivers have none (sqlite3), and few report whether a column is nullable.
+    A field is optional unless the driver reports its column as not nullable.
 
     Args:
-        description: `cursor.description` of a statement that was executed (PEP 249).
-        types: the schemas by the driver's type codes, which are compared by `==`.
-        columns: the schemas of single columns by their names, taken as they are, whatever the driver says.
-        name: of the schema.
+        description: `cursor.description` after a statement was executed (PEP 249).
+        types: schemas by the driver's type codes, which are compared with `==`.
+        columns: schemas of single columns by name, which override the driver's information.
+        name: the name of the schema.
 
     Raises:
-        SchemaBuilderError: there is no result, or a column has no schema, no name or that of another, or `columns` names one
-            that is not there. The message names all of them.
+        SchemaBuilderError: there is no result, a column has no schema, no name or a duplicate name, or `columns` contains an
+            unknown column. The message lists all such columns.
     """
     if description is None:
-        raise SchemaBuilderError("The cursor has no description: first execute a statement that returns rows")
+        raise SchemaBuilderError("cannot derive a schema: the cursor has no description; execute a query first")
     given, names = columns or {}, Counter(column[0] for column in description)
     faults = [
-        f"the name {of!r} stands {times} times: give each column its own (SELECT ... AS ...)"
+        f"{of!r} is the name of {times} columns: rename them in the query (SELECT ... AS ...)"
         for of, times in names.items()
         if times > 1
     ]
@@ -172,31 +172,31 @@ def schema_of_cursor(
             is_required = of in given or (null_ok is not None and not null_ok)
             fields[of] = schema if is_required else schema.as_optional()
         elif code is None:
-            faults.append(f"the driver tells no type of {of!r}: give the column a schema in columns")
+            faults.append(f"{of!r} has no type code: add a schema for the column to columns")
         else:
-            faults.append(f"{of!r} has the type code {code!r}: give it a schema in types, or the column one in columns")
+            faults.append(f"{of!r} has an unknown type code {code!r}: add a schema for it to types or columns")
     if strangers := [n for n in given if n not in names]:
         faults.append(
-            f"columns has {', '.join(map(repr, strangers))}, and the result only {', '.join(map(repr, names))}"
+            f"columns contains unknown {', '.join(map(repr, strangers))}; the query returns {', '.join(map(repr, names))}"
         )
     if faults:
-        raise SchemaBuilderError(f"The columns of the cursor make no schema: {'; '.join(faults)}")
+        raise SchemaBuilderError(f"cannot derive a schema from the cursor: {'; '.join(faults)}")
     return struct(fields, name=name)
 
 
 def value_of(data: Any, schema: Schema) -> Any:
-    """Python data as a value of a schema: what a `Record` with that schema holds.
+    """Convert Python data to the value of a `Record` with this schema.
 
-    A struct is made of a dataclass, or of a mapping with its fields; a field that is missing is null. A `datetime` with a
-    time zone becomes an `Instant` and is cut to its milliseconds; a `Decimal` gets the digits of its schema, if it has no
-    more. Nothing is left out.
+    A struct is created from a dataclass, or from a mapping with its fields; missing fields are null. A `datetime` with a
+    time zone becomes an `Instant`, truncated to milliseconds; a `Decimal` is rescaled to its schema, unless that would lose
+    digits. Unknown fields are errors.
 
     Args:
-        data: of the types that `schema_of` takes.
-        schema: of the value.
+        data: data of the types that `schema_of` supports.
+        schema: the schema of the value.
 
     Raises:
-        DataError: the data does not fit; the message names the field.
+        DataError: the data does not match the schema; the message names the field.
     """
     try:
         return _conversion(schema)(data)
@@ -247,13 +247,13 @@ def _required(schema: Schema) -> _Conversion:
 
 def _part(schema: Schema | None) -> Schema:
     if schema is None:
-        raise SchemaBuilderError("An array needs the schema of its items, a map those of its keys and values")
+        raise SchemaBuilderError("an array schema lacks its items schema, or a map schema its keys or values schema")
     return schema
 
 
 def _of(data: Any, kinds: tuple[type, ...], what: str, *, but: type | None = None) -> Any:
     if not isinstance(data, kinds) or (but is not None and isinstance(data, but)):
-        raise _Misfit("is null" if data is None else f"is of type {type(data).__name__}, and not {what}")
+        raise _Misfit("is null" if data is None else f"is of type {type(data).__name__}, not {what}")
     return data
 
 
@@ -263,7 +263,7 @@ def _integer(kind: Type) -> _Conversion:
     def convert(data: Any) -> int:
         number = int(_of(data, (Integral,), kind, but=bool))
         if not -most <= number < most:
-            raise _Misfit(f"is {number}, which does not fit into {kind}")
+            raise _Misfit(f"is out of range for {kind}")
         return number
 
     return convert
@@ -278,7 +278,7 @@ def _float(kind: Type) -> _Conversion:
             number = math.inf
         exact = not isinstance(given, Integral) or number == given
         if not exact or (kind is Type.FLOAT32 and math.isfinite(number) and abs(number) > _FLOAT32):
-            raise _Misfit(f"is {given}, which does not fit into {kind}")
+            raise _Misfit(f"cannot be represented as {kind}")
         return number
 
     return convert
@@ -296,7 +296,7 @@ def _struct(schema: Schema) -> _Conversion:
         else:
             given = _of(data, (Mapping,), "a dataclass or a mapping")
         if strangers := [name for name in given if name not in names]:
-            raise _Misfit(f"has the field {strangers[0]}, and the schema has not")
+            raise _Misfit(f"has the field {strangers[0]}, which is not in the schema")
         made = {}
         for name, field in fields:
             try:
@@ -314,7 +314,7 @@ def _timestamp(_: Schema) -> _Conversion:
             return data
         moment: datetime = _of(data, (datetime,), "a datetime or an Instant")
         if moment.tzinfo is None:
-            raise _Misfit("is a datetime without a time zone, so that its moment is not known: replace(tzinfo=UTC)")
+            raise _Misfit("is a datetime without a time zone; add one, for example with replace(tzinfo=UTC)")
         return Instant.of(moment)
 
     return convert
@@ -336,7 +336,7 @@ def _time(_: Schema) -> _Conversion:
             return data
         at: time = _of(data, (time,), "a time")
         if at.tzinfo is not None:
-            raise _Misfit("is a time with a time zone, which Connect's Time has not")
+            raise _Misfit("is a time with a time zone, which Connect's Time does not support")
         return Instant(((at.hour * 60 + at.minute) * 60 + at.second) * 1000 + at.microsecond // 1000)
 
     return convert
@@ -349,13 +349,13 @@ def _decimal(schema: Schema) -> _Conversion:
     def convert(data: Any) -> Decimal:
         number = Decimal(_of(data, (Decimal, int), "a Decimal", but=bool))
         if not number.is_finite():
-            raise _Misfit(f"is {number}, which is no number")
+            raise _Misfit("is not a finite number")
         try:
             made = number.quantize(unit, context=_EXACT)
         except InvalidOperation:
             raise _Misfit(f"has more than {_EXACT.prec} digits") from None
         if made != number:
-            raise _Misfit(f"is {number}, which has more than {digits} digits behind its point")
+            raise _Misfit(f"has more than {digits} decimal places")
         return made
 
     return convert

@@ -1,4 +1,4 @@
-"""One record, and its headers."""
+"""Records and their headers."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ __all__ = ["Header", "Original", "Record"]
 
 
 class Header(NamedTuple):
-    """A header. Several headers of a record may have the same name, and their order counts."""
+    """A header. A record may have several headers of the same name; their order is significant."""
 
     name: str
     value: Any
@@ -26,9 +26,9 @@ class Original(NamedTuple):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """One record. It is immutable, and its values are treated so too: `replace` makes a changed copy.
+    """An immutable record. Its values must not be modified either: use `replace` to make a changed copy.
 
-    Its `repr` leaves out what is not set.
+    Its `repr` omits fields that are not set.
     """
 
     topic: str | None
@@ -39,15 +39,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     headers: tuple[Header, ...] = ()
     partition: int | None = None
     timestamp: int | None = None
-    """The record's time in Kafka, in milliseconds since 1970-01-01T00:00Z; None: when it is written. Kafka's retention goes
-    by it."""
+    """The record's timestamp in Kafka, in milliseconds since 1970-01-01T00:00Z; None for the time it is written. Kafka's
+    retention depends on it."""
     offset: int | None = None
-    """The offset in Kafka of a sink record; None on the way to Kafka."""
+    """The Kafka offset of a sink record; None for a source record."""
     original: Original | None = None
-    """Set on sink records only."""
+    """The consumed position of a sink record; None for a source record."""
     timestamp_type: str | None = None
-    """Of sink records: `CreateTime`, `LogAppendTime` or `NoTimestampType`."""
+    """`CreateTime`, `LogAppendTime` or `NoTimestampType` for a sink record; None for a source record."""
 
     def replace(self, **changes: Any) -> "Record":
-        """A copy of the record with these fields changed."""
+        """Return a copy of the record with these fields changed."""
         return msgspec.structs.replace(self, **changes)

@@ -1,6 +1,6 @@
-"""Rules for single properties, with Kafka Connect's messages, for limits that `prop` does not have.
+"""Validation rules for single properties, with Kafka Connect's messages, beyond the limits that `prop` supports.
 
-They are annotations of a field: `name: Annotated[str, not_blank] = prop("name", doc="...")`.
+Use them as annotations of a field: `name: Annotated[str, not_blank] = prop("name", doc="...")`.
 """
 
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ __all__ = ["Rule", "at_least", "java_regex", "long", "not_blank", "short", "word
 
 @dataclass(frozen=True)
 class Rule(AfterValidator):
-    """A validator with a description of the values that it accepts, for the documentation (`Property.valid`)."""
+    """Validator with a description of its accepted values for the documentation (`Property.valid`)."""
 
     valid: str = ""
 
 
 def words(*allowed: str, any_case: bool = False) -> Rule:
-    """Accepts one of these words.
+    """Return a rule that accepts one of these words.
 
     Args:
         allowed: the words, in lower case.
-        any_case: accepts them in any case, and reads them as lower case.
+        any_case: whether to accept them in any case and convert them to lower case.
     """
     listed = ", ".join(w.upper() for w in allowed) if any_case else ", ".join(allowed)
 
@@ -40,7 +40,7 @@ def words(*allowed: str, any_case: bool = False) -> Rule:
 
 
 def at_least(least: int) -> Rule:
-    """Accepts numbers from `least` on."""
+    """Return a rule that accepts numbers greater than or equal to `least`."""
 
     def check(number: int | None) -> int | None:
         if number is not None and number < least:
@@ -76,13 +76,13 @@ def _long(number: int | None) -> int | None:
 
 
 long: Final = Rule(_long)
-"""Accepts integers of 64 bits, Kafka Connect's LONG."""
+"""Accepts 64-bit integers, Kafka Connect's LONG."""
 
 short: Final = Rule(_short)
-"""Accepts integers of 16 bits, Kafka Connect's SHORT."""
+"""Accepts 16-bit integers, Kafka Connect's SHORT."""
 
 not_blank: Final = Rule(_not_blank, "not empty")
-"""Accepts texts that are not empty and hold more than blanks."""
+"""Accepts strings with at least one non-blank character."""
 
 java_regex: Final = Rule(_java_regex, "a Java regular expression")
-"""Accepts texts that Java compiles as a regular expression."""
+"""Accepts strings that are valid Java regular expressions."""

@@ -1,8 +1,9 @@
-"""Connect's schemas.
+"""Schemas of Connect's data model.
 
-A schema is immutable and shared by all records of one shape. It is hashable, so that work can be done once per shape.
+A schema is immutable, and shared by all records with the same structure. It is hashable, so that work can be cached per
+schema.
 
-Values under a schema are plain Python data:
+Values with a schema are plain Python data:
 
 | type | Python |
 |---|---|
@@ -10,12 +11,12 @@ Values under a schema are plain Python data:
 | float32, float64 | `float` |
 | boolean, string, bytes | `bool`, `str`, `bytes` |
 | array, map | `list`, `dict` |
-| struct | `dict` with the field names as keys, in the order of the fields |
+| struct | `dict` with the field names as keys, in field order |
 | Decimal | `decimal.Decimal` |
 | Date, Time, Timestamp | `penstock.values.Instant`, milliseconds since 1970-01-01T00:00Z |
 
-None is the null of every optional type. A value without a schema is the same data; an `int` is then an int64 and a `float` a
-float64, and the classes of `penstock.values` are the other widths.
+None is the null value of every optional type. Values without a schema use the same Python types; an `int` is then an int64
+and a `float` a float64, and the classes of `penstock.values` provide the other widths.
 """
 
 from collections.abc import Mapping
@@ -55,7 +56,7 @@ __all__ = [
 
 
 class Type(StrEnum):
-    """The types of Connect's data model, by their names on the wire."""
+    """Types of Connect's data model, with their serialized names."""
 
     INT8 = "int8"
     INT16 = "int16"
@@ -73,7 +74,7 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a struct; its index is its place in `Schema.fields`."""
+    """Field of a struct; its index is its position in `Schema.fields`."""
 
     name: str
     schema: "Schema"
@@ -81,9 +82,9 @@ class Field:
 
 @dataclass(frozen=True, repr=False)
 class Schema:
-    """The shape of a value. Equal schemas are interchangeable. `default` is None where there is no default.
+    """Schema of a value. Equal schemas are interchangeable. `default` is None if there is no default.
 
-    Its `repr` is how a plugin would write it with this module's names: `struct({'id': INT64, 'name': OPTIONAL_STRING})`.
+    Its `repr` is a Python expression with the names of this module: `struct({'id': INT64, 'name': OPTIONAL_STRING})`.
 
     Raises:
         SchemaBuilderError: two fields have the same name, or a name is empty.
@@ -105,7 +106,7 @@ class Schema:
     def __post_init__(self) -> None:
         names = {f.name for f in self.fields}
         if "" in names:
-            raise SchemaBuilderError("fieldName cannot be null: a struct has no field with an empty name. Give it one.")
+            raise SchemaBuilderError("fieldName cannot be null: a field of a struct must have a non-empty name.")
         if len(names) != len(self.fields):
             seen: set[str] = set()
             twice = next(f.name for f in self.fields if f.name in seen or seen.add(f.name))  # type: ignore[func-returns-value]
@@ -125,7 +126,7 @@ class Schema:
         return f"Schema({', '.join([f'Type.{self.type.name}', *words])})"
 
     def _called(self) -> "tuple[str, list[str], Schema] | None":
-        """The function of this module that makes it but for null, its arguments, and what it makes of them."""
+        """Return the function of this module that creates the required schema, its arguments, and its result."""
         match self:
             case Schema(name="org.apache.kafka.connect.data.Decimal", parameters={"scale": str(scale)}) if (
                 scale.isdigit()
@@ -175,28 +176,28 @@ TIMESTAMP_NAME = "org.apache.kafka.connect.data.Timestamp"
 DATE = Schema(Type.INT32, name=DATE_NAME, version=1)
 TIME = Schema(Type.INT32, name=TIME_NAME, version=1)
 TIMESTAMP = Schema(Type.INT64, name=TIMESTAMP_NAME, version=1)
-"""The logical types whose values are `Instant`s, required. See `decimal` for the fourth one."""
+"""Required logical types with `Instant` values. See also `decimal`."""
 
 
 def decimal(scale: int, *, optional: bool = False) -> Schema:
-    """The logical type Decimal, with `scale` digits after the point."""
+    """Return the logical type Decimal with `scale` decimal places."""
     return Schema(Type.BYTES, optional=optional, name=DECIMAL_NAME, version=1, parameters={"scale": str(scale)})
 
 
 def array_of(items: Schema, *, optional: bool = False) -> Schema:
-    """An array whose elements have this schema."""
+    """Return an array schema with elements of this schema."""
     return Schema(Type.ARRAY, optional=optional, items=items)
 
 
 def map_of(keys: Schema, values: Schema, *, optional: bool = False) -> Schema:
-    """A map whose keys and values have these schemas."""
+    """Return a map schema with keys and values of these schemas."""
     return Schema(Type.MAP, optional=optional, keys=keys, values=values)
 
 
 def struct(
     fields: Mapping[str, Schema], *, name: str | None = None, version: int | None = None, optional: bool = False
 ) -> Schema:
-    """A struct with these fields, in this order.
+    """Return a struct schema with these fields, in this order.
 
     Raises:
         SchemaBuilderError: a field name is empty.
@@ -213,4 +214,4 @@ def struct(
 _CONSTANTS: Final[Mapping[Schema, str]] = {
     schema: name for name, schema in list(globals().items()) if name.isupper() and isinstance(schema, Schema)
 }
-"""The names of this module for schemas, which `repr` writes. A schema's hash leaves parameters and default out."""
+"""Constants of this module by schema, used by `repr`. The hash of a schema excludes parameters and default."""

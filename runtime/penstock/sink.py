@@ -1,15 +1,15 @@
-"""Sink connectors: from Kafka to an outside system.
+"""Sink connectors: from Kafka to an external system.
 
-A sink has two halves, as Spark's own writers have. The *task half* (`Writer`) writes records: in the driver when there
-are few, in Spark's Python workers when there are many. The *driver half* (`Sink`) makes a batch final: `commit` gets the
+A sink has two halves, like Spark's own writers. The *task half* (`Writer`) writes records: in the driver for small
+batches, in Spark's Python workers for large ones. The *driver half* (`Sink`) finalizes a batch: `commit` receives the
 messages of all writers and the offsets reached, and returns the offsets that may be committed to Kafka.
 
-Order: `initialize`, `start`, `open`, then per batch any number of `write`s and one `commit`; `open`/`close` again when
-partitions are added or removed; at the end `commit`, `close`, `stop`. A batch may fail after parts of it were written (a
-worker was lost, Kafka refused a dead letter). It is then written again, after `commit` for the batches before it, and after
-`close` and `open` of all partitions. `close` always comes after the `commit` of what was written.
+Call order: `initialize`, `start`, `open`, then for each batch any number of `write` calls and one `commit`; `open` and
+`close` again when partitions are assigned or revoked; finally `commit`, `close`, `stop`. A batch may fail after parts of it
+were written (a worker was lost, Kafka rejected a dead letter). It is then written again, after `commit` for the batches
+before it, and after `close` and `open` of all partitions. `close` always follows the `commit` of the written records.
 
-Delivery is at least once: after a failure the records since the last committed offsets come again. A sink that stores
+Delivery is at least once: after a failure, records after the last committed offsets are delivered again. A sink that stores
 offsets with its data, in `Sink.commit` or in `Writer.write`, and returns them from `open`, delivers exactly once.
 """
 
@@ -44,19 +44,19 @@ def _completed(record: Record, error: Exception) -> "Future[None]":
 
 @dataclass(frozen=True, slots=True)
 class SinkTaskContext:
-    """The task that a sink writes for. Use it in names of things outside that belong to this task alone.
+    """Context of a sink task. Use it to name external objects that belong to one task.
 
-    The driver half alone has it (`Sink.initialize`): what writers find out reaches it by their messages to `Sink.commit`.
+    Only the driver half receives it (`Sink.initialize`). Writers send what they learn as messages to `Sink.commit`.
 
     Attributes:
         connector: the Connect name of the connector.
-        task: the number of the task, from 0.
-        life: names this start of the task, in letters, digits and `-`. A later start has a greater one, compared as text.
-        on_pause: is called by `pause`.
-        on_resume: is called by `resume`.
-        on_seek: is called by `seek`.
-        on_commit: is called by `request_commit`.
-        on_report: is called by `report`.
+        task: the task number, starting at 0.
+        life: identifies this start of the task, in letters, digits and `-`. A later start has a greater value in text order.
+        on_pause: called by `pause`.
+        on_resume: called by `resume`.
+        on_seek: called by `seek`.
+        on_commit: called by `request_commit`.
+        on_report: called by `report`.
     """
 
     connector: str
@@ -71,13 +71,12 @@ class SinkTaskContext:
     on_report: Callable[[Record, Exception], "Future[None]"] = field(default=_completed, compare=False, repr=False)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Read no more of these partitions, and go on with the others, as the method of Kafka Connect does.
+        """Stop reading these partitions and continue with the others, like `pause` of Kafka Connect's context.
 
-        It holds from the next batch on, until `resume` or until `close` gets the partition. May be called in any thread.
-        Records that were written since, or that `Sink.commit` has not returned the offset of, are not lost: it is called
-        for them first, and what it does not let be committed then is read again after `resume`. While partitions are
-        paused, `Sink.commit` is called now and then though nothing new was written: after 1 s, 2 s, 4 s ... up to
-        `offset.flush.interval.ms`.
+        Takes effect with the next batch, until `resume`, or until `close` receives the partition. May be called from any
+        thread. No record is lost: `Sink.commit` is called first for records that were written but not committed, and
+        records whose offsets it does not return are read again after `resume`. While partitions are paused, `Sink.commit`
+        is also called when no record was written: after 1 s, 2 s, 4 s ... up to `offset.flush.interval.ms`.
 
         Raises:
             ConnectError: a partition is not assigned to the task.
@@ -85,7 +84,7 @@ class SinkTaskContext:
         self.on_pause(partitions)
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Read these partitions again, from where they stood. Nothing happens to one that is not paused.
+        """Resume reading these partitions at their current positions. Partitions that are not paused are ignored.
 
         Raises:
             ConnectError: a partition is not assigned to the task.
@@ -93,26 +92,30 @@ class SinkTaskContext:
         self.on_resume(partitions)
 
     def seek(self, to: Mapping[TopicPartition, int | None]) -> None:
-        """Read on from these offsets, from the next batch on, as `offset` of Kafka Connect's context does.
+        """Continue reading at these offsets, starting with the next batch, like `offset` of Kafka Connect's context.
 
-        None is the offset that was committed last. Partitions that the task does not have are passed over. May be called in
+        None means the last committed offset. Partitions that are not assigned to the task are ignored. May be called from
         any thread.
         """
         self.on_seek(to)
 
     def request_commit(self) -> None:
-        """Call `Sink.commit` before the next batch, as `requestCommit` of Kafka Connect does. In any thread."""
+        """Request a call of `Sink.commit` before the next batch, like `requestCommit` of Kafka Connect's context.
+
+        May be called from any thread.
+        """
         self.on_commit()
 
     def report(self, record: Record, error: Exception) -> "Future[None]":
-        """Hand back a record that the outside system refuses, also after the `write` that got it has returned.
+        """Report a record that the external system rejects, even after the `write` call that received it has returned.
 
-        As the `Reporter` of a `write`, but from `open` to `close` of the record's partition and in any thread. `original`
-        of the record says which one it is. Nothing of its partition is committed before its dead letter is in Kafka.
+        Like the `Reporter` of a `write` call, but valid from `open` to `close` of the record's partition, from any thread.
+        The record is identified by its `original`. No offset of its partition is committed before its dead letter is in
+        Kafka.
 
         Returns:
-            A future that is done when the dead letter is in Kafka. It raises a `ConnectError` if that cannot be; the task
-            fails then.
+            A future that completes when the dead letter is in Kafka, or raises a `ConnectError` if the dead letter cannot be
+            written; the task then fails.
 
         Raises:
             ConnectError: `errors.tolerance` is `none`. The task fails, even if the exception is swallowed.
@@ -124,11 +127,11 @@ class Reporter(Protocol):
     """The errant record reporter (KIP-610)."""
 
     def __call__(self, record: Record, error: Exception) -> None:
-        """Hand back one record that the outside system refuses: to the dead letter queue and the log.
+        """Report one record that the external system rejects, to the dead letter queue and the log.
 
-        May be called from any thread, until the `write` or `stage` that got it returns. A record counts once,
-        however often it is handed back, and for all tries of its batch. The dead letter is in Kafka before the record's
-        offset is committed.
+        May be called from any thread, until the `write` or `stage` call that received the record returns. A record counts
+        once, regardless of how often it is reported and of retries of its batch. The dead letter is in Kafka before the
+        record's offset is committed.
 
         Raises:
             ConnectError: `errors.tolerance` is `none`, or `write` has returned already. The task fails and the record's
@@ -137,189 +140,190 @@ class Reporter(Protocol):
 
 
 class Writer(ABC):
-    """The task half of a sink. Its process keeps it from batch to batch, and uses it in one thread."""
+    """Task half of a sink. One instance per process, reused across batches and called from one thread."""
 
     @abstractmethod
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
-        """Write records: durable on return, or staged until the driver half's `commit`.
+        """Write records. They must be durable on return, or finalized later by `Sink.commit`.
 
         Args:
-            batches: the records of one or more Kafka partitions; those of one partition are in order.
-            report: hands back single records that cannot be written.
+            batches: records of one or more Kafka partitions, in order within each partition.
+            report: reports single records that cannot be written.
 
         Returns:
-            A message for `Sink.commit`, of the types that JSON has and `bytes`; None for no message.
+            A message for `Sink.commit`, of JSON types and `bytes`; None for no message.
 
         Raises:
-            RetriableError: the same records are written again after a back-off (`sink.retry.timeout.ms` bounds it, not
-                `errors.retry.timeout`); in a worker of Spark after a `Sink.open`. No record may be half written.
+            RetriableError: the same records are written again after a back-off (limited by `sink.retry.timeout.ms`, not by
+                `errors.retry.timeout`); in a Spark worker, after another `Sink.open`. No record may be partially written.
             Exception: the task fails.
 
-        A writer that stores offsets with the records stores the last one's offset + 1 for each partition of `batches`, in
-        one transaction with them, and passes over the records before the offset that is stored, which it never sets back: a
-        worker that counts as lost may still be running. It does not refuse them (`RetriableError`), because it would be
-        given the same batch again and again. Records that it hands back by `report` reach the dead letter queue only after
-        `write`. If a crash between the two must not lose them, store offsets in `Sink.commit`.
+        A writer that stores offsets with the records stores, for each partition in `batches`, the last record's offset + 1
+        in the same transaction. It skips records before the stored offset and never decreases that offset, because a worker
+        considered lost may still be running. It must not reject such records (`RetriableError`), because the same batch
+        would be delivered repeatedly. Records passed to `report` reach the dead letter queue only after `write` returns. If
+        a crash in between must not lose them, store offsets in `Sink.commit` instead.
         """
 
     def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
-        """Write records to a place where they are not visible yet, for `Sink.commit` to make them final.
+        """Write records to a location where they are not visible yet, to be published by `Sink.commit`.
 
-        Called in place of `write` for a backlog, if the connector is `staged`. Several processes then stage parts of a
-        batch, also of one Kafka partition. A part is any number of calls of `stage`, then one of `staged`. One process may
-        be given several parts of a batch, and may have ended before they are committed. What was staged and not committed,
-        because its batch failed, must be discarded by the next `Sink.open`.
+        Called instead of `write` for a backlog, if the connector is `staged`. Several processes then stage parts of a batch,
+        possibly of the same Kafka partition. A part consists of any number of `stage` calls followed by one `staged` call.
+        A process may receive several parts of a batch, and may have exited before they are committed. The next `Sink.open`
+        must discard records that were staged but not committed because their batch failed.
 
-        Arguments and errors are those of `write`.
+        Arguments and errors are the same as for `write`.
         """
         raise NotImplementedError(f"{type(self).__name__} does not stage")
 
     def staged(self) -> Any:
-        """Complete a part of the batch. Parts before it may not be committed yet.
+        """Complete a part of the batch. Earlier parts may not be committed yet.
 
         Returns:
-            A message for `Sink.commit`, which gets those of all parts in the order of their records; None for no message.
+            A message for `Sink.commit`, which receives the messages of all parts in record order; None for no message.
 
         Raises:
-            RetriableError, Exception: as `write`.
+            RetriableError, Exception: same as for `write`.
         """
         return None
 
     def close(self) -> None:
-        """Release all resources. Called once; nothing is called after it."""
+        """Release all resources. Called once, as the last method."""
 
 
 class Sink(ABC):
-    """The driver half of a sink."""
+    """Driver half of a sink."""
 
     def initialize(self, context: SinkTaskContext) -> None:
-        """Get to know the task. Called once, before all other methods. The default does nothing."""
+        """Receive the context of the task. Called once, before all other methods. The default does nothing."""
 
     def start(self) -> None:
-        """Start. Called once, before any partition is known. May take an hour in a pod.
+        """Start the task. Called once, before partitions are assigned. May take up to an hour in a pod.
 
         Raises:
             RetriableError: the call is repeated after a back-off.
         """
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Prepare to write these partitions: at the start, when partitions are added, and after a batch that failed.
+        """Prepare to write these partitions: at startup, when partitions are assigned, and after a failed batch.
 
         Returns:
-            The offsets that this sink stored with its data, to start from. Read them where they are stored, not from memory.
-            They override the consumer group's offsets and the position that the task itself has reached.
+            The offsets that this sink stored with its data, at which reading starts. Read them from the external system, not
+            from memory. They override the consumer group's offsets and the task's current position.
 
         Raises:
-            RetriableError: the call is repeated after a back-off, without a `close` between.
+            RetriableError: the call is repeated after a back-off, without a `close` in between.
         """
         return {}
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Make what was written final.
+        """Finalize the records written since the last commit.
 
         Args:
-            messages: what `write` and `staged` have returned since the last commit, in the order of the records of each
-                partition, None left out.
-            offsets: the next offset of each partition; every record before it was written, dropped or handed back.
+            messages: the values returned by `write` and `staged` since the last commit, in record order within each
+                partition, without None.
+            offsets: the next offset of each partition; every record before it was written, dropped or reported.
 
-        Called at most once a second (sooner where the worker's `offset.flush.interval.ms` is shorter) while something new
-        was written, and otherwise not at all. If it returned less than `offsets`, it is called again without messages,
-        until it returns all: at once when something new was written, otherwise after 1 s, 2 s, 4 s ... up to
+        Called at most once per second (more often if the worker's `offset.flush.interval.ms` is shorter), and only if
+        records were written. If it returned less than `offsets`, it is called again without messages until it returns all
+        of them: immediately when more records were written, otherwise after 1 s, 2 s, 4 s ... up to
         `offset.flush.interval.ms` (60 s).
 
         Returns:
             The offsets that may be committed to the consumer group: `offsets`, unless some records are not final yet. An
-            offset beyond the one in `offsets` is ignored; the log warns of it once, and `commit` is called again for
-            that partition only when something new was written of it.
+            offset greater than the one in `offsets` is ignored; a warning is logged once, and `commit` is called again for
+            that partition only after more of its records were written.
 
         Raises:
-            RetriableError: the call is repeated after a back-off with the same arguments; once only if the task has failed.
+            RetriableError: the call is repeated after a back-off with the same arguments; only once if the task has failed.
         """
         return offsets
 
     def attend(self) -> None:
-        """Do what is due though nothing was written. The default does nothing.
+        """Do periodic work that does not depend on new records. The default does nothing.
 
-        Called between two batches, several times a second while there is nothing to write, also while the task is paused.
+        Called between batches, several times per second while there is nothing to write, including while the task is
+        paused.
 
         Raises:
-            RetriableError: the task goes on after a back-off.
+            RetriableError: the task continues after a back-off.
             Exception: the task fails.
         """
 
     def close(self, partitions: Sequence[TopicPartition]) -> None:
-        """End the work on these partitions, which may be opened again. What was written of them is committed before.
+        """Stop writing these partitions, which may be opened again. Their written records have been committed.
 
-        Records beyond what the last `commit` returned may be discarded: they are read again, unless `open` returns greater
-        offsets.
+        Records after the offsets that the last `commit` returned may be discarded: they are read again, unless `open`
+        returns greater offsets.
         """
 
     def stop(self) -> None:
-        """Release all resources. Called once, also after a failure in `start`; nothing is called after it."""
+        """Release all resources. Called once, as the last method, even if `start` failed."""
 
 
 class FrameSink(Sink):
-    """A sink that takes a Spark DataFrame, for any Spark writer. It needs no `Writer`."""
+    """Sink that accepts Spark DataFrames, for any Spark writer. It needs no `Writer`."""
 
     @property
     def ordered(self) -> bool:
-        """Whether the order of the records of a Kafka partition matters. The default is True.
+        """Whether the record order within a Kafka partition matters. The default is True.
 
-        A frame has one schema, so a batch is cut where the schema changes: records with the schemas v1, v2, v1 are three
-        frames, each of which costs a Spark job. A sink that only appends, and for which the order does not matter, returns
-        False and gets two.
+        A frame has one schema, so a batch is split where the schema changes: records with the schemas v1, v2, v1 become
+        three frames, each of which needs a Spark job. A sink that only appends, regardless of order, should return False and
+        receives two.
         """
         return True
 
     @abstractmethod
     def put_frame(self, frame: "DataFrame") -> None:
-        """Write one batch, or a part of it.
+        """Write a batch or a part of it.
 
-        The columns are the fields of a struct value; any other value is the one column `value`. The rows of each Kafka
-        partition are in order, within a frame and from one frame to the next, if `ordered`: within a frame they lie in one
-        partition of Spark's. The rows must be durable on return, and the frame is of no use afterwards. After a failure the
-        same records may come again. A frame holds no more records than `max.poll.records` (else `batch.max.records`, 100,000
-        at most), and about `batch.max.bytes`.
+        The columns are the fields of a struct value; any other value becomes a single column named `value`. If `ordered`,
+        the rows of each Kafka partition are in order within a frame and across frames: within a frame they are in one Spark
+        partition. The rows must be durable on return; the frame must not be used afterwards. After a failure the same
+        records may be delivered again. A frame holds at most `max.poll.records` records (or, if that is not set,
+        `batch.max.records`, at most 100,000), and about `batch.max.bytes`.
         """
 
 
 class SinkConnector(Connector):
-    """A plugin that writes to an outside system."""
+    """Plugin that writes to an external system."""
 
     single_writer: ClassVar[bool] = False
-    """Whether the whole batch is written by one process, so that two processes never write at once."""
+    """Whether a single process writes the whole batch, so that two processes never write concurrently."""
 
     buffering: ClassVar[bool] = False
-    """Whether records stay in memory between `Writer.write` and `Sink.commit`, as in many sinks of Kafka Connect.
+    """Whether records stay in memory between `Writer.write` and `Sink.commit`, as in many Kafka Connect sinks.
 
-    Its writer works in the process of the driver half. `Sink.commit` is called every `offset.flush.interval.ms` (60 s), when
-    it is asked for (`SinkTaskContext.request_commit`) and before `close`. A partition that it pauses goes on where it was
-    read to.
+    The writer runs in the process of the driver half. `Sink.commit` is called every `offset.flush.interval.ms` (60 s), on
+    request (`SinkTaskContext.request_commit`) and before `close`. A paused partition resumes at the position it was read to.
     """
 
     staged: ClassVar[bool] = False
-    """Whether writers stage a backlog (`Writer.stage`) in all processes, for `Sink.commit` to make it final."""
+    """Whether writers in all processes stage a backlog (`Writer.stage`), which `Sink.commit` then publishes."""
 
     @property
     def kind(self) -> str:
-        """`sink`."""
+        """Return `sink`."""
         return "sink"
 
     def writes_anywhere(self, config: Any) -> bool:
-        """Whether a writer reaches the outside from any machine: it needs no file, socket or process of the driver's.
+        """Return whether a writer can run on any machine, because it needs no file, socket or process of the driver.
 
-        Called with a `Config` that parsed. Where it is True, `penstock run --master` has a backlog written by the executors
-        of a Spark cluster; those of a staged sink must stage where the driver half finds it. The default, False, keeps all
-        writers on the driver's machine. An executor that is cut off may write on for minutes after its batch was given
-        up: at least once doubles that; exactly once takes offsets that are stored with the data. Of a `FrameSink` the jobs
-        are meant that it has Spark do: they run on executors, and Spark may run a part of one again when one is lost.
+        Called with a parsed `Config`. If True, `penstock run --master` lets the executors of a Spark cluster write a
+        backlog; the writers of a staged sink must stage where the driver half can read it. The default, False, keeps all
+        writers on the driver's machine. An executor that is cut off may continue writing for minutes after its batch was
+        abandoned: with at-least-once delivery this causes duplicates; exactly-once delivery requires offsets stored with the
+        data. For a `FrameSink`, the method concerns the Spark jobs that it starts: they run on executors, and Spark may run
+        a task of such a job again when an executor is lost.
         """
         return False
 
     @abstractmethod
     def sink(self, config: Any) -> Sink:
-        """The driver half, for one task's parsed `Config`."""
+        """Return the driver half for one task's parsed `Config`."""
 
     def writer(self, config: Any) -> Writer:
-        """The task half. Not called for a `FrameSink`."""
+        """Return the task half. Not called for a `FrameSink`."""
         raise NotImplementedError(f"{type(self).__name__} has no writer for {type(config).__name__}")

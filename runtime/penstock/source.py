@@ -1,14 +1,14 @@
-"""Source connectors: from an outside system to Kafka.
+"""Source connectors: from an external system to Kafka.
 
-A source has two halves. The *driver half* lives in the task's driver from `start` to `stop`: it says how far there is
-something to read (`latest_offsets`) and cuts that into partitions (`partitions`). The *task half* reads one partition:
-in the driver when there is little, in Spark's Python workers when there is much. What passes between them is plain data.
+A source has two halves. The *driver half* runs in the task's driver from `start` to `stop`: it determines the end of the
+next batch (`latest_offsets`) and splits the batch into partitions (`partitions`). The *task half* reads one partition: in
+the driver for small batches, in Spark's Python workers for large ones. Only plain data passes between the halves.
 
-For each batch, in this order: `latest_offsets`, `partitions`, any number of `read`s (in parallel, in several processes),
-then `commit` once records and offsets are in Kafka. With `transaction.boundary=interval` several batches go before one
-`commit`, each planned from the end of the one before. After a batch that failed, the next `latest_offsets` gets the offsets
-that Kafka holds. They may lie before those of the last call: start from them, not from the record that was read last.
-With `transaction.boundary=connector` a `PollingSource` ends the transactions itself (`TransactionEnd`).
+Call order for each batch: `latest_offsets`, `partitions`, any number of `read` calls (in parallel, in several processes),
+then `commit` after records and offsets are in Kafka. With `transaction.boundary=interval`, several batches precede one
+`commit`, each planned from the end of the previous one. After a failed batch, the next `latest_offsets` call receives the
+offsets stored in Kafka, which may precede those of the last call: start from them, not from the last record read. With
+`transaction.boundary=connector`, a `PollingSource` ends the transactions itself (`TransactionEnd`).
 """
 
 from abc import ABC, abstractmethod
@@ -36,11 +36,12 @@ __all__ = [
 
 
 class TransactionEnd(Enum):
-    """How a source ends its transaction after a portion, with `transaction.boundary=connector` (KIP-618).
+    """End of a transaction after a portion, with `transaction.boundary=connector` (KIP-618).
 
     Attributes:
-        COMMIT: its records and offsets become visible, together.
-        ABORT: its records never do, but its offsets are committed: they are not read again, as in Kafka Connect.
+        COMMIT: the records and offsets of the transaction become visible together.
+        ABORT: the records never become visible, but the offsets are committed: the records are not read again, as in Kafka
+            Connect.
     """
 
     COMMIT = "commit"
@@ -51,12 +52,12 @@ Portion: TypeAlias = (
     tuple[RecordBatch | Sequence[Record], OffsetUpdates]
     | tuple[RecordBatch | Sequence[Record], OffsetUpdates, TransactionEnd | None]
 )
-"""Records of a `PollingSource`, the offsets after them, and perhaps the end of the transaction that they are in."""
+"""Records of a `PollingSource`, the offsets after them, and optionally the end of their transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most records and bytes of one batch. Keep to them within a factor of two; a single larger record is allowed."""
+    """Maximum records and bytes of one batch. May be exceeded up to twofold; a single larger record is allowed."""
 
     records: int
     bytes: int
@@ -64,14 +65,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class InputPartition:
-    """A part of a batch that one process reads in order.
+    """Part of a batch that one process reads in order.
 
     Attributes:
-        data: what `read` needs, of the types that JSON has and `bytes`, since it is sent to another process.
-        offsets: of its source partitions once all of its records are delivered; None removes one. With exactly once, a
-            source partition occurs in one input partition of a batch at most, and its records and this offset are
-            committed in one transaction.
-        local: only the process of the driver half can read it (it holds an open file, a connection).
+        data: arguments for `read`, of JSON types and `bytes`, because they are sent to another process.
+        offsets: offsets of the source partitions after all records are delivered; None removes one. With exactly-once
+            delivery, a source partition may occur in only one input partition of a batch, and its records and this offset
+            are committed in one transaction.
+        local: whether only the driver's process can read it, for example because of an open file or connection.
     """
 
     data: Mapping[str, Any]
@@ -80,13 +81,13 @@ class InputPartition:
 
 
 class PartitionReader(ABC):
-    """The task half of a source. Its process keeps it from batch to batch, and uses it in one thread."""
+    """Task half of a source. One instance per process, reused across batches and called from one thread."""
 
     @abstractmethod
     def read(self, partition: InputPartition) -> Iterator[RecordBatch | Sequence[Record]]:
-        """The records of a partition, in order, in portions of some thousands.
+        """Yield the records of a partition in order, in portions of a few thousand.
 
-        The same partition must give the same records each time: a batch that failed is read again, and must be the same.
+        The same partition must yield the same records every time, because a failed batch is read again.
 
         Raises:
             RetriableError: the batch is planned again after a back-off; the task stays running.
@@ -94,15 +95,15 @@ class PartitionReader(ABC):
         """
 
     def close(self) -> None:
-        """Release all resources. Called once; nothing is called after it."""
+        """Release all resources. Called once, as the last method."""
 
 
 class Source(ABC):
-    """The driver half of a source that knows its offsets before it reads."""
+    """Driver half of a source that knows its offsets before it reads."""
 
     @abstractmethod
     def start(self, offsets: Offsets) -> None:
-        """Start. `offsets` holds all source partitions of this connector that Kafka has, those of other tasks included.
+        """Start reading at `offsets`: all source partitions of this connector in Kafka, including those of other tasks.
 
         Raises:
             RetriableError: the call is repeated after a back-off.
@@ -110,10 +111,10 @@ class Source(ABC):
 
     @abstractmethod
     def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
-        """The end offsets of the next batch.
+        """Return the end offsets of the next batch.
 
-        Source partitions with nothing new are absent or unchanged; None removes one. The method is called repeatedly, with
-        adaptive pauses, and must return at once when there is nothing new.
+        Source partitions without new records are absent or unchanged; None removes one. The method is called repeatedly,
+        with adaptive pauses, and must return immediately when there are no new records.
 
         Raises:
             RetriableError: the call is repeated after a back-off; the task stays running.
@@ -121,114 +122,115 @@ class Source(ABC):
 
     @abstractmethod
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """Cut the records between two offsets into partitions.
+        """Split the records between two offsets into partitions.
 
-        Each changed offset of `end` belongs to one of the partitions. `end` is the result of `latest_offsets`, with its
+        Each changed offset of `end` belongs to exactly one partition. `end` is the result of `latest_offsets`, including its
         None values.
         """
 
     def commit(self, offsets: Offsets) -> None:
-        """Acknowledge records outside, if needed: those up to `offsets` are in Kafka, and their offsets committed.
+        """Acknowledge records in the external system: those up to `offsets`, and their offsets, are committed in Kafka.
 
-        The call may be missing after a crash. It never comes too early.
+        The call may be missed after a crash, but never comes early.
         """
 
     def stop(self) -> None:
-        """Release all resources. Called once, also after a failure in `start`; nothing is called after it."""
+        """Release all resources. Called once, as the last method, even if `start` failed."""
 
 
 class PollingSource(ABC):
-    """A source that knows its offsets only while it reads. All of it runs in the driver."""
+    """Source that learns its offsets only while it reads. It runs entirely in the driver."""
 
     @abstractmethod
     def start(self, offsets: Offsets) -> None:
-        """As `Source.start`."""
+        """Start reading at `offsets`, like `Source.start`."""
 
     @abstractmethod
     def read(self, start: Offsets, limits: Limits) -> Iterator[Portion]:
-        """Portions of records, each with the offsets that hold once it is delivered, up to `limits` or the end.
+        """Yield portions of records, each with the offsets after it, up to `limits` or the end.
 
-        All records of one call are one batch, in one transaction with exactly once. A call that goes far beyond `limits`, or
-        takes half of `transaction.timeout.ms`, is ended between two portions (the generator is closed), if each portion came
-        with its offsets; the next call starts there. After a batch that failed, `start` is what Kafka holds.
+        All records of one call form one batch, and one transaction with exactly-once delivery. A call that far exceeds
+        `limits`, or takes half of `transaction.timeout.ms`, is ended between two portions (the generator is closed), if
+        each portion came with its offsets; the next call starts there. After a failed batch, `start` holds the offsets
+        stored in Kafka.
 
-        Where `context.defines_transactions`, a portion may have a `TransactionEnd` as its third part. The transaction that
-        ends there began after the end before it, and may hold records of several calls. The call is ended after such a
+        If `context.defines_transactions`, a portion may have a `TransactionEnd` as its third element. The transaction that
+        ends there started after the previous end, and may contain records of several calls. The call is ended after such a
         portion (the generator is closed), and the next one starts at the portion's offsets.
 
         Raises:
-            RetriableError: the call is repeated after a back-off; portions that were yielded before are delivered.
+            RetriableError: the call is repeated after a back-off; portions yielded before are delivered.
         """
 
     def lost(self) -> None:
-        """Forget the records that `read` has yielded since the last `commit`: they did not reach Kafka.
+        """Discard the records yielded by `read` since the last `commit`: they did not reach Kafka.
 
-        Called after a batch that failed, or a pause within a transaction that the source has not ended, possibly more than
-        once, before the next `read`, whose `start` lies before those records. Only a source that keeps a position of its own
-        needs this: offsets do not always tell, because records may come without new ones. It must not raise.
+        Called after a failed batch, or after a pause within a transaction that the source has not ended, possibly more than
+        once, before the next `read`, whose `start` precedes those records. Only a source that keeps its own position needs
+        this: offsets alone are not sufficient, because records may come without new ones. Must not raise.
         """
 
     def commit(self, offsets: Offsets) -> None:
-        """As `Source.commit`."""
+        """Acknowledge records, like `Source.commit`."""
 
     def stop(self) -> None:
-        """As `Source.stop`."""
+        """Release all resources, like `Source.stop`."""
 
 
 class SourceConnector(Connector):
-    """A plugin that reads from an outside system."""
+    """Plugin that reads from an external system."""
 
     read_ahead: ClassVar[bool] = True
-    """Whether a separate thread reads the next portion while the one before is delivered. That pays where reading waits for
-    the outside system; set False where reading is only work for the CPU. The reader is made, used and closed in that
+    """Whether a separate thread reads the next portion while the previous one is delivered. This helps when reading waits
+    for the external system; set it to False when reading is bound by the CPU. The reader is created, used and closed in that
     thread."""
 
     @property
     def kind(self) -> str:
-        """`source`."""
+        """Return `source`."""
         return "source"
 
     def exactly_once(self, config: Any) -> bool:
-        """Whether reading from an offset again gives the same records, which exactly once needs.
+        """Return whether reading from the same offset yields the same records, as exactly-once delivery requires.
 
-        Called with a `Config` that parsed. `exactly.once.support=required` refuses a connector that returns False.
+        Called with a parsed `Config`. With `exactly.once.support=required`, a connector that returns False is rejected.
         """
         return True
 
     def can_define_transaction_boundaries(self, config: Any) -> bool:
-        """Whether the source is a `PollingSource` that ends its transactions itself (`TransactionEnd`) when it is asked to.
+        """Return whether the source is a `PollingSource` that can end its transactions itself (`TransactionEnd`).
 
-        Called with a `Config` that parsed. `transaction.boundary=connector` is refused where it is False, the default.
+        Called with a parsed `Config`. `transaction.boundary=connector` is rejected if False, the default.
         """
         return False
 
     def reads_anywhere(self, config: Any) -> bool:
-        """Whether a reader finds everything from any machine: it needs no file, socket or process of the driver's.
+        """Return whether a reader can run on any machine, because it needs no file, socket or process of the driver.
 
-        Called with a `Config` that parsed. Where it is True, `penstock run --master` has a backlog read by the executors of
-        a Spark cluster. The default, False, keeps all readers on the driver's machine.
+        Called with a parsed `Config`. If True, `penstock run --master` lets the executors of a Spark cluster read a backlog.
+        The default, False, keeps all readers on the driver's machine.
         """
         return False
 
     def standard_input(self, config: Any) -> str | None:
-        """The property whose absence makes the source read standard input; None if it does not read it.
+        """Return the property whose absence makes the source read standard input, or None if it never does.
 
-        Called with a `Config` that parsed. `penstock run` passes its standard input on to one such task. In a pod standard
-        input is empty, and the plan warns of that.
+        Called with a parsed `Config`. `penstock run` passes its standard input to one such task. In a pod, standard input is
+        empty, and the plan contains a warning.
         """
         return None
 
     @abstractmethod
     def source(self, config: Any) -> Source | PollingSource:
-        """The driver half, for one task's parsed `Config`."""
+        """Return the driver half for one task's parsed `Config`."""
 
     def reader(self, config: Any) -> PartitionReader:
-        """The task half. Not called for a `PollingSource`."""
+        """Return the task half. Not called for a `PollingSource`."""
         raise NotImplementedError(f"{type(self).__name__} has no reader for {type(config).__name__}")
 
 
 def record_batches(portions: Iterable[RecordBatch | Sequence[Record]]) -> Iterator[RecordBatch]:
-    """What a reader yields, as record batches; empty portions are left out."""
+    """Convert the portions of a reader to record batches, without empty ones."""
     for portion in portions:
         if len(portion):
             yield portion if isinstance(portion, RecordBatch) else RecordBatch.of(portion)

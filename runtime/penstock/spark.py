@@ -1,4 +1,4 @@
-"""Connect's schemas as types of Spark and Arrow, and back. Sinks, sources and the runtime all use this translation.
+"""Translation between Connect's schemas and Spark and Arrow types, used by sinks, sources and the runtime.
 
 | Connect | Spark | Arrow |
 |---|---|---|
@@ -8,10 +8,10 @@
 | Decimal | decimal(38, scale) | decimal128(38, scale) |
 | Date | date | date32 |
 | Timestamp | timestamp | timestamp(ms, UTC) |
-| Time | int, milliseconds of the day: none of Spark 4.3's file formats takes its `time` | int32 |
+| Time | int, milliseconds of the day, because no file format of Spark 4.3 supports its `time` | int32 |
 
-A Spark type has no place for names, versions, documentation, defaults and Time. They are written to the metadata of the
-struct's fields, where `from_spark` reads them. A schema that is not the schema of a field keeps only its shape.
+Spark types cannot express names, versions, documentation, defaults and Time. They are stored in the metadata of struct
+fields, from which `from_spark` restores them. A schema that does not belong to a field keeps only its shape.
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,10 +71,10 @@ _FROM: Final[Mapping[str, Schema]] = {
 
 
 def to_spark(schema: Schema) -> "DataType":
-    """The Spark type of a schema; a `StructType` for a struct.
+    """Return the Spark type of a schema; a `StructType` for a struct.
 
     Raises:
-        DataError: a Decimal with more digits than Spark has.
+        DataError: a Decimal has more digits than Spark supports.
     """
     from pyspark.sql import types as t
 
@@ -114,10 +114,10 @@ def to_spark(schema: Schema) -> "DataType":
 
 
 def from_spark(kind: "DataType") -> Schema:
-    """The schema of a Spark type, required; fields and elements are optional where Spark's are nullable.
+    """Return the required schema of a Spark type; fields and elements are optional if Spark's are nullable.
 
     Raises:
-        DataError: Connect has no such type.
+        DataError: Connect has no equivalent type.
     """
     from pyspark.sql import types as t
 
@@ -140,13 +140,14 @@ def from_spark(kind: "DataType") -> Schema:
             schema = _FROM.get(kind.simpleString())
             if schema is None:
                 raise DataError(
-                    f"Spark's type {kind.simpleString()} has no counterpart in Kafka Connect; cast it in the source."
+                    f"cannot convert Spark type {kind.simpleString()}: Kafka Connect has no equivalent type; cast the "
+                    "column in the source."
                 )
             return schema
 
 
 def to_arrow(schema: Schema) -> Any:
-    """The Arrow type that Spark takes for a schema; a `pyarrow.Schema` for a struct."""
+    """Return the Arrow type that Spark accepts for a schema; a `pyarrow.Schema` for a struct."""
     import pyarrow as pa
 
     if schema.type is Type.STRUCT:
@@ -155,12 +156,12 @@ def to_arrow(schema: Schema) -> Any:
 
 
 def arrow_table(schema: Schema, values: Sequence[Mapping[str, Any]]) -> "pa.Table":
-    """The values of a struct schema as a table that `createDataFrame(table, schema=to_spark(schema))` takes.
+    """Convert values of a struct schema to a table for `createDataFrame(table, schema=to_spark(schema))`.
 
     `Fields` are converted column by column.
 
     Raises:
-        DataError: a value does not fit.
+        DataError: a value does not match the schema.
     """
     import pyarrow as pa
 
@@ -199,12 +200,12 @@ def _from_field(field: "StructField") -> Schema:
     except (ValueError, KeyError, TypeError, AttributeError):
         return plain
     if to_spark(kept).simpleString() != field.dataType.simpleString():
-        return plain  # the column was changed since
+        return plain  # the column has been changed
     return _nullable(_as_nullable(kept, field.dataType), optional=field.nullable)
 
 
 def _as_nullable(schema: Schema, kind: "DataType") -> Schema:
-    """The schema with the nullability of Spark's type: all that Spark reads from files is nullable."""
+    """Return the schema with the nullability of the Spark type; columns that Spark reads from files are all nullable."""
     from pyspark.sql import types as t
 
     match kind:
@@ -273,13 +274,15 @@ def _with_date64(kind: Any) -> Any:
 def _scale(schema: Schema) -> int:
     scale = int((schema.parameters or {}).get("scale", "0"))
     if not 0 <= scale <= _PRECISION:
-        raise DataError(f"Spark's decimals have 0 to {_PRECISION} digits after the point, this one has {scale}.")
+        raise DataError(
+            f"cannot convert a Decimal with scale {scale} to Spark: supported scales are 0 to {_PRECISION}."
+        )
     return scale
 
 
 def _part(schema: Schema | None) -> Schema:
     if schema is None:
-        raise DataError("An array or map schema lacks the schema of its elements.")
+        raise DataError("cannot convert an array or map schema: it lacks the schema of its elements.")
     return schema
 
 

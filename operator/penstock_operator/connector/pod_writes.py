@@ -6,7 +6,7 @@ from typing import Any
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_model.contracts.pod_layout import SECRETS_DIR
 from penstock_operator.connector.kubernetes_writes import put_config_map
-from penstock_operator.connector.model.api_failures import cause
+from penstock_operator.connector.model.api_failures import RESOURCES_OF_JOBS, RESOURCES_OF_TASKS, cause
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.pod_status import Pod
@@ -70,12 +70,16 @@ def name_of_pod(connector: str, creation: CreateJob | CreateTask) -> str:
 
 def refusal_of_pod(observed: Observation, creation: CreateJob | CreateTask, name: str, refused: Refused) -> Refusal:
     """The refusal of a pod, with the time of the next try."""
-    return refusal_of(observed, name, refused, "" if isinstance(creation, CreateJob) else creation.pod_hash)
+    if isinstance(creation, CreateJob):
+        return refusal_of(observed, name, refused)
+    return refusal_of(observed, name, refused, creation.pod_hash, RESOURCES_OF_TASKS)
 
 
-def refusal_of(observed: Observation, name: str, refused: Refused, pod_hash: str = "") -> Refusal:
+def refusal_of(
+    observed: Observation, name: str, refused: Refused, pod_hash: str = "", resources: str = RESOURCES_OF_JOBS
+) -> Refusal:
     """The refusal of what is kept under a name, with the time of the next try."""
-    reason, remedy = cause(refused)
+    reason, remedy = cause(refused, resources)
     text = refused.answer or str(refused)
     return after(
         observed.refusals.get(name),
@@ -120,4 +124,5 @@ def _request(creation: CreateJob, owner: str, manifests: PodManifests, context: 
         offsets=creation.offsets,
         kind=creation.kind,
         selected=creation.policy_selects,
+        registered=creation.registered,
     ).with_mounts(manifests.mounts_of(creation.action, creation.plan))

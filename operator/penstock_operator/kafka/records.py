@@ -14,12 +14,26 @@ from typing import Final
 from penstock_model.connect.status_records import TOPIC_PREFIX, ActiveTopic, Status
 from penstock_model.contracts.incarnation import Incarnation, incarnation_key, merge_records
 from penstock_model.contracts.pod_identity import Standing
-from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key
+from penstock_model.contracts.task_reports import (
+    Claim,
+    Control,
+    Report,
+    UsedTokens,
+    claim_key,
+    control_key,
+)
 
 __all__ = ["Records", "connector_of"]
 
-_PREFIXES: Final = ("penstock-report", "penstock-control", "penstock-claim", "penstock-incarnation")
+_PREFIXES: Final = (
+    "penstock-report",
+    "penstock-control",
+    "penstock-claim",
+    "penstock-incarnation",
+    "penstock-used-tokens",
+)
 _INCARNATION: Final = b'["penstock-incarnation"'
+_USED_TOKENS: Final = b'["penstock-used-tokens"'
 _BETWEEN: Final = ":connector-"
 _UNREADABLE: Final = Status("")
 
@@ -33,10 +47,12 @@ class _ConnectorRecords:
     states: dict[bytes, Status] = field(default_factory=dict)
     incarnations: dict[bytes, bytes] = field(default_factory=dict)
     """Never removed."""
+    used_tokens: bytes | None = None
+    """Likewise."""
 
     @property
     def empty(self) -> bool:
-        return not (self.ours or self.topics or self.states or self.incarnations)
+        return not (self.ours or self.topics or self.states or self.incarnations or self.used_tokens)
 
 
 class Records:
@@ -99,7 +115,7 @@ class Records:
     def same(self, other: "Records", name: str) -> bool:
         """Whether the same is known about this name in other records."""
         mine, theirs = self._connectors.get(name, _ConnectorRecords()), other._connectors.get(name, _ConnectorRecords())  # noqa: SLF001 (its own class)
-        return mine.ours == theirs.ours and mine.topics == theirs.topics
+        return (mine.ours, mine.topics, mine.used_tokens) == (theirs.ours, theirs.topics, theirs.used_tokens)
 
     def reports(self, connector: str) -> Mapping[int, Report]:
         """The latest report of each task."""
@@ -113,6 +129,11 @@ class Records:
     def claim(self, connector: str) -> Claim | None:
         """The latest claim."""
         return Claim.of(dict(self._ours(connector)).get(claim_key(connector)))
+
+    def used_tokens(self, connector: str) -> UsedTokens:
+        """The tokens that were used under this name."""
+        known = self._connectors.get(connector)
+        return (None if known is None else UsedTokens.of(known.used_tokens)) or UsedTokens()
 
     def active_topics(self, connector: str) -> Sequence[ActiveTopic]:
         """The active topics, by name."""
@@ -184,6 +205,9 @@ def _put(known: _ConnectorRecords, key: bytes, value: bytes | None) -> bool:
         if value is not None:  # tasks ignore tombstones of these, too
             known.incarnations[key] = merge_records(known.incarnations.get(key), value)
         return False
+    if key.startswith(_USED_TOKENS):
+        before, known.used_tokens = known.used_tokens, value
+        return before != value
     is_topic = key.startswith(TOPIC_PREFIX)
     records = known.topics if is_topic else known.ours
     if value is None:

@@ -18,7 +18,7 @@ from penstock_model.backoff import ExponentialBackoff
 from penstock_model.connect.status_records import TOPIC_PREFIX, ActiveTopic, Status
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot, topic_marks
-from penstock_model.contracts.task_reports import Claim, Control, Report, control_key
+from penstock_model.contracts.task_reports import Claim, Control, Report, UsedTokens, control_key
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka.clients import reader_clients
 from penstock_operator.kafka.connectivity import ClientErrors, needs_other_settings, trouble_sentence
@@ -129,6 +129,11 @@ class StatusTopic:
         """The latest control record for its running tasks."""
         with self._lock:
             return self._records.control(connector)
+
+    def used_tokens(self, connector: str) -> UsedTokens:
+        """The tokens of requests that were used under the name."""
+        with self._lock:
+            return self._records.used_tokens(connector)
 
     def claim(self, connector: str) -> Claim | None:
         """The latest claim of the name."""

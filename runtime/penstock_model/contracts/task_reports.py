@@ -14,7 +14,18 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.pod_layout import TERMINATION_LIMIT
 from penstock_model.contracts.task_spec import TaskState
 
-__all__ = ["Claim", "Control", "Report", "TerminationMessage", "claim_key", "control_key", "report_key"]
+__all__ = [
+    "Claim",
+    "Control",
+    "Report",
+    "TerminationMessage",
+    "UsedToken",
+    "UsedTokens",
+    "claim_key",
+    "control_key",
+    "report_key",
+    "used_tokens_key",
+]
 
 _CUT: Final = "..."
 
@@ -50,6 +61,40 @@ def control_key(connector: str) -> bytes:
 def claim_key(connector: str) -> bytes:
     """The key of the claim to a Connect name."""
     return _key("claim", connector)
+
+
+def used_tokens_key(connector: str) -> bytes:
+    """The key of the tokens that were used under a Connect name."""
+    return _key("used-tokens", connector)
+
+
+class UsedToken(Part):
+    """A request of an annotation that was carried out, begun or refused.
+
+    Attributes:
+        action: `reset`, `alter` or `reset-topics`.
+        token: of the user's choice.
+        content: alter: a hash of the JSON that came with the token.
+        connector_uid: of the resource that had the annotation.
+        at: when it was used, seconds since 1970.
+    """
+
+    action: str
+    token: str
+    content: str = ""
+    connector_uid: str
+    at: int
+
+
+class UsedTokens(_Record):
+    """The tokens of requests that change offsets or active topics of a Connect name, the latest last.
+
+    They outlive the resource: one that is made again from a backup has the annotations of the old one and no status. The
+    operator writes the record before what a token asks for can have an effect, and never removes it.
+    """
+
+    api_version: Literal["penstock.dev/used-tokens/v1"] = "penstock.dev/used-tokens/v1"
+    tokens: tuple[UsedToken, ...] = ()
 
 
 class Report(_Record):

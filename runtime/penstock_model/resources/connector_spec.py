@@ -86,7 +86,8 @@ class ConnectorSpec(Part):
             "allOf": [required_name(n, f"{n} belongs to {OWNED[n]}; move it there") for n in sorted(OWNED)],
         },
         description="The connector's configuration, as Kafka Connect has it: flat properties whose values are strings, "
-        "numbers or booleans; write lists as a,b,c. Properties of the plugin stand beside converters, transforms, "
+        "integers or booleans; put numbers with a fraction and integers beyond 2^53 in quotes, since the API server "
+        "changes them, and write lists as a,b,c. Properties of the plugin stand beside converters, transforms, "
         "predicates, errors.* and topic.creation.*. Keep secrets out of it: ${secret:<name>:<key>} stands for a key "
         "of a Secret of this namespace and is resolved in the task only; of at most 256 Secrets. connector.class, "
         "connector.plugin.version, tasks.max and name are fields of this resource (class, version, tasksMax, "

@@ -3,13 +3,16 @@
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from penstock.config import Importance, Property
 from penstock.errors import ConfigError
+from penstock_runtime.class_files import newer_class
+from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins.hosts import host
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
-from penstock_runtime.java_plugins.locations import plugin_locations
+from penstock_runtime.java_plugins.locations import jars_of, plugin_locations
 
 __all__ = ["KINDS", "JavaPlugin", "discover", "find_class", "plugins_in", "properties_of"]
 
@@ -59,19 +62,34 @@ def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
         ConnectError: Java cannot be run, or its JVM ends.
     """
     found: list[JavaPlugin] = []
-    for location in map(str, plugin_locations(path)):
-        of_location = plugins_in(location)
+    newer: list[str] = []
+    for location in plugin_locations(path):
+        of_location = plugins_in(str(location))
         if not of_location:  # Kafka Connect passes over these too: a plugin path often holds other things
+            cause = _newer_class(location)
+            newer += [cause] if cause else []
             log.warning(
-                "No connector, transform, predicate, converter or config provider of Kafka Connect is in %s", location
+                "No connector, transform, predicate, converter or config provider of Kafka Connect is in %s%s",
+                *(location, f": {cause}" if cause else ""),
             )
         found += of_location
     if path and not found:
-        raise ConfigError(
-            f"cannot find a plugin in {', '.join(path)}: no class in the jars is a connector, transform, predicate, "
-            "converter or config provider of Kafka Connect; check that it is the plugin's own folder"
+        cause = (
+            newer[0]
+            if newer
+            else (
+                "no class in the jars is a connector, transform, predicate, converter or config provider of Kafka Connect; "
+                "check that it is the plugin's own folder"
+            )
         )
+        raise ConfigError(f"cannot find a plugin in {', '.join(path)}: {cause}")
     return tuple(found)
+
+
+def _newer_class(location: Path) -> str:
+    """Return which class of a plugin needs a newer Java, and what to do; empty if none does."""
+    java = find_java().major
+    return next((cause for jar in jars_of(location) if (cause := newer_class(jar, java))), "")
 
 
 def plugins_in(location: str) -> list[JavaPlugin]:

@@ -87,6 +87,7 @@ def plan(
     environment: Mapping[str, str] | None = None,
     *,
     policy_selects: bool = False,
+    registered: bool = False,
 ) -> Plan:
     """Plan a connector.
 
@@ -97,6 +98,7 @@ def plan(
         secrets_dir: where `${secret:..}` is found; tasks get the same.
         environment: for `${env:..}`; the process's when None.
         policy_selects: a TopicCreationPolicy applies that it does not name, as the operator says.
+        registered: the operator has run it before.
 
     Raises:
         ConfigError: every problem at once, those of the resource's own text among them (`resource.reading`), without
@@ -106,6 +108,8 @@ def plan(
     """
     java, unusable = check_java(resource.spec.java)
     use_java(java)
+    named = resource.spec.topic_creation_policy is not None
+    policy = PolicyUse(named=named, selected=policy_selects, registered=registered)
     with ConfigProviders(worker.raw, secrets_dir, environment) as providers:
         found = Findings([*refused_fields(resource.spec), *unusable], [*misspelt_variables(resource.spec.config)])
         return _plan(
@@ -116,7 +120,7 @@ def plan(
             environment,
             providers,
             found,
-            policy_selects=policy_selects,
+            policy=policy,
             java=java,
         )
 
@@ -130,10 +134,9 @@ def _plan(
     providers: ConfigProviders,
     findings: Findings,
     *,
-    policy_selects: bool,
+    policy: PolicyUse,
     java: JavaSpec | None,
 ) -> Plan:
-    policy = PolicyUse(named=resource.spec.topic_creation_policy is not None, selected=policy_selects)
     own = resolve(resource.spec.config, secrets_dir, environment, providers=providers.table)
     shared = resolve(worker.raw, secrets_dir, environment, providers=providers.table)
     findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in shared.problems)

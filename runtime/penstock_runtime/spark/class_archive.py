@@ -25,7 +25,7 @@ def _folder_of_pyspark() -> Path:
 _SPARK: Final = _folder_of_pyspark()
 ARCHIVE: Final = _SPARK / "penstock-classes.jsa"
 """Where it lies, or would."""
-_PATIENCE: Final = 120.0  # seconds
+_PATIENCE: Final = 600.0  # seconds; 10 suffice on an idle machine
 _OPTIONS: Final = "spark.driver.defaultJavaOptions"
 _QUIET: Final = {
     "spark.driver.bindAddress": "127.0.0.1",

@@ -42,6 +42,39 @@ def test_a_template_that_the_namespace_does_not_admit_is_told_with_kubernetes_ow
     site.check()
 
 
+def bounds(site: Site, memory: str) -> None:
+    """A LimitRange of the namespace."""
+    limit = {"type": "Container", "max": {"memory": memory}}
+    metadata = {"name": "bounds", "namespace": site.namespace}
+    site.api.create({"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": [limit]}})
+
+
+@pytest.mark.parametrize(
+    ("job", "template", "setting"),
+    [
+        ({"limits": {"memory": "1Gi"}}, {}, "change job.resources of the release"),
+        (
+            {"limits": {"memory": "128Mi"}},
+            {"resources": {"requests": {"memory": "1Gi"}, "limits": {"memory": "1Gi"}}},
+            "change spec.template.resources, ",
+        ),
+    ],
+    ids=["job-pod", "task-pod"],
+)
+def test_a_limit_range_names_the_setting_that_asks_for_too_much(
+    site: Site, job: dict[str, Any], template: dict[str, Any], setting: str
+) -> None:
+    bounds(site, "256Mi")
+    site.operator(job={"resources": job}).start()
+    site.create("orders", template=template)
+    body = site.until("orders", lambda b: condition(b, "Ready").get("reason") == "ResourcesRefused", "it is refused")
+    told = condition(body, "Ready")["message"]
+    assert "maximum memory usage per Container is 256Mi, but limit is 1Gi" in told
+    assert setting in told
+    assert "Role" not in told
+    site.check()
+
+
 WRONG: tuple[dict[str, Any], ...] = (
     {"initContainers": [{"name": "first", "image": "x", "volumeMounts": "data"}]},
     {"volumes": [{"name": {}, "emptyDir": {}}]},

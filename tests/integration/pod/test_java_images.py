@@ -143,29 +143,18 @@ def test_a_folder_that_takes_too_long_to_look_into_says_what_to_raise(plugins: P
     assert "imported" not in message
 
 
-def for_java_99(probe: Probe, folder: Path, *names: str) -> Probe:
-    """The probe, of which these classes are compiled for a newer Java than there is."""
-    newer = Probe(folder, folder)
-    shutil.copytree(probe.classes, newer.classes)
-    for file in newer.classes.rglob("*.class"):
-        if file.stem in names or not names:
-            code = file.read_bytes()
-            file.write_bytes(code[:6] + (44 + 99).to_bytes(2, "big") + code[8:])
-    return newer
-
-
 def test_what_is_compiled_for_a_newer_java_is_told_with_both_versions_and_refused_where_nothing_else_is_there(
     probe: Probe, tmp_path: Path
 ) -> None:
     folder = tmp_path / "connect"
-    for_java_99(probe, tmp_path / "all").jar(folder / "probe" / "probe.jar")
+    probe.for_java_99(tmp_path / "all").jar(folder / "probe" / "probe.jar")
     code, message, _ = looked(folder)
     assert code == ExitCode.CONFIG_INVALID
     assert f"{SOURCE}, " in message
     assert f"in {folder}/probe: " in message
     assert ".class in probe.jar is compiled for Java 99, and the runtime has Java " in message
 
-    for_java_99(probe, tmp_path / "one", "ProbeSource").jar(folder / "probe" / "probe.jar")
+    probe.for_java_99(tmp_path / "one", "ProbeSource").jar(folder / "probe" / "probe.jar")
     code, message, classes = looked(folder)
     assert code == ExitCode.OK
     why = f"{SOURCE} in {folder}/probe: dev/penstock/probe/ProbeSource.class in probe.jar is compiled for Java 99"

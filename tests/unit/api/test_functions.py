@@ -226,8 +226,8 @@ def test_a_read_that_is_ended_early_goes_on_with_the_next_stream() -> None:
     assert first == ["a", "b", "c", "a"]
 
 
-def test_streams_need_a_parameter_to_be_told_by() -> None:
-    with pytest.raises(TypeError, match='it has streams, and so needs the parameter "stream"'):
+def test_streams_require_the_parameter_stream() -> None:
+    with pytest.raises(TypeError, match=r'streams=\.\.\. requires the parameter "stream"'):
         source(streams=lambda config: ["a"])(closes.function)  # type: ignore[attr-defined]
 
 
@@ -246,16 +246,16 @@ def _of_a_stream(cursor: int | None, stream: str) -> None: ...
     [
         (
             ["a", "b"],
-            r"@source _of_a_stream: streams is a function that .*, not \['a', 'b'\]\. Names that never change: ",
+            r"@source _of_a_stream: streams must be a function that .*, not \['a', 'b'\]\. For a fixed list use ",
         ),
         (
             no_streams,
-            r"streams is called with the config alone, and <function no_streams .* does not take one argument",
+            r"streams must accept one argument, the config, but <function no_streams .* does not",
         ),
-        (None, r'it has the parameter "stream", and nothing that names the streams: write @source\(streams=\.\.\.\)'),
+        (None, r'the parameter "stream" requires a function .*: use @source\(streams=\.\.\.\)'),
     ],
 )
-def test_streams_that_cannot_be_asked_are_refused_where_the_function_stands(streams: Any, message: str) -> None:
+def test_invalid_streams_are_rejected_by_the_decorator(streams: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         source(streams=streams)(_of_a_stream)
 

@@ -325,7 +325,7 @@ class NoConfig(SourceConnector):
 
 
 def test_a_plugin_without_a_config_of_its_own_is_told_so() -> None:
-    told = "the plugin's class has no Config of its own, and so no property database: write `Config = MyConfig` in it"
+    told = "cannot read property database: the plugin's class defines no Config; add `Config = MyConfig` to it"
     with pytest.raises(AttributeError, match=re.escape(told)):
         run_source(NoConfig, {"database": "d"})
     with pytest.raises(AttributeError, match="'CountingConfig' object has no attribute 'database'"):

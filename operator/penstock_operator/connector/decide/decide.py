@@ -23,6 +23,7 @@ from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_nam
 from penstock_operator.connector.decide.tasks import without_lost_preparation
 from penstock_operator.connector.decide.teardown import deleting, stopped, without_tasks
 from penstock_operator.connector.decide.topics_reset import TopicsReset, reset_topics
+from penstock_operator.connector.decide.used_tokens import newly_used
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import JobMemory
@@ -71,6 +72,7 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         tell=next((o.tell for o in latest if o.tell is not None), None),
         forget=any(o.forget for o in outcomes),
         topics_reset=topics.mark,
+        used_tokens=() if is_deleted else newly_used(observed, topics.memory, topics.mark),
         requeue_after=soonest(offsets.requeue_after, topics.requeue_after, *(o.requeue_after for o in outcomes)),
         queued=offsets.queued or any(o.queued for o in outcomes),
         rollout=last.rollout,

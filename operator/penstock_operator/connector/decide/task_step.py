@@ -16,7 +16,7 @@ from penstock_model.resources import restart_policy
 from penstock_model.resources.connector import Restart
 from penstock_operator.connector.decide.task_end import kind_and_reason
 from penstock_operator.connector.model.persisted_state import EXPECTED_RESTARTS, TaskMemory
-from penstock_operator.connector.model.pod_end import Ended
+from penstock_operator.connector.model.pod_end import DISRUPTIONS, Ended
 from penstock_operator.connector.model.pod_status import Phase, TaskPod
 from penstock_operator.connector.model.refused_pods import Refusal, pause
 from penstock_operator.names import pod_name
@@ -136,18 +136,16 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
             return _start_next(observed, memory.to("Restarting", now, memory.reason, memory.message))
         if not memory.pod_uid:  # never seen: the pod was not created, or not yet
             return _create_pod(observed)
-        return _end_incarnation(
-            observed,
-            None,
-            restart_policy.TaskEnd.LOST,
-            Reason.DELETED,
-            f"pod {memory.pod} was deleted",
-            at=observed.now,
-        )
+        reason, message = str(Reason.DELETED), f"pod {memory.pod} was deleted"
+        if memory.reason in DISRUPTIONS:
+            reason, message = memory.reason, memory.message
+        return _end_incarnation(observed, None, restart_policy.TaskEnd.LOST, reason, message, at=observed.now)
     if current.ended is not None:
         return _after_pod_end(observed, current, current.ended)
     if current.leaving is not None:
         return _await_deletion(observed, current)
+    if current.last_word_due is not None:
+        return TaskStep(memory, requeue_after=current.last_word_due - now)
     if observed.restart_waits and (observed.restart_requested or memory.reason == Reason.RESTART_REQUESTED):
         return TaskStep(
             replace(_as_reported(observed, current), reason=Reason.RESTART_REQUESTED, message=_RESTART_WAITS)
@@ -209,7 +207,8 @@ def _await_deletion(observed: TaskObservation, pod: TaskPod) -> TaskStep:
     memory, now = observed.memory, observed.now
     by = (pod.leaves_by or now) + observed.node_timeout
     if memory.reason not in EXPECTED_RESTARTS:
-        memory = memory.to("Restarting", now, Reason.DELETED, f"pod {pod.name} is being deleted")
+        reason, message = pod.disruption or (Reason.DELETED, f"pod {pod.name} is being deleted")
+        memory = memory.to("Restarting", now, reason, message)
     if now < by:
         return TaskStep(memory.to("Restarting", now, memory.reason, memory.message), requeue_after=by - now)
     message = f"node {pod.node or 'unknown'} does not end pod {pod.name}: it is away, and the task is replaced"

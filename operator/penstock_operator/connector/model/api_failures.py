@@ -3,6 +3,7 @@
 What failed is retried for ever. The status says why nothing happens to those who cannot read the operator's log.
 """
 
+import re
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -11,7 +12,10 @@ from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable, Unforeseen
 from penstock_operator.reasons import Reason
 
-__all__ = ["KEPT_REASONS", "ApiTrouble", "cause", "reported_verdict"]
+__all__ = ["KEPT_REASONS", "RESOURCES_OF_JOBS", "RESOURCES_OF_TASKS", "ApiTrouble", "cause", "reported_verdict"]
+
+RESOURCES_OF_JOBS: Final = "job.resources of the release, which every job pod has"
+RESOURCES_OF_TASKS: Final = "spec.template.resources"
 
 _LASTS: Final = 3.0
 _BUSY_LASTS: Final = 30.0
@@ -21,14 +25,21 @@ _SAME_CAUSE_AFTER: Final = 300.0
 """Seconds for which a text stands at least, before one of another cause, or another one of the same cause, replaces it."""
 KEPT_REASONS: Final = frozenset((Reason.NAME_CONFLICT, Reason.NAME_RESERVED, Reason.OFFSETS_KEPT))
 """Reasons that a later decision reads: they are not replaced."""
+_LIMIT_RANGE: Final = re.compile(r"(minimum|maximum) \S+ usage per \w+ is|max limit to request ratio per \w+ is")
+"""The words of Kubernetes' LimitRanger."""
 _GOES_ON: Final = "it is tried again by itself, and running tasks go on"
 
 
-def cause(error: OperatorError) -> tuple[str, str]:
-    """The reason of an error, and what to do about it; empty: there is nothing that a user can do."""
+def cause(error: OperatorError, resources: str = RESOURCES_OF_JOBS) -> tuple[str, str]:
+    """The reason of an error, and what to do about it; empty: there is nothing that a user can do.
+
+    Args:
+        error: the answer.
+        resources: what sets the resources of the pod that was refused.
+    """
     match error:
         case Refused():
-            return _refused(error)
+            return _refused(error, resources)
         case Conflict():
             return Reason.CONFLICT, "something else changes it again and again"
         case NotYet():
@@ -44,12 +55,16 @@ def cause(error: OperatorError) -> tuple[str, str]:
             return Reason.API_SERVER_UNAVAILABLE, ""
 
 
-def _refused(refused: Refused) -> tuple[str, str]:
+def _refused(refused: Refused, resources: str) -> tuple[str, str]:
     answer = refused.answer
     if refused.namespace_ends:
         return Reason.NAMESPACE_TERMINATING, ""
     if refused.over_quota:
         return Reason.QUOTA_EXCEEDED, "make room in that ResourceQuota of the namespace, or raise it"
+    if _LIMIT_RANGE.search(answer):
+        return Reason.RESOURCES_REFUSED, f"change {resources}, or that LimitRange of the namespace"
+    if "failed quota:" in answer:
+        return Reason.RESOURCES_REFUSED, f"set them in {resources}, or have a LimitRange set them"
     if "violates PodSecurity" in answer:
         return Reason.POD_SECURITY_VIOLATION, ""
     if "admission webhook" in answer or "ValidatingAdmissionPolicy" in answer:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from penstock_model.contracts.job import Action, JobAnswer
 from penstock_model.contracts.pod_identity import Standing
-from penstock_model.contracts.task_reports import Control, Report
+from penstock_model.contracts.task_reports import Control, Report, UsedToken
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.offsets_list_map import ListMap
 from penstock_operator.connector.model.persisted_state import Memory
@@ -76,6 +76,7 @@ class Observation:
         recorded: the greatest standing in the records in Kafka, looked up where a task was superseded; None: none.
         generation: the greatest plan generation in the records in Kafka, looked up where an annotation asks for an action
             on offsets.
+        used_tokens: of requests that were used under its Connect name, also by earlier Connectors; from Kafka.
         run_by: another operator, whose pods and plans exist; empty: none.
         kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
         status_unread: the status topic is not read at this moment, for whatever reason and however short a time.
@@ -125,6 +126,7 @@ class Observation:
     owner: str = ""
     recorded: Standing | None = None
     generation: int = 0
+    used_tokens: tuple[UsedToken, ...] = ()
     run_by: str = ""
     kafka_trouble: str | None = None
     status_unread: bool = False

@@ -10,7 +10,7 @@ from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import Reason
 
-__all__ = ["OUT_OF_MEMORY", "Ended", "end_of", "main_container"]
+__all__ = ["DISRUPTIONS", "OUT_OF_MEMORY", "Ended", "disruption_of", "end_of", "last_word_due", "main_container"]
 
 OUT_OF_MEMORY: Final = "OOMKilled"
 """Kubernetes' reason of a container of which the kernel killed a process, because it used more memory than it may."""
@@ -21,7 +21,7 @@ _SILENCE: Final = 60.0
 """Seconds before its end from which on a task that failed its health check is not ready; the kubelet takes 180 to end it."""
 _EVICTIONS: Final = frozenset(
     (
-        "Evicted",
+        Reason.EVICTED,
         Reason.NODE_LOST,
         "NodeShutdown",
         "Terminated",
@@ -38,6 +38,20 @@ _NOT_BEGUN: Final = frozenset(
     (Reason.START_ERROR, "ContainerCannotRun", Reason.RUN_CONTAINER_ERROR, Reason.CREATE_CONTAINER_ERROR)
 )
 """Reasons of a container whose process never started: its exit code is that of the container runtime."""
+
+_LAST_WORD: Final = 10.0
+"""Seconds that the kubelet has, after the last container of a pod ended, to say why it ended the pod."""
+DISRUPTIONS: Final[Mapping[str, str]] = {
+    Reason.EVICTION_BY_EVICTION_API: "the eviction API removed pod {pod} from node {node}, as a drain of the node does",
+    Reason.DELETION_BY_TAINT_MANAGER: "pod {pod} does not tolerate a taint of node {node}",
+    Reason.DELETION_BY_POD_GC: "node {node} of pod {pod} is no longer there",
+    Reason.PREEMPTION_BY_SCHEDULER: "a pod with a higher priority took the place of pod {pod} on node {node}",
+    Reason.TERMINATION_BY_KUBELET: "the kubelet of node {node} ended pod {pod}",
+}
+"""Kubernetes' reasons of a `DisruptionTarget` condition, each in a sentence."""
+_SAYS_NOTHING: Final = frozenset((None, "", "Completed", "Error", Reason.HEALTH_CHECK_FAILED))
+"""Reasons of a container that do not say who ended it."""
+_SCRATCH_FULL: Final = 'EmptyDir volume "scratch"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +90,8 @@ class Ended:
         if self.reason == Reason.HEALTH_CHECK_FAILED:
             return "the task did not answer its health check for minutes: its process stood still, and was killed"
         if self.code is None or self.reason in _EVICTIONS or self.reason in _NOT_BEGUN:
-            return f"{self.reason}: {self.message}" if self.message else self.reason
+            text = f"{self.reason}: {self.message}" if self.message else self.reason
+            return f"{text}; raise task.temporarySize of the release" if _SCRATCH_FULL in self.message else text
         if self.word is not None and self.word.message:
             return self.word.message
         if self.code > 128:
@@ -121,16 +136,59 @@ def end_of(manifest: Mapping[str, Any], created: float) -> Ended | None:
     if not terminated and not is_evicted and (failed := _failed_init(status)):
         return Ended(None, Reason.INIT_CONTAINER_FAILED, failed, None, created)
     is_silent = "deletionTimestamp" not in manifest["metadata"] and _was_silent(status, terminated)
-    own_reason = Reason.HEALTH_CHECK_FAILED if is_silent else terminated.get("reason")
+    code = terminated.get("exitCode")
+    reason = pod_reason or (Reason.HEALTH_CHECK_FAILED if is_silent else terminated.get("reason"))
+    word = TerminationMessage.of(message.encode()) if message.startswith("{") else None
+    if is_evicted:
+        message = status.get("message") or ""
+    disruption = disruption_of(manifest) if reason in _SAYS_NOTHING and _may_be_disrupted(code) else None
+    if disruption is not None:
+        reason, message = disruption
     return Ended(
-        code=None if is_evicted or is_unknown else terminated.get("exitCode"),
-        reason=pod_reason or own_reason or _disruption(status) or Reason.LOST,
-        message=(status.get("message") if is_evicted else message) or "",
-        word=TerminationMessage.of(message.encode()) if message.startswith("{") else None,
+        code=None if is_evicted or is_unknown or disruption is not None else code,
+        reason=reason or Reason.LOST,
+        message=message.strip(),
+        word=word,
         at=instant(terminated.get("finishedAt")) or created,
         memory_limit=_memory_limit(manifest),
         is_job=main_container(status).get("name") == JOB_CONTAINER,
     )
+
+
+def last_word_due(manifest: Mapping[str, Any], now: float) -> float | None:
+    """By when the kubelet says why a pod ended whose process did not end by itself; None: no word is awaited.
+
+    It writes the end of the containers first, and a moment later that it evicted the pod, and why.
+    """
+    status = manifest.get("status") or {}
+    states = [(c.get("state") or {}).get("terminated") for c in status.get("containerStatuses") or ()]
+    is_over = status.get("phase") in ("Failed", "Succeeded")
+    if is_over or not states or not all(states) or "deletionTimestamp" in manifest["metadata"]:
+        return None
+    terminated = main_container(status).get("state", {}).get("terminated") or {}
+    if terminated.get("reason") not in _SAYS_NOTHING or not _may_be_disrupted(terminated.get("exitCode")):
+        return None
+    due = (instant(terminated.get("finishedAt")) or 0.0) + _LAST_WORD
+    return due if now < due else None
+
+
+def disruption_of(manifest: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Why Kubernetes ends a pod, as a reason and a sentence; None: it does not."""
+    for condition in (manifest.get("status") or {}).get("conditions") or ():
+        if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
+            reason = str(condition.get("reason") or Reason.DISRUPTED)
+            node = (manifest.get("spec") or {}).get("nodeName") or "unknown"
+            text = DISRUPTIONS.get(reason, "").format(pod=manifest["metadata"]["name"], node=node)
+            given = str(condition.get("message") or "")
+            if reason == Reason.TERMINATION_BY_KUBELET and given:
+                return reason, f"{text}: {given}"
+            return reason, text or given
+    return None
+
+
+def _may_be_disrupted(code: int | None) -> bool:
+    """Whether the process ended by SIGTERM or SIGKILL, as far as its exit code says; None: it has none."""
+    return code is None or code == ExitCode.OK or code > 128
 
 
 def _memory_limit(manifest: Mapping[str, Any]) -> str:
@@ -162,10 +220,3 @@ def _was_silent(status: Mapping[str, Any], terminated: Mapping[str, Any]) -> boo
     if ready.get("status") != "False" or since is None or begun is None or ended is None:
         return False
     return begun < since <= ended - _SILENCE
-
-
-def _disruption(status: Mapping[str, Any]) -> str:
-    for condition in status.get("conditions") or ():
-        if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
-            return str(condition.get("reason") or Reason.DISRUPTED)
-    return ""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from penstock_model.contracts.pod_layout import JOB_CONTAINER, TASK_CONTAINER
 from penstock_operator import names
-from penstock_operator.connector.model.pod_end import Ended, end_of, main_container
+from penstock_operator.connector.model.pod_end import Ended, disruption_of, end_of, last_word_due, main_container
 from penstock_operator.kubernetes.times import instant
 from penstock_operator.reasons import ConditionType, Reason, Use
 
@@ -46,6 +46,7 @@ class Pod:
         hindrance: why it does not start, as a reason and a sentence; None: there is no reason to report (yet).
         ended: how its container ended.
         node: the node that it runs on.
+        disruption: why Kubernetes ends it, as a reason and a sentence; None: it does not.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Pod:
     hindrance: tuple[str, str] | None = None
     ended: Ended | None = None
     node: str = ""
+    disruption: tuple[str, str] | None = None
 
     def is_on_lost_node(self, now: float, node_timeout: float) -> bool:
         """Whether it was deleted and is still there `node_timeout` seconds after its grace period: its node is away."""
@@ -87,6 +89,7 @@ class TaskPod(Pod):
         plugin_versions: whose images it mounts.
         address: its IP address; empty: it has none yet.
         unready_since: when its readiness probe began to fail, after it had passed; None: it passes, or never did.
+        last_word_due: its process has ended, and until then its kubelet may say why; None: no word is awaited.
     """
 
     task: int = 0
@@ -98,6 +101,7 @@ class TaskPod(Pod):
     plugin_versions: tuple[str, ...] = ()
     address: str = ""
     unready_since: float | None = None
+    last_word_due: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,9 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
     labels = metadata.get("labels") or {}
     status = manifest.get("status") or {}
     created = instant(metadata.get("creationTimestamp")) or now
-    ended = end_of(manifest, created)
+    is_task = labels.get(names.ROLE_LABEL) == "task"
+    due = last_word_due(manifest, now) if is_task else None
+    ended = end_of(manifest, created) if due is None else None
     started = _started(status)
     leaving, grace = instant(metadata.get("deletionTimestamp")), metadata.get("deletionGracePeriodSeconds") or 0
     is_job = labels.get(names.ROLE_LABEL) in ("job", names.VERIFYING)  # its deadline may have passed before it started
@@ -158,6 +164,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
         "hindrance": _hindrance(manifest, status, now) if started is None and (ended is None or is_job) else None,
         "ended": ended,
         "node": (manifest.get("spec") or {}).get("nodeName", ""),
+        "disruption": disruption_of(manifest),
     }
     match common["role"]:
         case "task":
@@ -173,6 +180,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
                 plugin_versions=tuple(filter(None, annotations.get(names.PLUGIN_VERSIONS_ANNOTATION, "").split(","))),
                 address=status.get("podIP") or "",
                 unready_since=_unready_since(status, started),
+                last_word_due=due,
             )
         case "job" | names.VERIFYING:
             return JobPod(
@@ -222,9 +230,10 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
     age = now - (instant(manifest["metadata"].get("creationTimestamp")) or now)
     for condition in status.get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return _with_remedy(
-                condition.get("reason") or Reason.UNSCHEDULABLE, condition.get("message") or "no node takes the pod"
-            )
+            message = condition.get("message") or "no node takes the pod"
+            if "persistentvolumeclaim" in message.lower():
+                return _with_remedy(Reason.CLAIM_MISSING, f"{message}{_claims(manifest)}")
+            return _with_remedy(condition.get("reason") or Reason.UNSCHEDULABLE, message)
     if age > _SLOW and containers:
         reason = ((containers[-1].get("state") or {}).get("waiting") or {}).get("reason")
         if reason:
@@ -232,6 +241,17 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
             message = f"{reason} for more than {_SLOW:.0f} s; kubectl describe pod {name} tells more"
             return Reason.POD_NOT_STARTING, message
     return None
+
+
+def _claims(manifest: Mapping[str, Any]) -> str:
+    """The claims that a pod mounts, each with its volume, in brackets: the scheduler does not always name them."""
+    volumes = (manifest.get("spec") or {}).get("volumes") or ()
+    claimed = {
+        v["name"]: v["persistentVolumeClaim"].get("claimName") for v in volumes if v.get("persistentVolumeClaim")
+    }
+    claimed |= {v["name"]: f"{manifest['metadata']['name']}-{v['name']}" for v in volumes if v.get("ephemeral")}
+    text = ", ".join(f"volume {volume} mounts claim {claim}" for volume, claim in claimed.items())
+    return f" ({text})" if text else ""
 
 
 def _with_remedy(reason: str, message: str) -> tuple[str, str]:

@@ -92,6 +92,7 @@ async def observe(
         owner=records.owner,
         recorded=records.recorded,
         generation=records.generation,
+        used_tokens=records.used_tokens,
         status_unread=records.status_unread,
         kafka_trouble=trouble,
         release=context.release,

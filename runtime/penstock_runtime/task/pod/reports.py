@@ -21,6 +21,8 @@ __all__ = ["PodReports"]
 
 _TASK_STATES: Final = {State.RUNNING: TaskState.RUNNING, State.PAUSED: TaskState.PAUSED}
 _TROUBLE_SECONDS: Final = 1.0
+_SAME_SECONDS: Final = 60.0
+"""Seconds between two reports of one trouble of which only the numbers change, such as that of an attempt."""
 _TROUBLE: Final = 1_000  # characters
 
 
@@ -97,14 +99,18 @@ class PodReports:
                 self._write()
 
     def trouble(self, text: str | None) -> None:
-        """Report what hinders the task; None: nothing does any more. Changes are written once a second at most."""
+        """Report what hinders the task; None: nothing does any more.
+
+        Changes are written once a second at most, and those of numbers alone once a minute.
+        """
         text = bounded(text, _TROUBLE)
         with self._lock:
-            if (text and without_numbers(text)) == (self._trouble and without_numbers(self._trouble)):
+            now = self._clock()
+            is_same = (text and without_numbers(text)) == (self._trouble and without_numbers(self._trouble))
+            if text == self._trouble or (is_same and now < self._trouble_due + _SAME_SECONDS):
                 return
             self._trouble = text
             self._report = self._report.model_copy(update={"trouble": text})
-            now = self._clock()
             if self._trouble_due <= now:  # otherwise a report waits to be written, and this one replaces it
                 self._trouble_due = max(now, self._trouble_due + _TROUBLE_SECONDS)
             self._write(after=self._trouble_due - now)

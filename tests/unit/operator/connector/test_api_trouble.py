@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock_operator.connector.model.api_failures import ApiTrouble, reported_verdict
+from penstock_operator.connector.model.api_failures import RESOURCES_OF_TASKS, ApiTrouble, cause, reported_verdict
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.connector.render.status import status_with_trouble
 from penstock_operator.errors import Conflict, NotYet, OperatorError, Refused, Unavailable
@@ -18,6 +18,18 @@ RBAC = Refused(
 )
 QUOTA = Refused(
     "Creating ConfigMap shop/a", answer="configmaps is forbidden: exceeded quota: full", status=403, reason="Forbidden"
+)
+LIMITED = Refused(
+    "Creating Pod shop/a",
+    answer='pods "a" is forbidden: maximum memory usage per Container is 256Mi, but limit is 2Gi',
+    status=403,
+    reason="Forbidden",
+)
+UNLIMITED = Refused(
+    "Creating Pod shop/a",
+    answer='pods "a" is forbidden: failed quota: team: must specify limits.cpu for: task',
+    status=403,
+    reason="Forbidden",
 )
 POLICY = Refused(
     "Creating ConfigMap shop/a",
@@ -40,6 +52,12 @@ def trouble(*failures: tuple[float, OperatorError], looking: bool = False) -> Ap
     [
         (RBAC, "Forbidden", "a Role of the chart"),
         (QUOTA, "QuotaExceeded", "make room"),
+        (
+            LIMITED,
+            "ResourcesRefused",
+            "change job.resources of the release, which every job pod has, or that LimitRange",
+        ),
+        (UNLIMITED, "ResourcesRefused", "set them in job.resources of the release"),
         (POLICY, "AdmissionDenied", "denied request: no"),
         (WEBHOOK, "AdmissionUnavailable", "failurePolicy"),
         (Unavailable("Listing pods of shop: etcdserver: timed out"), "ApiServerUnavailable", "etcdserver"),
@@ -54,6 +72,12 @@ def test_a_cause_has_a_reason_what_failed_and_what_to_do(error: OperatorError, r
     assert told.message.startswith(str(error))
     assert words in told.message
     assert told.message.endswith("running tasks go on")
+
+
+def test_a_task_whose_resources_are_refused_is_pointed_to_its_template() -> None:
+    assert (
+        cause(LIMITED, RESOURCES_OF_TASKS)[1] == "change spec.template.resources, or that LimitRange of the namespace"
+    )
 
 
 def test_what_could_not_be_looked_at_is_unknown() -> None:

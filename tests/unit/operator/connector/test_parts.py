@@ -102,7 +102,10 @@ def pod(status: dict[str, Any], **metadata: Any) -> TaskPod:
                 "annotations": {"penstock.dev/incarnation": "2", "penstock.dev/life": "abc"},
                 **metadata,
             },
-            "spec": {"nodeName": "node-1"},
+            "spec": {
+                "nodeName": "node-1",
+                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "orders-data"}}],
+            },
             "status": status,
         },
         now=1_795_255_230.0,  # 2026-11-21T10:00:30Z
@@ -140,8 +143,14 @@ def failed(**status: Any) -> dict[str, Any]:
 
 
 EVICTED = "The node was low on resource: memory."
+SCRATCH_FULL = 'Usage of EmptyDir volume "scratch" exceeds the limit "10Mi". '
 SHUT_DOWN = "Pod was terminated in response to imminent node shutdown."
-TAINTED = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
+
+
+def target(reason: str, message: str = "") -> dict[str, Any]:
+    return {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
+
+
 FETCH = {"name": "fetch", "state": {"terminated": {"exitCode": 3}}}
 
 
@@ -159,7 +168,32 @@ FETCH = {"name": "fetch", "state": {"terminated": {"exitCode": 3}}}
         (ended(137, "Error"), True, "the process was ended by signal 9"),
         (ended(137, "ContainerStatusUnknown"), True, "ContainerStatusUnknown"),
         (failed(reason="NodeShutdown", message=SHUT_DOWN), True, "NodeShutdown: Pod was terminated"),
-        (failed(conditions=[TAINTED]), True, "DeletionByTaintManager"),
+        (
+            failed(conditions=[target("DeletionByTaintManager")]),
+            True,
+            "DeletionByTaintManager: pod orders-in-0-2 does not tolerate a taint of node node-1",
+        ),
+        (
+            {**ended(0, "Completed"), "conditions": [target("EvictionByEvictionAPI", "Eviction API: evicting")]},
+            True,
+            "EvictionByEvictionAPI: the eviction API removed pod orders-in-0-2 from node node-1, as a drain",
+        ),
+        (
+            {**ended(137, "Error"), "conditions": [target("PreemptionByScheduler")]},
+            True,
+            "PreemptionByScheduler: a pod with a higher priority took the place of pod orders-in-0-2 on node node-1",
+        ),
+        (
+            {**ended(0, "Completed"), "reason": "Evicted", "message": SCRATCH_FULL},
+            True,
+            'Evicted: Usage of EmptyDir volume "scratch" exceeds the limit "10Mi".; raise task.temporarySize of the release',
+        ),
+        (
+            {**ended(0, "Completed"), "conditions": [target("TerminationByKubelet", SHUT_DOWN)]},
+            True,
+            f"TerminationByKubelet: the kubelet of node node-1 ended pod orders-in-0-2: {SHUT_DOWN}",
+        ),
+        ({**ended(1, "Error"), "conditions": [target("EvictionByEvictionAPI")]}, False, "exit code 1"),
         (ended(1, "Error"), False, "exit code 1"),
     ],
 )
@@ -221,6 +255,8 @@ def waiting(reason: str, **more: str) -> dict[str, Any]:
     return {"phase": "Pending", "containerStatuses": container(waiting={"reason": reason, **more})}
 
 
+NO_CLAIM = 'persistentvolumeclaim "orders-data" not found'
+UNBOUND = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
 UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 
 
@@ -236,6 +272,15 @@ UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedul
         (
             {"phase": "Pending", "conditions": [{**UNSCHEDULABLE, "message": "0/1 nodes are available"}]},
             "Unschedulable: 0/1 nodes are available; add nodes or free some",
+        ),
+        (
+            {"phase": "Pending", "conditions": [{**UNSCHEDULABLE, "message": f"0/1 nodes: {NO_CLAIM}."}]},
+            f"ClaimMissing: 0/1 nodes: {NO_CLAIM}. (volume data mounts claim orders-data); create the "
+            "PersistentVolumeClaim, have it bound",
+        ),
+        (
+            {"phase": "Pending", "conditions": [{**UNSCHEDULABLE, "message": UNBOUND}]},
+            f"ClaimMissing: {UNBOUND} (volume data mounts claim orders-data); create the PersistentVolumeClaim",
         ),
     ],
 )

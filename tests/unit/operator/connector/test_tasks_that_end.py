@@ -144,6 +144,43 @@ def test_a_deleted_pod_is_replaced_at_once() -> None:
     assert task(world)["restarts"] == 1
 
 
+@pytest.mark.parametrize("is_seen_going", [True, False])
+def test_a_task_whose_node_is_drained_names_the_eviction(is_seen_going: bool) -> None:
+    world = running()
+    pod = world.task(0)
+    world.evict(pod.name, "EvictionByEvictionAPI")
+    if is_seen_going:
+        assert not world.reconcile().create
+        assert task(world)["reason"] == "EvictionByEvictionAPI"
+        world.vanish(pod.name)
+    else:
+        world.end(pod.name, 0, "Completed")
+    assert [w.incarnation for w in world.reconcile().create if isinstance(w, CreateTask)] == [2]
+    cause = f"the eviction API removed pod {pod.name} from node node-1, as a drain of the node does"
+    assert cause in str(task(world)["message"])
+    assert [cause in e.message for e in world.events if e.reason == "TaskLost"] == [True]
+
+
+def test_a_task_that_ends_unasked_waits_for_the_kubelets_reason() -> None:
+    world = running()
+    pod = world.task(0)
+    world.end_silently(pod.name)
+    decision = world.reconcile()
+    assert (decision.requeue_after, decision.create) == (10.0, ())
+    world.end(pod.name, None, "Evicted", 'Usage of EmptyDir volume "cache" exceeds the limit "10Mi". ')
+    assert [w.incarnation for w in world.reconcile().create if isinstance(w, CreateTask)] == [2]
+    assert 'Evicted: Usage of EmptyDir volume "cache" exceeds' in str(task(world)["message"])
+
+
+def test_a_task_that_ends_unasked_is_replaced_though_its_kubelet_gives_no_reason() -> None:
+    world = running()
+    world.end_silently(world.task(0).name)
+    world.reconcile()
+    world.advance(10)
+    assert [w.incarnation for w in world.reconcile().create if isinstance(w, CreateTask)] == [2]
+    assert "exit code 0" in str(task(world)["message"])
+
+
 def test_losses_in_a_row_back_off_and_are_counted_apart_from_failures() -> None:
     world = running()
     waits = []

@@ -148,11 +148,14 @@ def test_what_hinders_a_start_is_reported_before_the_task_runs(reports: PodRepor
     assert [(r.state, r.trouble) for r in kept.reports] == [("", "cannot connect"), ("", None), ("RUNNING", None)]
 
 
-def test_trouble_of_which_only_the_numbers_change_is_no_news(reports: PodReports, kept: Kept) -> None:
+def test_attempts_are_counted_in_the_report_once_a_minute(reports: PodReports, kept: Kept, clock: Clock) -> None:
     reports.state(State.RUNNING)
-    reports.trouble("no answer for 10 s")
-    reports.trouble("no answer for 11 s")
-    assert len(kept.reports) == 2
+    begun = clock.now
+    for attempt in range(1, 8):
+        clock.now = begun + (attempt - 1) * 20
+        reports.trouble(f"write is tried again (attempt {attempt}): no answer")
+    told = [r.trouble for r in kept.reports[1:]]
+    assert told == [f"write is tried again (attempt {n}): no answer" for n in (1, 4, 7)]
 
 
 def test_the_time_of_a_state_is_when_it_began(kept: Kept) -> None:

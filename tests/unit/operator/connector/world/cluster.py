@@ -139,6 +139,17 @@ class Cluster:
         """A user deletes a pod, which ends in its grace period."""
         self.server.delete(POD, KEY.namespace, name)
 
+    def evict(self, name: str, reason: str) -> None:
+        """Kubernetes marks a pod and deletes it; its process ends at once, as a stop asks it to."""
+        target = {"type": "DisruptionTarget", "status": "True", "reason": reason}
+        self.edit_pod(name, lambda pod: pod["status"].setdefault("conditions", []).append(target))
+        self.delete_pod(name)
+
+    def end_silently(self, name: str) -> None:
+        """The container of a pod has ended on a SIGTERM, and the kubelet has not yet said why it sent it."""
+        self.end(name, 0, "Completed")
+        self.edit_pod(name, lambda pod: pod["status"].update(phase="Running"))
+
     def lose_node(self, name: str) -> None:
         """The node of a pod is away: nothing ends the pod when it is deleted."""
         self.edit_pod(name, lambda pod: pod["spec"].update(nodeName=_AWAY))
@@ -200,11 +211,12 @@ class Cluster:
                     "containerStatuses": containers,
                 }
                 return
-            conditions = []
+            present = pod["status"].get("conditions") or ()
+            conditions = [c for c in present if c["type"] == "DisruptionTarget"]
             if reason == "HealthCheckFailed":  # Kubernetes says so in an Event only
                 terminated |= {"reason": "Error", "startedAt": min(started, timestamp(self.now - _SILENT - 60))}
                 since = timestamp(self.now - _SILENT)
-                conditions = [{"type": "Ready", "status": "False", "lastTransitionTime": since}]
+                conditions += [{"type": "Ready", "status": "False", "lastTransitionTime": since}]
             elif code <= 128 or message or trace:
                 word = TerminationMessage(exit_code=code, message=message or None, trace=trace)
                 terminated["message"] = word.to_message()
