@@ -93,7 +93,7 @@ def delete_offsets(
             raise _error(code, text.value)
         library.rd_kafka_DeleteConsumerGroupOffsets(client, ctypes.byref(request), _size(1), options, queue)
         event = ctypes.c_void_p(library.rd_kafka_queue_poll(queue, ctypes.c_int(int((seconds + _GRACE) * 1000))))
-        if not event:
+        if not event.value:
             raise _error(KafkaError._TIMED_OUT, b"no answer")  # noqa: SLF001 (the client's name for it)
         closing.callback(library.rd_kafka_event_destroy, event)
         _check(event)
@@ -134,7 +134,7 @@ def _client(config: Mapping[str, Any]) -> Iterator[ctypes.c_void_p]:
             if library.rd_kafka_conf_set(conf, *given):
                 raise _error(KafkaError._INVALID_ARG, text.value)  # noqa: SLF001 (as above)
         client = ctypes.c_void_p(library.rd_kafka_new(_PRODUCER, conf, text, _size(_TEXT)))
-        if not client:
+        if not client.value:
             raise _error(KafkaError._INVALID_ARG, text.value)  # noqa: SLF001 (as above)
     except BaseException:
         library.rd_kafka_conf_destroy(conf)
