@@ -213,7 +213,9 @@ def _parser() -> argparse.ArgumentParser:
         "--force", action="store_true", help="also where the status topic says that somebody runs the connector"
     )
     for of_used in (active, reset):
-        of_used.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
+        of_used.add_argument(
+            "file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input"
+        )
         of_used.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
         of_used.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka that has the status topic")
         of_used.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
