@@ -154,17 +154,28 @@ def _parser() -> argparse.ArgumentParser:
         help="list the plugins with their versions, or describe one",
         description="Lists the installed plugins, one row for each version; the last version of a plugin is what runs where "
         "none is asked for. With a name, prints the plugin's description and configuration.",
-        epilog="kubectl get pluginversions -o yaml | penstock plugins --plugin-versions -",
+        epilog="penstock plugins PostgresConnector --version 3.6.1.Final --namespace shop -o json",
     )
     plugins.add_argument("name", metavar="NAME", nargs="?", help="an alias such as Cast, or a Java class name")
     plugins.add_argument("--version", metavar="V", help="this version alone, or a range such as [1.2,2.0)")
-    plugins.add_argument(
+    versions = plugins.add_mutually_exclusive_group()
+    versions.add_argument(
         "--plugin-versions",
         metavar="FILE",
-        help="PluginVersions of one namespace to list besides: manifests, or what kubectl prints; - is standard input",
+        help="PluginVersions of one namespace to list besides: manifests, or what kubectl prints; - is standard input. "
+        "Configurations are shown where the ConfigMaps that their statuses name are there too",
+    )
+    versions.add_argument(
+        "--namespace", metavar="NS", help="PluginVersions of this namespace, and their configurations, by kubectl"
     )
     _add_plugin_path(plugins)
-    plugins.add_argument("--json", action="store_true", help="print JSON, for programs")
+    plugins.add_argument(
+        "-o",
+        "--output",
+        choices=("json",),
+        help="print JSON: all plugins, or the properties of the latest version of NAME, as Kafka Connect's "
+        "GET /connector-plugins/NAME/config",
+    )
     plugins.set_defaults(command=_plugins)
 
     from penstock_runtime.local.plugin.options import add_plugin
@@ -417,13 +428,13 @@ def _plugin(options: argparse.Namespace) -> ExitCode:
 def _plugins(options: argparse.Namespace) -> ExitCode:
     from penstock_runtime.local.plugin_list import listing
 
-    file = options.plugin_versions
-    documents = None
-    if file is not None:
-        from penstock_runtime.manifests.reader import read_resources
+    given = None
+    if options.plugin_versions is not None or options.namespace is not None:
+        from penstock_runtime.local.published import in_file, in_namespace
 
-        documents = read_resources(file, "PluginVersion")
-    text, found = listing(options.name, as_json=options.json, version=options.version, documents=documents)
+        file = options.plugin_versions
+        given = in_file(file) if file is not None else in_namespace(options.namespace)
+    text, found = listing(options.name, as_json=options.output == "json", version=options.version, given=given)
     sys.stdout.write(text)
     return ExitCode.OK if found else ExitCode.CONFIG_INVALID
 

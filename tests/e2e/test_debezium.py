@@ -17,7 +17,7 @@ from .place import Connector, Place, task
 from .test_java_plugins import POSTGRES, java
 from .test_lost_nodes import cordoned
 
-pytestmark = [pytest.mark.own_cluster, pytest.mark.slow]  # images are loaded into its node
+pytestmark = [pytest.mark.own_cluster, pytest.mark.slow, pytest.mark.timeout(600)]  # images are loaded into its node
 SHOP = ROOT / "examples" / "postgresql"
 SEED = 1000
 
@@ -241,6 +241,6 @@ def test_debezium_trusts_the_certificate_of_a_mounted_secret_and_no_other(
     source = reader(place, "orders", DEBEZIUM, config, template=template)
     source.says("ConfigInvalid", "database.hostname", "SSL error: PKIX path", limit=180)
     source.configure(database_sslrootcert="/etc/orders-tls/ours.crt")
-    source.reaches("Running", 180)
+    source.reaches("Running", 240)
     read_by(place, source, SEED + 20)
     assert_each_once(place, shop, source)

@@ -18,6 +18,13 @@ class Reports(Protocol):
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
         """A batch was delivered and committed."""
 
+    def looped(self, *, proven: bool) -> None:
+        """A round of the loop is complete. Called often.
+
+        Args:
+            proven: the task has shown that it works: it has delivered records, or knows that there are none.
+        """
+
     def committed(self) -> None:
         """Sink: a commit of offsets is through."""
 

@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.end_offsets import EndOffsets
+from penstock_runtime.task.lag_growth import LagGrowth
 
 __all__ = ["LagWatch"]
 
@@ -42,6 +43,10 @@ class LagWatch(Collector):
     def __init__(self, labels: Mapping[str, str], clock: Callable[[], float] = time.monotonic) -> None:
         self._labels = dict(labels)
         self._clock = clock
+        self._lock = threading.Lock()
+        self._growth = LagGrowth()
+        self.on_growth: Callable[[str | None], None] = lambda text: None
+        """Called with each lag, from several threads: how the lag grows; None: it does not."""
         self._lag: int | None = None
         self._known_at = clock()
         self._is_lost: Callable[[], bool] = lambda: False
@@ -49,7 +54,7 @@ class LagWatch(Collector):
     def report(self, records: int) -> None:
         """Take what the loop knows, unless Kafka does not answer: the ends that it knows are those of the last fetch."""
         if not self._is_lost():
-            self._lag, self._known_at = records, self._clock()
+            self._take(records)
 
     def watch(self, task: Positions, ends: EndOffsets, is_lost: Callable[[], bool]) -> None:
         """Measure in a thread whenever the loop is silent.
@@ -68,9 +73,16 @@ class LagWatch(Collector):
                     continue
                 if (found := ends.of(partitions)) is not None:
                     with suppress(KeyError):  # another partition was assigned meanwhile
-                        self._lag, self._known_at = task.lag_to(found), self._clock()
+                        self._take(task.lag_to(found))
 
         threading.Thread(target=run, name="lag", daemon=True).start()
+
+    def _take(self, lag: int) -> None:
+        with self._lock:
+            self._lag, self._known_at = lag, self._clock()
+            self._growth.add(lag, self._known_at)
+            text = self._growth.text
+        self.on_growth(text)
 
     def collect(self) -> Iterable[Metric]:
         """Return the lag and its age, and no lag that is too old."""

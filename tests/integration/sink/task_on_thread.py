@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import RetriableError
+from penstock.errors import ConnectError
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.consumers import Consumed
@@ -29,12 +30,17 @@ class News:
         self.troubles: list[str | None] = []
         self.summaries: list[Summary] = []
         self.turns = 0
+        self.proven = False
+        self.failed: Exception | None = None
 
     def state(self, state: State, *, trace: str | None = None) -> None:
         self.states.append(state)
 
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
         self.summaries.append(summary)
+
+    def looped(self, *, proven: bool) -> None:
+        self.proven = proven
 
     def committed(self) -> None: ...
 
@@ -70,6 +76,8 @@ class Task:
     def _live(self) -> None:
         try:
             self._task.run()
+        except ConnectError as e:
+            self.news.failed = e
         finally:
             self._task.close()
 

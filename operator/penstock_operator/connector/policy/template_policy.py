@@ -1,4 +1,4 @@
-"""What `spec.template` of a Connector may ask for, as the release sets it; all that is refused is reported at once. Pure.
+"""What `spec.template` of a Connector may ask for, as pods have it and the release sets it; refused all at once. Pure.
 
 Kubernetes' own admission may be off in a namespace, and it sees a pod that the operator created, not its user.
 """
@@ -13,6 +13,7 @@ from penstock.errors import Problem
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.policy.pod_security import items, mapping, violations
 from penstock_operator.connector.policy.strategic_merge import merged
+from penstock_operator.kubernetes.pod_fields import template_problems
 from penstock_operator.settings import Level, Settings
 
 __all__ = ["refusals", "with_init_containers", "with_template_policy"]
@@ -48,6 +49,8 @@ def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:
             f"is {length} characters long as JSON, and {_LONGEST} are the most; have scripts and files in a ConfigMap"
         )
         return (Problem("spec.template", message),)
+    if wrong := template_problems(template):
+        return wrong
     plain = _plain(settings)
     with_template = {
         "metadata": {"annotations": template.get("annotations")},

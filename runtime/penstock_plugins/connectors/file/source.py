@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, TypeGuard
+from typing import ClassVar, Final, TypeGuard
 
 from pydantic import field_validator
 
@@ -48,6 +48,9 @@ from penstock_plugins.connectors.file.lines import split_lines
 from penstock_plugins.connectors.file.stdin_source import StdinSource
 
 __all__ = ["FileReader", "FileSource", "FileSourceConfig", "FileStreamSource"]
+
+_MISSING: Final = 1.0
+"""Seconds until a file that does not exist is looked for again, as in Kafka Connect."""
 
 
 class FileSourceConfig(Config):
@@ -152,12 +155,21 @@ class FileSource(Source):
             raise self._unreadable(e) from e
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
-        """The end of the last whole line of the file, or of the next file."""
+        """The end of the last whole line of the file, or of the next file.
+
+        Raises:
+            RetriableError: no file was found at the path yet.
+        """
         try:
             end = self._follower.plan(self._position(start), self._fingerprint(start), limits)
         except OSError as e:
             raise self._unreadable(e) from e
         if end is None:
+            if self._follower.is_missing:
+                raise RetriableError(
+                    f"cannot read file {self._path}: it does not exist; create it, or correct the property `file`",
+                    retry_after=_MISSING,
+                )
             return {}
         offset = end.offset()
         self._fingerprints.appendleft((offset, end))
