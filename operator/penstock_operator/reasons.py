@@ -53,7 +53,7 @@ class EventType(StrEnum):
 class Use(Flag):
     """Where users meet a reason.
 
-    `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`conditions.Kind`). Reasons of
+    `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`verdict.Kind`). Reasons of
     `POD_START` and `API_SERVER` stand wherever a pod is waited for: at `Ready`, `UpdatePending` and tasks.
     """
 

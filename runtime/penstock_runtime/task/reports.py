@@ -162,6 +162,7 @@ class TaskReports:
         redact: Callable[[str], str] = str,
         listener: StateListener | None = None,
         recorded: Callable[[], Collection[bytes]] = tuple,
+        forget_unread: Callable[[Callable[[str], object], Collection[str]], None] = lambda is_read, known: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connector = connector
@@ -177,6 +178,7 @@ class TaskReports:
         self._redact = redact
         self._active: set[str] = set()
         self._ask_recorded = recorded
+        self._forget_unread = forget_unread
         self._recorded: Collection[bytes] | None = None
         """Marks of the topics that the connector had used before; None: not asked for yet."""
         self._forgets = False
@@ -301,6 +303,10 @@ class TaskReports:
         entries = [status_topic.topic_status(t, self._connector, self._task, now) for t in unrecorded]
         if entries:
             self._records.write(entries, timeout=30.0)
+
+    def reads(self, is_read: Callable[[str], object], known: Collection[str]) -> None:
+        """Have the active topics forgotten that are not read."""
+        self._forget_unread(is_read, known)
 
     def forget_topics(self) -> None:
         """The active topics were reset: those that are used from now on are recorded again. From any thread."""

@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,8 @@ class News:
     def lag(self, lags: Mapping[TopicPartition, int] | None) -> None: ...
 
     def active(self, topics: list[str]) -> None: ...
+
+    def reads(self, is_read: Callable[[str], object], known: Collection[str]) -> None: ...
 
     def trouble(self, message: str | None) -> None:
         self.turns += 1
