@@ -69,7 +69,7 @@ def test_metadata_of_a_column_that_was_changed_since_does_not_count() -> None:
 def test_a_type_without_an_equivalent_is_rejected() -> None:
     with pytest.raises(DataError, match="cannot convert Spark type interval day to second"):
         from_spark(t.DayTimeIntervalType())
-    with pytest.raises(DataError, match="0 to 38 digits"):
+    with pytest.raises(DataError, match="supported scales are 0 to 38"):
         to_spark(decimal(39))
 
 
