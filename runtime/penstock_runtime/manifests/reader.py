@@ -71,8 +71,13 @@ def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> 
     return tuple(_told_apart(found))
 
 
-def read_resources(file: str | Path, kind: str, stdin: TextIO | None = None) -> list[Mapping[str, Any]]:
-    """The resources of a kind in a file of manifests, or in what `kubectl get --output=yaml` prints; `-` is standard input.
+def read_resources(file: str | Path, *kinds: str, stdin: TextIO | None = None) -> list[Mapping[str, Any]]:
+    """The resources of these kinds in a file of manifests, or in what `kubectl get --output=yaml` prints.
+
+    Args:
+        file: its name; `-` is standard input.
+        kinds: of the resources.
+        stdin: in place of the process's own.
 
     Raises:
         ConfigError: something else stands in it, or it cannot be read.
@@ -83,11 +88,13 @@ def read_resources(file: str | Path, kind: str, stdin: TextIO | None = None) -> 
     for document in documents(text):
         problems += (Problem(f"{name}: {p.property}", p.message) for p in document.problems)
         for value in _items(document.value) if document.value is not None else ():
-            if isinstance(value, dict) and value.get("kind") == kind:
+            if isinstance(value, dict) and value.get("kind") in kinds:
                 found.append(value)
             else:
                 other = value.get("kind") if isinstance(value, dict) else None
-                problems.append(Problem(f"{name}: kind", f"must be {kind}, or a List of those, not {other}"))
+                problems.append(
+                    Problem(f"{name}: kind", f"must be {' or '.join(kinds)}, or a List of those, not {other}")
+                )
     if problems:
         raise ConfigError(problems)
     return found
