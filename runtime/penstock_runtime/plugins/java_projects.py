@@ -1,5 +1,6 @@
 """The Java plugins that configurations name most: which project a class belongs to, and which archive has it. Data."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -22,6 +23,15 @@ class Project:
     package: str
     archive: str
     classes: tuple[str, ...] = ()
+
+    @property
+    def artifact(self) -> str:
+        """The name of its archive without version and ending; empty: its text does not have one."""
+        match = _ARTIFACT.search(self.archive)
+        return "" if match is None else match[1].lower()
+
+
+_ARTIFACT: Final = re.compile(r"[/:]([A-Za-z][\w-]*)(?: from (?:Confluent Hub|Maven Central).*)?$")
 
 
 def _hub(name: str) -> str:

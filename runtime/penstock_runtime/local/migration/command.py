@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from penstock.errors import ConfigError, Problem
 from penstock_model.connect.variables import resolve
@@ -35,7 +36,9 @@ from penstock_runtime.plugins.config_providers import ConfigProviders
 
 __all__ = ["import_connectors"]
 
-_OFFSETS = "offset.storage.topic"
+_OFFSETS: Final = "offset.storage.topic"
+_NAMED: Final = 6
+"""Connectors that are named where a remark holds for several."""
 
 
 def import_connectors(options: ImportOptions) -> ExitCode:
@@ -266,8 +269,8 @@ def _report(made: Sequence[Imported], refused: Sequence[Refused], left_out: Sequ
     for note, count in counts.items():
         if count > 1:
             names = [one.name for one in made if note in one.notes]
-            of = "all connectors" if count == len(made) else ", ".join(names)
-            say(f"{of}:")
+            listed = ", ".join(names[:_NAMED]) + (f" and {count - _NAMED} more" if count > _NAMED else "")
+            say(f"{'all connectors' if count == len(made) else listed}:")
             say(f"  - {_printable(str(note))}")
     for other in refused:
         say(_printable(f"{other.name}: has no manifest: {other.reason}"))

@@ -137,7 +137,10 @@ def _has_debezium(archive: Archive, classes: Iterable[str], version: str) -> boo
 
 
 def _of_package(class_name: str) -> str:
-    """A name for the plugin of a class: by its package, which a distribution shares."""
+    """Return a name for the plugin of a class: that of its archive, or of its package, which a distribution shares."""
+    project = project_of(class_name)
+    if project is not None and project.artifact:
+        return project.artifact
     parts = class_name.split(".")[:-1]
-    length = 3 if parts[:1] == ["org"] or parts[1:2] == ["github"] else 2
+    length = 4 if parts[:2] == ["io", "confluent"] else 3 if parts[:1] == ["org"] or parts[1:2] == ["github"] else 2
     return "-".join(parts[:length]) or class_name

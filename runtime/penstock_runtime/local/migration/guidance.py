@@ -133,7 +133,7 @@ def steps(
         found.append(Step("Create the Secrets:", tuple(_secrets(moved, secrets_to, again))))
     if brought.versions or brought.archives:
         what = "Apply the PluginVersions, and wait until they are Ready:"
-        found.append(Step(what, tuple(_apply(brought, _namespaces(moved)))))
+        found.append(Step(what, tuple(_apply(brought, moved))))
     if live := [m for m in moved if m.found.is_live]:
         what = "Stop the connectors there, or both write every record, and wait until they have no tasks:"
         found.append(Step(what, tuple(_stop(m, url) for m in live)))
@@ -216,19 +216,20 @@ def _secrets(moved: Iterable[Moved], folder: Path | None, again: Callable[..., s
             yield f"kubectl create secret generic {name}{_in(m.made.namespace)} --from-file={files}"
 
 
-def _apply(brought: Brought, namespaces: Sequence[str | None]) -> Iterator[str]:
+def _apply(brought: Brought, moved: Sequence[Moved]) -> Iterator[str]:
     for label in dict.fromkeys(v["metadata"]["labels"][PART_OF] for v in brought.versions):
         yield f"kubectl apply -f connectors.yaml --selector {PART_OF}={label}"
     for archive in brought.archives:
-        yield from (f"kubectl apply -f {archive.name}/pluginversion.yaml{_in(n)}" for n in namespaces)
+        for namespace in _namespaces(moved, archive):
+            yield f"kubectl apply -f {archive.name}/pluginversion.yaml{_in(namespace)}"
     for version in brought.versions:
         metadata = version["metadata"]
         yield (
             f"kubectl wait --for=condition=Ready pluginversion/{metadata['name']}{_in(metadata.get('namespace'))} "
             "--timeout=5m"
         )
-    if brought.archives:
-        yield from (f"kubectl wait --for=condition=Ready pluginversions --all{_in(n)} --timeout=5m" for n in namespaces)
+    for namespace in dict.fromkeys(n for archive in brought.archives for n in _namespaces(moved, archive)):
+        yield f"kubectl wait --for=condition=Ready pluginversions --all{_in(namespace)} --timeout=5m"
 
 
 def _stop(m: Moved, url: str | None) -> str:
@@ -239,8 +240,11 @@ def _stop(m: Moved, url: str | None) -> str:
     return f"PUT {path}" if url is None else f"curl -X PUT {url}{path}"
 
 
-def _namespaces(moved: Iterable[Moved]) -> list[str | None]:
-    return list(dict.fromkeys(m.made.namespace for m in moved if m.made.needs))
+def _namespaces(moved: Iterable[Moved], archive: Archive) -> list[str | None]:
+    """Return the namespaces of the connectors that need an archive; what a build fetches says no classes."""
+    classes = set(archive.classes)
+    needing = (m for m in moved if m.made.needs and (not classes or classes & {n.class_name for n in m.made.needs}))
+    return list(dict.fromkeys(m.made.namespace for m in needing))
 
 
 def _in(namespace: str | None) -> str:

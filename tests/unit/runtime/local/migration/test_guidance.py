@@ -254,3 +254,17 @@ def test_transforms_of_debezium_come_with_the_archive_of_the_connector() -> None
     scripted = {"transforms": "a", "transforms.a.type": "io.debezium.transforms.Filter"}
     _, brought = moved(running("a", POSTGRES, **scripted))
     assert [a.classes for a in brought.archives] == [(POSTGRES,), ("io.debezium.transforms.Filter",)]
+
+
+def test_each_archive_has_a_name_of_its_own_and_is_applied_where_it_is_needed() -> None:
+    avro, s3 = "io.confluent.connect.avro.AvroConverter", "io.confluent.connect.s3.S3SinkConnector"
+    first = kafka_connector("a", s3)
+    second = kafka_connector("b", POSTGRES, **{"value.converter": avro})
+    second["metadata"]["namespace"] = "shop"
+    found = guidance(first, second)
+    (step,) = [s for s in found if s.what.startswith("Apply the PluginVersions")]
+    assert step.lines[:3] == (
+        "kubectl apply -f kafka-connect-s3/pluginversion.yaml --namespace kafka",
+        "kubectl apply -f debezium-connector-postgres/pluginversion.yaml --namespace shop",
+        "kubectl apply -f kafka-connect-avro-converter/pluginversion.yaml --namespace shop",
+    )
