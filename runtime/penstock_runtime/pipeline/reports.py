@@ -1,8 +1,9 @@
 """What a task reports: states, progress, active topics. The pipeline knows this protocol, and not who implements it."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
+from penstock.sink import TopicPartition
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary
 
@@ -31,8 +32,8 @@ class Reports(Protocol):
     def partitions(self, number: int) -> None:
         """Sink: this task reads so many partitions now."""
 
-    def lag(self, records: int | None) -> None:
-        """How far a sink is behind; None when unknown."""
+    def lag(self, lags: Mapping[TopicPartition, int] | None) -> None:
+        """How many records of each partition a sink is behind; None when unknown."""
 
     def active(self, topics: list[str]) -> None:
         """Records went to these topics (sink: came from them)."""

@@ -5,10 +5,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from penstock.errors import ConnectError
+from penstock.sink import TopicPartition
 from penstock_kafka.records import Entry
 from penstock_model.contracts.status_snapshot import topic_mark
 from penstock_runtime.kafka import status_topic
@@ -277,11 +278,11 @@ class TaskReports:
         """Report to the metrics."""
         self._metrics.partitions(number)
 
-    def lag(self, records: int | None) -> None:
+    def lag(self, lags: Mapping[TopicPartition, int] | None) -> None:
         """Report to the metrics and the parent; None: unknown."""
-        if records is not None:
-            self._metrics.lag(records)
-            self._parent.progress(lag=records)
+        if lags is not None:
+            self._metrics.lag(lags)
+            self._parent.progress(lag=sum(lags.values()))
 
     def active(self, topics: list[str]) -> None:
         """Write the topics that are new to this task to the status topic, unless the connector has them there (KIP-558)."""

@@ -203,7 +203,7 @@ def test_a_malformed_request_for_a_source_writes_nothing_and_tells_every_error_a
     nothing = ["offsets: Partitions / offsets need to be provided for an alter offsets request"]
     assert problems(altered(pods, resource, text="{}")) == nothing
     assert problems(altered(pods, resource)) == nothing
-    good = ({"filename": "/x"}, {"position": 1})
+    good = ({"filename": str(tmp_path / "in.txt")}, {"position": 1})
     assert problems(
         altered(pods, resource, good, (None, {"position": 1}), ({"filename": {"a": 1}}, {"position": []}))
     ) == [

@@ -14,7 +14,7 @@ __all__ = ["invalid", "known_config", "known_problems", "unchecked", "valid"]
 
 def valid(observed: Observation, plan: Plan) -> Config:
     """The plugin accepts the configuration, perhaps with warnings."""
-    warnings = [*plan.warnings]
+    warnings = [*plan.warnings, *observed.plugin.passed_over]
     if left := plan.left_behind:
         warnings.append(
             f"it was of another kind before: {left} stay in Kafka under its name, also with deletion.offsets: Reset, and "
