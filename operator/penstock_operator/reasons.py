@@ -37,6 +37,10 @@ class ConditionType(StrEnum):
         "`True`: a change has not reached all tasks of this connector, and the others go on with its last good plan: a "
         "change of the release, or other plugin versions that run in the first tasks first. Otherwise absent",
     )
+    LAGGING = (
+        "Lagging",
+        "`True`: the lag of a sink has grown for ten minutes, whatever `Ready` says. Otherwise absent",
+    )
 
 
 class EventType(StrEnum):
@@ -49,7 +53,7 @@ class EventType(StrEnum):
 class Use(Flag):
     """Where users meet a reason.
 
-    `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`conditions.Kind`). Reasons of
+    `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`verdict.Kind`). Reasons of
     `POD_START` and `API_SERVER` stand wherever a pod is waited for: at `Ready`, `UpdatePending` and tasks.
     """
 
@@ -59,6 +63,7 @@ class Use(Flag):
     UNKNOWN = auto()
     CONFIG_VALID = auto()
     UPDATE_PENDING = auto()
+    LAGGING = auto()
     TASK = auto()
     EVENT = auto()
     POD_START = auto()
@@ -120,7 +125,13 @@ class Reason(StrEnum):
         _WAIT,
         _NORMAL,
     )
-    STARTING = "Starting", Use.UNDER_WAY | Use.TASK, "tasks start", _WAIT, _NORMAL
+    STARTING = (
+        "Starting",
+        Use.UNDER_WAY | Use.TASK,
+        "tasks start, or have not completed their first round yet",
+        _WAIT,
+        _NORMAL,
+    )
     RESTARTING = "Restarting", Use.UNDER_WAY, "tasks are replaced", _WAIT, _NORMAL
     PAUSING = "Pausing", Use.UNDER_WAY, "not all tasks are paused yet", _WAIT, _NORMAL
     RESUMING = "Resuming", Use.UNDER_WAY, "not all tasks run again yet", _WAIT, _NORMAL
@@ -248,6 +259,13 @@ class Reason(StrEnum):
         "of a PluginVersion: its image holds something else, or a class of it cannot be imported: `Stalled`. Where the pod "
         "ended without an answer it is tried again",
         "see the message; publish another image, and create another PluginVersion",
+    )
+    DEFINITIONS_UNPUBLISHED = (
+        "DefinitionsUnpublished",
+        Use.UNDER_WAY,
+        "of a PluginVersion: a pod has looked into its image, and the configuration definitions in its log could not be "
+        "published. Two more pods try; then it is `Verified` without them, and the message says why",
+        "see the message",
     )
     NAME_CONFLICT = (
         "NameConflict",
@@ -389,6 +407,19 @@ class Reason(StrEnum):
         "a task that runs other plugin versions first has failed; the others stay on the versions before",
         "write the version before again, or another one; the others follow once the first tasks run for `timeout` without "
         "a failure",
+    )
+    STATUS_TOPIC_NOT_COMPACTED = (
+        "StatusTopicNotCompacted",
+        Use.UPDATE_PENDING,
+        "Kafka deletes records of the status topic, since its `cleanup.policy` is not `compact`; tasks go on, and none is "
+        "ended for a restart or a change, since it might not start again",
+        "have the policy set to `compact`, as the message says; what was asked for follows by itself",
+    )
+    LAG_GROWS = (
+        "LagGrows",
+        Use.LAGGING,
+        "records arrive in the topics faster than the sink writes them",
+        "raise `tasksMax` up to the number of partitions, or find what slows the sink; see its metrics",
     )
     OTHER_OPERATOR = (
         "OtherOperator",

@@ -43,7 +43,7 @@ async def create_pod(
     with context.job_slots.making(f"{key.namespace}/{creation.name}", key, urgent=observed.is_urgent) as has_slot:
         if has_slot:
             request = manifests.request(creation.name, _request(creation, observed.owner, manifests, context))
-            await put_config_map(key, request, context)
+            await put_config_map(key, request, context.kube, context.run)
             manifest = manifests.job(creation.name, creation.action, creation.key, creation.plan, plain=creation.plain)
             await _create(key, manifest, manifests, context)
         return has_slot

@@ -94,7 +94,7 @@ class Reconciler:
                 await report_failure(key, document, cached, Unforeseen(), context)
                 raise
             except asyncio.CancelledError:  # it took too long
-                context.metrics.connector(key, undecided(document))
+                context.metrics.connector(key, undecided(document, Reason.OPERATOR_FAULT))
                 raise
             else:
                 if cached.trouble.passed():  # and the status still reports it
@@ -112,7 +112,7 @@ class Reconciler:
             if (cached := self._cache.get(key)) is not None:
                 cached.trouble.failed(e, context.clock(), looking=True)
                 if cached.trouble.verdict is not None:
-                    context.metrics.not_ready(key)
+                    context.metrics.not_ready(key, cached.trouble.verdict.reason)
             raise
 
     def _of(self, key: Key, uid: str) -> CachedConnector:
@@ -128,7 +128,7 @@ class Reconciler:
             connector = Connector.draft(document)
         except ConfigError as e:  # the schema of the resource refuses such a thing; an older one may have let it in
             log.warning("%s cannot be read: %s", key, e)
-            context.metrics.connector(key, undecided(document))
+            context.metrics.connector(key, undecided(document, Reason.CONFIG_INVALID))
             return None
         if connector.metadata.name != key.name:  # a name that no Connector may have; the status then says so under it
             metadata = connector.metadata.model_copy(update={"name": key.name})

@@ -9,6 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Final
 
 from penstock_model.connect.status_records import TOPIC_PREFIX, ActiveTopic, Status
@@ -23,7 +24,7 @@ from penstock_model.contracts.task_reports import (
     control_key,
 )
 
-__all__ = ["Records", "connector_of"]
+__all__ = ["News", "Records", "connector_of"]
 
 _PREFIXES: Final = (
     "penstock-report",
@@ -32,10 +33,21 @@ _PREFIXES: Final = (
     "penstock-incarnation",
     "penstock-used-tokens",
 )
+_REPORT: Final = b'["penstock-report"'
 _INCARNATION: Final = b'["penstock-incarnation"'
 _USED_TOKENS: Final = b'["penstock-used-tokens"'
 _BETWEEN: Final = ":connector-"
 _UNREADABLE: Final = Status("")
+
+
+class News(IntEnum):
+    """What a record is about, the more urgent the greater."""
+
+    PROGRESS = 0
+    """The time of the last record of a task, and nothing else."""
+    TOPICS = 1
+    """An active topic."""
+    OTHER = 2
 
 
 @dataclass
@@ -80,6 +92,16 @@ class Records:
             del self._connectors[name]
         return name if changed else None
 
+    def news(self, key: bytes, value: bytes | None) -> News:
+        """Return what a record is about that is put next."""
+        if key.startswith(TOPIC_PREFIX):
+            return News.TOPICS
+        if not key.startswith(_REPORT) or (known := self._connectors.get(connector_of(key) or "")) is None:
+            return News.OTHER
+        before, now = Report.of(known.ours.get(key)), Report.of(value)
+        is_progress = before is not None and now is not None and now.differs_in_progress_alone(before)
+        return News.PROGRESS if is_progress else News.OTHER
+
     def carried(self, connector: str, task: int | None = None) -> Sequence[tuple[bytes, bytes]]:
         """The records of this name for a pod that does not read the topic from its beginning.
 
@@ -119,7 +141,7 @@ class Records:
 
     def reports(self, connector: str) -> Mapping[int, Report]:
         """The latest report of each task."""
-        reports = (Report.of(v) for k, v in self._ours(connector) if k.startswith(b'["penstock-report"'))
+        reports = (Report.of(v) for k, v in self._ours(connector) if k.startswith(_REPORT))
         return {r.task: r for r in sorted((r for r in reports if r is not None), key=lambda r: r.task)}
 
     def control(self, connector: str) -> Control | None:

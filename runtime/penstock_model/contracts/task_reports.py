@@ -111,6 +111,11 @@ class Report(_Record):
         since: start of this state, in milliseconds.
         versions: plugin versions by place (`connector`, `value.converter`, `transforms.hoist`).
         trouble: a temporary hindrance (Kafka cannot be reached); None for none.
+        lagging: how the lag of a sink grows; None: it does not, or it is not known.
+        progress: how far this incarnation has shown that it works: `none`, `loop` (it has written records, or found that
+            there are none), `steady` (and has lived on for some seconds). None: an earlier release wrote it.
+        last_record: when the last record was delivered, in milliseconds and up to a minute too early; None: none was.
+        last_loop: with `trouble`, when the loop completed last, likewise; None: it has not completed yet.
         message: FAILED: the error in a sentence, redacted.
         trace: FAILED: the traceback, redacted, bounded.
         asked: when the plugin last asked for the connector to be split into tasks anew, in milliseconds of 13 digits, and a
@@ -129,9 +134,17 @@ class Report(_Record):
     since: int
     versions: dict[str, str] = Field(default_factory=dict)
     trouble: str | None = None
+    lagging: str | None = None
+    progress: Literal["none", "loop", "steady"] | None = None
+    last_record: int | None = None
+    last_loop: int | None = None
     message: str | None = None
     trace: str | None = None
     asked: str | None = Field(None, pattern=r"^[0-9]{13} [0-9a-f]{1,64}$")
+
+    def differs_in_progress_alone(self, other: "Report") -> bool:
+        """Return whether only the time of the last record differs."""
+        return self.model_copy(update={"last_record": other.last_record}) == other
 
 
 class Control(_Record):
@@ -186,6 +199,7 @@ class TerminationMessage(_Record):
         reason: of exit code LOST, a word for the status: `JvmLost`, or `OOMKilled` where the kernel killed a child process;
             None: Spark was lost.
         classes: of a verifying pod, the Java classes that it has found (`verification.classes_text`).
+        definitions: of a verifying pod, the digest of the configuration definitions in its log (`definitions.find_line`).
     """
 
     api_version: Literal["penstock.dev/last-word/v1"] = "penstock.dev/last-word/v1"
@@ -195,6 +209,7 @@ class TerminationMessage(_Record):
     trouble: str | None = None
     reason: str | None = None
     classes: str | None = None
+    definitions: str | None = None
 
     def to_message(self, limit: int = TERMINATION_LIMIT) -> str:
         """JSON of at most `limit` bytes: the trace is cut at its beginning, then the message at its end."""

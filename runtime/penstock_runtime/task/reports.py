@@ -5,10 +5,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from penstock.errors import ConnectError
+from penstock.sink import TopicPartition
 from penstock_kafka.records import Entry
 from penstock_model.contracts.status_snapshot import topic_mark
 from penstock_runtime.kafka import status_topic
@@ -16,6 +17,7 @@ from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.task.metrics import TaskMetrics
+from penstock_runtime.task.passed_over import PassedOver
 
 __all__ = ["ParentPipe", "StatusRecords", "SynchronousStatusRecords", "TaskReports"]
 
@@ -129,8 +131,17 @@ class StateListener(Protocol):
     def trouble(self, text: str | None) -> None:
         """Something hinders the task; None: nothing does any more."""
 
+    def lagging(self, text: str | None) -> None:
+        """The lag of a sink grows; None: it does not. From several threads."""
+
     def ask(self, asked: str) -> None:
         """The plugin asks to be split into tasks anew."""
+
+    def delivered(self) -> None:
+        """Records were delivered. Called often."""
+
+    def looped(self, *, proven: bool) -> None:
+        """A round of the loop is complete. Called often."""
 
 
 class TaskReports:
@@ -151,6 +162,8 @@ class TaskReports:
         redact: Callable[[str], str] = str,
         listener: StateListener | None = None,
         recorded: Callable[[], Collection[bytes]] = tuple,
+        forget_unread: Callable[[Callable[[str], object], Collection[str]], None] = lambda is_read, known: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connector = connector
         self._task = task
@@ -165,14 +178,19 @@ class TaskReports:
         self._redact = redact
         self._active: set[str] = set()
         self._ask_recorded = recorded
+        self._forget_unread = forget_unread
         self._recorded: Collection[bytes] | None = None
         """Marks of the topics that the connector had used before; None: not asked for yet."""
         self._forgets = False
         self._total = Summary()
+        self._clock = clock
+        self._passed_over = PassedOver()
         self._trouble: str | None = None
         self._state: State | None = None
         self.batches = 0
         self._spark_batches = 0
+        if listener is not None:
+            metrics.lag_watch.on_growth = listener.lagging
 
     def state(
         self, state: State, *, trace: str | None = None, message: str | None = None, timeout: float | None = None
@@ -215,6 +233,9 @@ class TaskReports:
         self.batches += 1
         self._spark_batches += on_spark
         self._metrics.batch(summary, seconds, on_spark=on_spark)
+        self._passed_over.add(summary, self._clock())
+        if summary.written and self._listener is not None:
+            self._listener.delivered()
         for line in summary.log:
             log.error("%s", line)
         if summary.logged > len(summary.log):
@@ -243,6 +264,12 @@ class TaskReports:
                 summary.seconds,
             )
 
+    def looped(self, *, proven: bool) -> None:
+        """Report to the metrics and the listener."""
+        self._metrics.looped()
+        if self._listener is not None:
+            self._listener.looped(proven=proven)
+
     def committed(self) -> None:
         """Report to the metrics."""
         self._metrics.committed()
@@ -251,11 +278,11 @@ class TaskReports:
         """Report to the metrics."""
         self._metrics.partitions(number)
 
-    def lag(self, records: int | None) -> None:
+    def lag(self, lags: Mapping[TopicPartition, int] | None) -> None:
         """Report to the metrics and the parent; None: unknown."""
-        if records is not None:
-            self._metrics.lag(records)
-            self._parent.progress(lag=records)
+        if lags is not None:
+            self._metrics.lag(lags)
+            self._parent.progress(lag=sum(lags.values()))
 
     def active(self, topics: list[str]) -> None:
         """Write the topics that are new to this task to the status topic, unless the connector has them there (KIP-558)."""
@@ -277,12 +304,21 @@ class TaskReports:
         if entries:
             self._records.write(entries, timeout=30.0)
 
+    def reads(self, is_read: Callable[[str], object], known: Collection[str]) -> None:
+        """Have the active topics forgotten that are not read."""
+        self._forget_unread(is_read, known)
+
     def forget_topics(self) -> None:
         """The active topics were reset: those that are used from now on are recorded again. From any thread."""
         self._forgets = True
 
     def trouble(self, message: str | None) -> None:
-        """Report what hinders the task to the parent and the listener, when it changes."""
+        """Report what hinders the task to the parent and the listener, when it changes.
+
+        Records of which none is delivered hinder it too, although its loop meets nothing.
+        """
+        if message is None and self._state is State.RUNNING:
+            message = self._passed_over.trouble(self._clock())
         message = message and self._redact(message)
         if message != self._trouble:
             self._trouble = message

@@ -125,7 +125,7 @@ def test_a_template_that_the_api_server_refuses_does_not_hold_up_a_reset(site: S
     site.create("orders", deletion={"offsets": "Reset"})
     site.settled("orders")
     # Its types are right; the API server wants a term.
-    near = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    near: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
     site.change("orders", template={"affinity": {"nodeAffinity": near}})
     body = site.until("orders", lambda b: condition(b, "ConfigValid").get("status") == "False", "refused")
     field = "spec.template.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"

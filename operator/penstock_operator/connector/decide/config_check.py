@@ -30,7 +30,7 @@ def invalid(problems: Sequence[str]) -> Config:
 
 
 def unchecked(when: str) -> Config:
-    """The plugin has not refused_actions yet; `when` follows "the configuration"."""
+    """The plugin has not answered yet; `when` follows "the configuration"."""
     return Config(None, Reason.NOT_CHECKED, (f"the configuration {when}",))
 
 

@@ -8,7 +8,7 @@ from penstock_operator import names
 from penstock_operator.connector.model.api_failures import KEPT_REASONS
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import task_status
+from penstock_operator.connector.model.persisted_state import TaskMemory, task_status
 from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.connector.model.verdict import Verdict
 from penstock_operator.connector.render.conditions import all_conditions, undecided_conditions
@@ -24,7 +24,11 @@ _WITHOUT_POD: Final = ("Stopped", "Stopping")
 
 
 def connector_status(observed: Observation, decision: Decision) -> dict[str, Any]:
-    """The whole status. Lag, offsets and counts are in the metrics, so that no status is written by the clock."""
+    """The whole status.
+
+    Lag, offsets and counts are in the metrics, so that no status is written by the clock, but for the time of the last
+    record, once a minute while records are delivered.
+    """
     memory, connector = decision.memory, observed.connector
     plan = decision.plan or observed.plan(memory.plan)
     tasks = [memory.tasks[n] for n in sorted(memory.tasks)]
@@ -47,6 +51,9 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
                 "connector": plugin,
                 "pluginVersions": sorted(used),
                 "newerPluginVersions": list(observed.plugin.newer),
+                "lastRecord": timestamp(max(records))
+                if (records := [t.last_record for t in tasks if t.last_record])
+                else "",
                 "tasks": [task_status(t) for t in tasks],
                 "activeTopics": topics[:_MOST_TOPICS],
                 "plan": memory.plan_status(),
@@ -65,6 +72,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
             connector.metadata.generation,
             observed.now,
             decision.pending,
+            _lagging(observed, tasks),
         ),
         "taskSummary": f"{running}/{len(wanted)}",
         "replicas": sum(p.phase is not Phase.ENDED for p in observed.task_pods),
@@ -72,6 +80,13 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
         "labelSelector": ",".join(f"{k}={v}" for k, v in selector.items()),
     }
     return with_short_texts(status)
+
+
+def _lagging(observed: Observation, tasks: Sequence[TaskMemory]) -> str:
+    """Describe how the lag grows of the tasks that run; empty: of none."""
+    reports = {n: r for n, r in observed.reports.items() if r.lagging}
+    lagging = [t.id for t in tasks if t.state == "Running" and t.id in reports and reports[t.id].pod_uid == t.pod_uid]
+    return "; ".join(f"task {n}: {reports[n].lagging}" for n in lagging)
 
 
 def is_unchanged(status: Mapping[str, Any], before: Mapping[str, Any] | None) -> bool:
