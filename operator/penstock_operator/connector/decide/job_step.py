@@ -185,6 +185,11 @@ DOING: Final[Mapping[Action, tuple[str, str]]] = {
 
 
 def _late_message(pod: JobPod) -> str:
+    if pod.started is not None and pod.has_little_cpu:
+        return (
+            f"the job pod did not end in time: its CPU limit of {pod.cpu_limit} makes it slow; raise "
+            "job.resources.limits.cpu of the release"
+        )
     if pod.started is not None:
         return "the job pod did not end in time; a plugin's validation may wait for a system that is away"
     why = "" if pod.hindrance is None else f": {': '.join(pod.hindrance)}"

@@ -33,6 +33,8 @@ _RESTART_WAITS: Final = "is restarted, as an annotation asked for, once its conf
 _UNPROVEN: Final = "it has started; its first records are pending"
 _LOOK: Final = 30.0
 """Seconds after which a pod that is not ready is asked again for the cause."""
+_SLOW_START: Final = 30.0
+"""Seconds after which the status names a CPU limit that makes a start slow."""
 _ENDED_PODS_KEPT: Final = 1
 """Of each task, for their logs."""
 
@@ -169,7 +171,11 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
         )
     if memory.reason == Reason.RESTART_REQUESTED:  # the status has the request, and the pod was not deleted yet
         return _delete_pod(observed, current, Reason.RESTART_REQUESTED, _RESTARTED)
-    return _step_of_unready(observed, current) or TaskStep(_as_reported(observed, current))
+    if (step_of_unready := _step_of_unready(observed, current)) is not None:
+        return step_of_unready
+    reported = _as_reported(observed, current)
+    is_up = reported.state in ("Running", "Paused")
+    return TaskStep(reported, requeue_after=None if is_up else _until_slow(current, now) or None)
 
 
 def _step_of_unready(observed: TaskObservation, pod: TaskPod) -> TaskStep | None:
@@ -362,5 +368,23 @@ def _as_unreported(observed: TaskObservation, pod: TaskPod | None, reason: str =
         return memory.to("Pending", observed.now, *hindrance)
     is_again = memory.state == "Restarting" and memory.failures + memory.losses > 0
     is_after_loss = memory.state == "Pending" and memory.reason == reason and memory.losses + memory.unavailable > 0
-    kept = memory.message if is_again or is_after_loss else ""
-    return memory.to(state, observed.now, reason, kept)
+    texts = [memory.message.removesuffix(f"; {_slow(pod)}")] if is_again or is_after_loss else []
+    is_up = state in ("Running", "Paused")
+    if pod is not None and not is_up and _until_slow(pod, observed.now) == 0.0:
+        texts = [*(t for t in texts if t != _slow(pod)), _slow(pod)]
+    return memory.to(state, observed.now, reason, "; ".join(filter(None, texts)))
+
+
+def _until_slow(pod: TaskPod, now: float) -> float | None:
+    """Seconds until the start of a pod with little CPU counts as slow; None: its container has not started, or has more."""
+    if pod.started is None or not pod.has_little_cpu:
+        return None
+    return max(0.0, pod.started + _SLOW_START - now)
+
+
+def _slow(pod: TaskPod | None) -> str:
+    limit = "" if pod is None else pod.cpu_limit
+    return (
+        f"the task has been starting for more than {_SLOW_START:.0f} s with a CPU limit of {limit}, which makes it slow; "
+        "raise spec.template.resources.limits.cpu"
+    )

@@ -1,6 +1,6 @@
 """Reads what decisions need from the manifest of a pod. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -20,6 +20,8 @@ _REMEDIES: Final = {str(r): r.do for r in _LASTING if r.do}
 _GENERATION_DIGITS: Final = 19
 _SLOW: Final = 10.0
 """Seconds that a pod may take to start before its status says so."""
+_LITTLE_CPU: Final = 0.5
+"""Cores."""
 
 
 class Phase(StrEnum):
@@ -47,6 +49,7 @@ class Pod:
         ended: how its container ended.
         node: the node that it runs on.
         disruption: why Kubernetes ends it, as a reason and a sentence; None: it does not.
+        cpu_limit: of its container, as Kubernetes writes it; empty: it has none.
     """
 
     name: str
@@ -62,6 +65,16 @@ class Pod:
     ended: Ended | None = None
     node: str = ""
     disruption: tuple[str, str] | None = None
+    cpu_limit: str = ""
+
+    @property
+    def has_little_cpu(self) -> bool:
+        """Whether its CPU limit makes the start of its process take long, which needs seconds of CPU."""
+        try:
+            cores = float(self.cpu_limit.removesuffix("m")) / (1_000 if self.cpu_limit.endswith("m") else 1)
+        except ValueError:  # none, or in a unit that nobody uses for CPU
+            return False
+        return cores < _LITTLE_CPU
 
     def is_on_lost_node(self, now: float, node_timeout: float) -> bool:
         """Whether it was deleted and is still there `node_timeout` seconds after its grace period: its node is away."""
@@ -165,6 +178,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
         "ended": ended,
         "node": (manifest.get("spec") or {}).get("nodeName", ""),
         "disruption": disruption_of(manifest),
+        "cpu_limit": _cpu_limit(manifest),
     }
     match common["role"]:
         case "task":
@@ -213,9 +227,17 @@ def _generation(text: str) -> int:
     return int(text) if text.isdecimal() and text.isascii() and len(text) < _GENERATION_DIGITS else 0
 
 
+def _main(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    containers: Sequence[Mapping[str, Any]] = (manifest.get("spec") or {}).get("containers") or ()
+    return next((c for c in containers if c["name"] in (TASK_CONTAINER, JOB_CONTAINER)), {})
+
+
 def _image(manifest: Mapping[str, Any]) -> str:
-    containers = (manifest.get("spec") or {}).get("containers") or ()
-    return next((str(c.get("image", "")) for c in containers if c["name"] in (TASK_CONTAINER, JOB_CONTAINER)), "")
+    return str(_main(manifest).get("image", ""))
+
+
+def _cpu_limit(manifest: Mapping[str, Any]) -> str:
+    return str(((_main(manifest).get("resources") or {}).get("limits") or {}).get("cpu") or "")
 
 
 def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: float) -> tuple[str, str] | None:

@@ -574,3 +574,31 @@ def test_a_namespace_that_ends_is_not_held_up() -> None:
     world.delete()
     world.settle(seconds=10)  # until a pod is refused, the operator does not know
     assert not world.finalizer
+
+
+def starting(cpu: str) -> World:
+    """A world whose task's process has started, and does not report yet."""
+    world = World(spec={"tasksMax": 1, "template": {"resources": {"limits": {"cpu": cpu}}}})
+    world.report_news = lambda pod, reports: False  # type: ignore[method-assign]
+    world.settle(seconds=20)
+    return world
+
+
+def test_a_start_that_a_small_cpu_limit_makes_slow_is_named_as_such_until_it_is_over() -> None:
+    world = starting("10m")
+    world.advance(40)
+    world.reconcile()
+    assert world.condition("Ready").startswith(
+        "False Starting: task 0: the task has been starting for more than 30 s with a CPU limit of 10m, which makes "
+        "it slow; raise spec.template.resources.limits.cpu"
+    )
+    del world.report_news
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+
+
+def test_a_slow_start_with_enough_cpu_blames_no_limit() -> None:
+    world = starting("1")
+    world.advance(60)
+    world.reconcile()
+    assert "CPU" not in world.condition("Ready")
