@@ -53,7 +53,7 @@ class EventType(StrEnum):
 class Use(Flag):
     """Where users meet a reason.
 
-    `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`conditions.Kind`). Reasons of
+    `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`verdict.Kind`). Reasons of
     `POD_START` and `API_SERVER` stand wherever a pod is waited for: at `Ready`, `UpdatePending` and tasks.
     """
 
@@ -220,8 +220,9 @@ class Reason(StrEnum):
         "PluginVersionMissing",
         Use.UNDER_WAY,
         "no PluginVersion of this namespace has a class in the version that `spec.version` or a `*.plugin.version` asks "
-        "for, and the message lists the versions that there are; or a pod has yet to look which Java classes there are",
-        "create it, or ask for another version; the connector follows by itself",
+        "for, and the message lists the versions that there are; or a pod has yet to verify one that fits, or to look which "
+        "Java classes there are",
+        "create it, ask for another version, or mend what keeps it from being verified; the connector follows by itself",
     )
     PLUGIN_VERSION_INVALID = (
         "PluginVersionInvalid",
@@ -239,7 +240,8 @@ class Reason(StrEnum):
     VERIFYING = (
         "Verifying",
         Use.UNDER_WAY,
-        "of a PluginVersion: a pod looks into its image, or it waits for its turn. Connectors may use it meanwhile",
+        "of a PluginVersion: a pod looks into its image, or it waits for its turn. Meanwhile only Connectors that ask for "
+        "its very version use it",
         _WAIT,
         _NORMAL,
     )
@@ -451,7 +453,12 @@ class Reason(StrEnum):
         "the operator's account lacks a right",
         "give it that right: a Role of the chart is missing or was changed",
     )
-    INVALID = "Invalid", Use.API_SERVER, "the API server finds the object invalid"
+    INVALID = (
+        "Invalid",
+        Use.API_SERVER,
+        "the API server finds the object invalid, for a reason other than a field of `spec.template`",
+    )
+    BAD_REQUEST = "BadRequest", Use.API_SERVER, "the API server cannot read the object, likewise"
     REFUSED = "Refused", Use.API_SERVER, "the API server refuses it without a word for the reason"
     CONFLICT = "Conflict", Use.API_SERVER, "something else changes the object again and again"
     POD_NAME_TAKEN = "PodNameTaken", Use.API_SERVER, "a pod of that name is not this Connector's", "remove that pod"

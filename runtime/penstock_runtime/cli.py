@@ -23,6 +23,8 @@ _DATA_DIR: Final = Path("penstock-data")
 _HIGHEST_PORT: Final = 65_535
 _ACTIVE: Final = "--active"
 _ACTIVE_TOPICS: Final = f"topics {_ACTIVE}"
+_RESET: Final = "--reset"
+_RESET_TOPICS: Final = f"topics {_RESET}"
 _EXIT_CODES: Final = """\
 exit codes:
     0 stopped as asked
@@ -42,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = [*(sys.argv[1:] if arguments is None else arguments)]
     if words[:1] == ["topics"] and _ACTIVE in words:  # takes a file and no topics, which one parser cannot have both
         words = [_ACTIVE_TOPICS, *(w for w in words[1:] if w != _ACTIVE)]
+    elif words[:1] == ["topics"] and _RESET in words:  # likewise
+        words = [_RESET_TOPICS, *(w for w in words[1:] if w != _RESET)]
     options = _parser().parse_args(words)
     # Commands that run until Ctrl-C write JSON lines unless standard error is a terminal; the others write plain text.
     if options.command in (_run, _kafka) and not sys.stderr.isatty():
@@ -184,7 +188,8 @@ def _parser() -> argparse.ArgumentParser:
         help="show by which rule a source's topics would be created, or which topics a connector uses",
         description="Shows by which rule the topics of a source would be created, with which partitions, replicas and "
         "settings, and which limit of its TopicCreationPolicy refuses them. Asks no Kafka. Exit code 1: one is refused. "
-        "With --active, lists the topics that a connector has used, from Kafka: since when, by which task first, its name.",
+        "With --active, lists the topics that a connector has used, from Kafka: since when, by which task first, its name. "
+        "With --reset, forgets them.",
     )
     topics.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
     topics.add_argument("names", metavar="TOPIC", nargs="+", help="the name of a topic, after the transforms")
@@ -194,6 +199,9 @@ def _parser() -> argparse.ArgumentParser:
     topics.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
     topics.add_argument(
         _ACTIVE, action="store_true", help="list the topics that it has used; has options of its own (--active --help)"
+    )
+    topics.add_argument(
+        _RESET, action="store_true", help="forget the topics that it has used; has options of its own (--reset --help)"
     )
     _add_providers(topics)
     _add_plugin_path(topics)
@@ -206,13 +214,26 @@ def _parser() -> argparse.ArgumentParser:
         description="Lists the topics that a connector has used (KIP-558), from Kafka: since when, by which task first, and "
         "the name.",
     )
-    active.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
-    active.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
-    active.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka that has the status topic")
-    active.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
-    _add_plugin_path(active)
-    _add_secrets(active)
+    reset = commands.add_parser(  # likewise
+        _RESET_TOPICS,
+        allow_abbrev=False,
+        description="Forgets the topics that a connector has used (KIP-558), which must not run; those that it uses come "
+        "back with their next record.",
+    )
+    reset.add_argument(
+        "--force", action="store_true", help="also where the status topic says that somebody runs the connector"
+    )
+    for of_used in (active, reset):
+        of_used.add_argument(
+            "file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input"
+        )
+        of_used.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
+        of_used.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka that has the status topic")
+        of_used.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
+        _add_plugin_path(of_used)
+        _add_secrets(of_used)
     active.set_defaults(command=_active_topics)
+    reset.set_defaults(command=_reset_topics)
 
     from penstock_runtime.local.migration.options import add_import
     from penstock_runtime.local.offsets.options import add_offsets
@@ -438,6 +459,14 @@ def _active_topics(options: argparse.Namespace) -> ExitCode:
 
     _check_secrets(options)
     return show_active_topics(OffsetsOptions.of(options))
+
+
+def _reset_topics(options: argparse.Namespace) -> ExitCode:
+    from penstock_runtime.local.active_topics import reset_active_topics
+    from penstock_runtime.local.offsets.options import OffsetsOptions
+
+    _check_secrets(options)
+    return reset_active_topics(OffsetsOptions.of(options))
 
 
 def _offsets(options: argparse.Namespace) -> ExitCode:

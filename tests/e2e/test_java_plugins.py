@@ -78,7 +78,7 @@ def test_a_java_connector_runs_in_the_version_that_it_asks_for_from_an_image_wit
     assert any(line.startswith("kafka_connect_plugins_calls") for line in metrics(probe)), "its JVM answers"
 
     hostname = configuration(place, POSTGRES, monkeypatch)["database.hostname"]
-    assert (hostname["type"], hostname["required"], hostname["importance"]) == ("STRING", True, "HIGH")
+    assert (hostname["type"], hostname["importance"], hostname["group"]) == ("STRING", "HIGH", "Postgres")
 
     orders = place.connector("orders", POSTGRES, {"topic.prefix": "shop"})
     orders.says("ConfigInvalid", "database.hostname")

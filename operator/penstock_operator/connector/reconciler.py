@@ -25,6 +25,7 @@ from penstock_operator.connector.observe.gather import observe
 from penstock_operator.connector.observe.name_lookup import left_behind
 from penstock_operator.connector.observe.plan_cache import PlanCache
 from penstock_operator.connector.observe.pods import pods_of
+from penstock_operator.connector.policy.refused_template import with_refused_template
 from penstock_operator.connector.policy.template_policy import with_template_policy
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.connector.render.pod_manifests import PodManifests
@@ -132,7 +133,7 @@ class Reconciler:
         if connector.metadata.name != key.name:  # a name that no Connector may have; the status then says so under it
             metadata = connector.metadata.model_copy(update={"name": key.name})
             connector = connector.model_copy(update={"metadata": metadata})
-        connector = with_template_policy(connector, context.settings)
+        connector = with_refused_template(with_template_policy(connector, context.settings), cached.refusals)
         trouble, trouble_lasts_in = self._trouble.lasting(context.status.trouble, context.clock())
         cached.undecided = True
         observed = await observe(connector, document, context, cached, trouble, self._plans)

@@ -173,6 +173,8 @@ class SinkTask:
             self._until_done(self._sink.start)
         self._until_done(self._refresh)
         self._report_state()
+        if self._context.spec.task == 0:
+            self._reports.reads(self._context.reads, self._subscription.topics)
         while not self._stopping.is_set():
             LOOP.turned()
             if self._paused.is_set():
@@ -463,8 +465,8 @@ class SinkTask:
         """Those that this task reads now. From any thread."""
         return list(self._offsets.positions)
 
-    def lag_to(self, ends: Mapping[TopicPartition, int]) -> int:
-        """Return how many records are not written yet up to these ends. From any thread.
+    def lag_to(self, ends: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """Return how many records of each partition are not written yet up to these ends. From any thread.
 
         Raises:
             KeyError: another partition was assigned meanwhile.
@@ -473,6 +475,11 @@ class SinkTask:
 
     def _lag(self, *, held: bool = True) -> int | None:
         """Records that are not written yet, with or without those that the sink holds; None where that is not known."""
+        lags = self._lags(held=held)
+        return None if lags is None else sum(lags.values())
+
+    def _lags(self, *, held: bool = True) -> dict[TopicPartition, int] | None:
+        """The same by partition."""
         offsets = self._offsets
         positions = offsets.positions if held else offsets.places
         if not positions:
@@ -494,7 +501,7 @@ class SinkTask:
                 if bounds is None:
                     return None
                 watermarks = bounds
-        return sum(offsets.lag(of, *watermarks[of]) for of in positions)
+        return {of: offsets.lag(of, *watermarks[of]) for of in positions}
 
     def _bounds(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[int, int]] | None:
         try:
@@ -509,7 +516,7 @@ class SinkTask:
         self._report_lag()
 
     def _report_lag(self) -> None:
-        self._reports.lag(self._lag())
+        self._reports.lag(self._lags())
 
 
 def _quietly(what: str, work: Callable[[], None]) -> None:

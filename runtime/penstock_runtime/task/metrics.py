@@ -12,6 +12,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, Summary
 
+from penstock.sink import TopicPartition
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary as BatchSummary
@@ -152,9 +153,9 @@ class TaskMetrics:
         """How many partitions a sink reads."""
         self._partitions.set(number)
 
-    def lag(self, records: int) -> None:
-        """How far a sink is behind."""
-        self.lag_watch.report(records)
+    def lag(self, lags: Mapping[TopicPartition, int]) -> None:
+        """How many records of each partition a sink is behind."""
+        self.lag_watch.report(lags)
 
     def spark(self, *, up: bool) -> None:
         """Whether the Spark session is up."""

@@ -1,4 +1,4 @@
-"""Inject faults, and measure: when their cause is named, for how long Ready is True meanwhile, when all is well again."""
+"""Inject faults, and measure when the cause is named, for how long Ready is True meanwhile, and when it works again."""
 
 import threading
 import time
@@ -129,7 +129,7 @@ class _Recorder:
                 most, begun = max(most, moment - begun), None
         return most
 
-    def told(self, since: float) -> list[str]:
+    def changes(self, since: float) -> list[str]:
         """What the conditions said, once for each change."""
         lines: list[str] = []
         last = ""
@@ -175,7 +175,7 @@ def _tried(fault: Fault, world: World) -> Outcome:
         with ExitStack() as ends:
             ends.callback(world.cluster.delete_namespaces, namespace)
             _measure(outcome, Scene(world, Place(world.cluster, world.kafka, namespace), ends))
-    except Exception as e:  # noqa: BLE001 (the others go on, and this one's trouble is in the table)
+    except Exception as e:  # noqa: BLE001 (the others continue, and this one's trouble is in the table)
         outcome.trouble = outcome.trouble or f"{type(e).__name__}: {str(e)[:3000]}"
     return outcome
 
@@ -217,9 +217,9 @@ def _measure(outcome: Outcome, scene: Scene) -> None:
         works = recorder.first(since, lambda found: _works(found) and not _still(says, found, other), max(limit, 1.0))
         outcome.recovered = None if works is None else works[0] - since
     finally:
-        outcome.history = recorder.told(begun)
+        outcome.history = recorder.changes(begun)
         if other:
-            outcome.history += ["", f"{says.plural} {says.name}:", *named_by.told(begun)]
+            outcome.history += ["", f"{says.plural} {says.name}:", *named_by.changes(begun)]
         recorder.close()
         named_by.close()
 

@@ -1,4 +1,4 @@
-"""Each fault's cause is named while it lasts, Ready is not True while nothing moves, and all is well afterwards."""
+"""Each fault's cause is named while it lasts, Ready is not True while nothing moves, and the connector works afterwards."""
 
 from collections.abc import Iterator
 

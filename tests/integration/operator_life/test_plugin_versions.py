@@ -68,6 +68,26 @@ def ready(site: Site, resource: dict[str, Any], begins: str) -> dict[str, Any]:
     return site.api.get(resource)
 
 
+def test_a_new_connector_takes_the_version_before_one_whose_image_cannot_be_pulled(site: Site) -> None:
+    site.kubelet.cannot_pull(image_of("2.0.0"))
+    site.operator().start().ready()
+    good, bad = plugin_version(site, "1.0.0"), plugin_version(site, "2.0.0")
+    site.api.create(good)
+    site.api.create(bad)
+    ready(site, good, "True Verified")
+    site.create("orders", **{"class": "Files"})
+    status = site.settled("orders")["status"]
+    assert status["connector"]["pluginVersion"] == "files-1.0.0"
+    site.until(
+        "orders",
+        lambda b: "PluginVersion files-2.0.0 is newer, 2.0.0, and is not taken up" in condition(b, "ConfigValid"),
+        "it names the newer one",
+    )
+    site.kubelet.can_pull(image_of("2.0.0"))
+    site.until("orders", lambda b: b["status"].get("newerPluginVersions") == ["files-2.0.0"], "it is offered")
+    site.check()
+
+
 def verifying(site: Site) -> list[str]:
     """The names of the pods that verify something now."""
     return [

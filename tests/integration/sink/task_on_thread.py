@@ -3,12 +3,13 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from penstock import RetriableError
 from penstock.errors import ConnectError
+from penstock.sink import TopicPartition
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.consumers import Consumed
@@ -46,9 +47,11 @@ class News:
 
     def partitions(self, number: int) -> None: ...
 
-    def lag(self, records: int | None) -> None: ...
+    def lag(self, lags: Mapping[TopicPartition, int] | None) -> None: ...
 
     def active(self, topics: list[str]) -> None: ...
+
+    def reads(self, is_read: Callable[[str], object], known: Collection[str]) -> None: ...
 
     def trouble(self, message: str | None) -> None:
         self.turns += 1

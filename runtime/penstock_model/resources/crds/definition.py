@@ -112,7 +112,6 @@ RESOURCES: Final = (
         columns=(
             _column("Partitions", ".spec.default.partitions", "Where no group matches.", kind="integer"),
             _column("Replication", ".spec.default.replicationFactor", "Where no group matches.", kind="integer"),
-            _column("Groups", ".spec.groups[*].name", "The groups, by name.", wide=True),
             *_READY,
             _column("Connectors", ".status.connectorCount", "How many it applies to.", kind="integer"),
         ),

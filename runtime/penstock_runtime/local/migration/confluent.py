@@ -13,8 +13,6 @@ API_GROUP: Final = "platform.confluent.io"
 _READ: Final = ("name", "class", "taskMax", "configs", "restartPolicy", "connectClusterRef", "connectRest")
 _FIELD_OF: Final = {"connector.class": "spec.class", "tasks.max": "spec.taskMax", "name": "the name of the resource"}
 """Properties in `spec.configs` that a field has, too."""
-_RETRIES: Final = 10
-"""Confluent's restarts of failed tasks where `restartPolicy.maxRetry` is not given."""
 
 
 def confluent_connector(where: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Found:
@@ -45,5 +43,5 @@ def _restart(policy: object) -> dict[str, Any]:
     given = policy if isinstance(policy, Mapping) else {}
     if given.get("type") == "Never":
         return {"onFailure": False}
-    most = given.get("maxRetry", _RETRIES)
+    most = given.get("maxRetry")
     return {"maxRestarts": most} if isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= MOST else {}

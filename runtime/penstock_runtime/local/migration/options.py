@@ -112,7 +112,7 @@ def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         description="Prints Connector manifests for the connectors of Kafka Connect (its REST API, or files), of Strimzi,\n"
         "Red Hat and IBM Event Streams (KafkaConnector), and of Confluent for Kubernetes (Connector); PluginVersions for\n"
         "the images of a KafkaConnect; and on standard error what does not carry over, what to do, in order, and a table\n"
-        "of what runs. Changes nothing in Kafka Connect, and connects to no system that a connector reads or writes.",
+        "of what runs. Changes nothing in Kafka Connect, and needs no system that a connector reads or writes.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="""\
 With --bootstrap-servers or --worker the transactional ids of Kafka Connect's tasks are recorded in Kafka, so that a task

@@ -147,7 +147,7 @@ FAULTS: Final = (
     Fault(
         "the bootstrap server of a connector does not exist",
         "`consumer.override.bootstrap.servers` names a host that nobody knows",
-        Says("Unavailable|TasksFailed|PrepareFailed", ("nowhere.example:9092",)),
+        Says("Unavailable", ("nowhere.example:9092", "does not resolve")),
         "correct the property",
         copies(consumer_override_bootstrap_servers="nowhere.example:9092"),
         remove=_configured(consumer_override_bootstrap_servers=None),
@@ -157,7 +157,7 @@ FAULTS: Final = (
     Fault(
         "TLS to a port without it",
         "`producer.override.security.protocol: SSL`, and the brokers' port speaks plaintext",
-        Says("Unavailable|TasksFailed", ("SSL",)),
+        Says("Unavailable", ("cannot be spoken to over TLS",)),
         "name the protocol of the brokers' port",
         orders(producer_override_security_protocol="SSL"),
         remove=_configured(producer_override_security_protocol=None),
@@ -167,7 +167,7 @@ FAULTS: Final = (
     Fault(
         "a password to a port that asks for none",
         "`producer.override.security.protocol: SASL_PLAINTEXT`, and the brokers' port does not authenticate",
-        Says("Unavailable|TasksFailed", ("SASL",)),
+        Says("Unavailable", ("does not accept the credentials",)),
         "name the protocol of the brokers' port",
         orders(**_with_password("producer_override", "admin", "admin-secret")),
         remove=_plain_again("producer_override"),
@@ -177,7 +177,7 @@ FAULTS: Final = (
     Fault(
         "a wrong password of Kafka",
         "`producer.override.sasl.jaas.config` has a wrong password",
-        Says("Unavailable|TasksFailed", ("uthentication",)),
+        Says("Unavailable", ("does not accept the credentials",)),
         "correct the password, best in a Secret",
         _with_passwords(orders, "producer_override", "admin", "wrong"),
         remove=_plain_again("producer_override"),
@@ -207,7 +207,7 @@ FAULTS: Final = (
     Fault(
         "a sink's topic does not exist",
         "`topics` names a topic that nobody has created",
-        Says("TasksFailed|Hindered|Unavailable", ("does not exist",)),
+        Says("Hindered", ("Waiting for topics that do not exist",)),
         "create the topic, or correct `topics`",
         _missing_topic,
         remove=_topic_comes,
@@ -216,7 +216,7 @@ FAULTS: Final = (
     Fault(
         "a sink's topic is deleted",
         "somebody deletes the topic that a sink reads",
-        Says("TasksFailed|Hindered|Unavailable", ("does not exist",)),
+        Says("Hindered|TasksFailed", ("do not exist|does not exist",)),
         "create the topic again",
         copies(),
         _topic_goes,
@@ -225,7 +225,7 @@ FAULTS: Final = (
     Fault(
         "a dead letter queue with too many replicas",
         "`errors.deadletterqueue.topic.replication.factor` is greater than the number of brokers",
-        Says("PrepareFailed|Unavailable", ("replication",)),
+        Says("PrepareFailed", ("3 replicas were asked for", "errors.deadletterqueue.topic.replication.factor")),
         "lower the factor; -1 takes the brokers' own",
         copies(errors_tolerance="all", errors_deadletterqueue_topic_name="dead-letters"),
         remove=_configured(errors_deadletterqueue_topic_replication_factor=1),
@@ -233,9 +233,9 @@ FAULTS: Final = (
     ),
     Fault(
         "a record is too large for Kafka",
-        "a source has a record that is larger than `max.request.size`",
-        Says("TasksFailed", ("too large|larger|MSG_SIZE",)),
-        "raise the limits of producer and topic, or set errors.tolerance",
+        "a source has a record that is larger than the topic's `max.message.bytes`",
+        Says("TasksFailed", ("is larger than the topic takes (max.message.bytes=", "KAFKA_PRODUCE")),
+        "raise the topic's `max.message.bytes`, or set errors.tolerance",
         _large,
         remove=_configured(size=1),
         needs_user=True,

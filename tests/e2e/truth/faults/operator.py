@@ -33,7 +33,7 @@ def _operator_is_back(scene: Scene) -> None:
 
 
 def _second(worker: Callable[[Scene], Mapping[str, Any]], **values: Any) -> Callable[[Scene], Connector]:
-    """A source in a namespace that a second release watches, with these settings; the first one's operator is away."""
+    """A source in a namespace that a second release watches, with these settings, while the first one has no operator."""
 
     def made(scene: Scene) -> Connector:
         world = scene.world
@@ -108,7 +108,7 @@ _MISSING: Final = {"runtime": {"repository": "registry.invalid/penstock-runtime"
 
 FAULTS: Final = (
     Fault(
-        "the operator is away while a task is lost",
+        "the operator is down while a task is lost",
         "the operator has no replicas, or its node is lost, and a task is killed meanwhile",
         Says("TasksLost|Starting|Restarting|Preparing", ("signal 9",)),
         "bring the operator back: statuses are as it left them until then, so alert on its own `up`",
@@ -120,7 +120,7 @@ FAULTS: Final = (
         "the operator is cut off from Kafka",
         "a network policy drops what the operator's pod sends to the brokers",
         Says("KafkaUnavailable", ("Kafka",), status="Unknown"),
-        "mend the operator's way to Kafka; tasks go on meanwhile",
+        "restore the operator's access to Kafka; tasks continue meanwhile",
         orders(),
         _operator_is_cut_off,
         _operator_is_back,
@@ -131,7 +131,7 @@ FAULTS: Final = (
         "an upgrade of the release with a wrong value",
         "`helm upgrade --wait` with a worker property that has a wrong value",
         Refused(("worker.connector.client.config.override.policy",), "the status of the new operator's pod"),
-        "`helm rollback`, or upgrade with a correct value; the operator of before goes on",
+        "`helm rollback`, or upgrade with a correct value; the operator of before keeps running",
         orders(),
         _wrong_value,
         lambda scene: scene.world.release.roll_back(),
@@ -170,7 +170,7 @@ FAULTS: Final = (
     Fault(
         "a release's password is wrong in a namespace",
         "the Secret of the worker configuration has a wrong password",
-        Says("Unavailable", ("uthentication",)),
+        Says("Unavailable", ("does not accept the credentials",)),
         "correct the Secret; the connector starts by itself",
         _second(_with_password, workerSecretName="kafka-client"),
         _applied_with("admin", "wrong"),

@@ -201,7 +201,7 @@ FAULTS: Final = (
     Fault(
         "a plugin fails while it plans",
         "`task_configs` raises",
-        Says("ConfigInvalid|JobFailed", (_NONSENSE,)),
+        Says("ConfigInvalid", (_NONSENSE,)),
         "correct the configuration, or the plugin",
         _source("plan", "raises", at_once=True),
         remove=_configured(how=""),

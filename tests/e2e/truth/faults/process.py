@@ -51,8 +51,8 @@ def _volume_overflows(scene: Scene) -> None:
 
 FAULTS: Final = (
     Fault(
-        "a task's process stands still",
-        "the process of a task is frozen: a node that stalls, a library that never returns",
+        "a task's process is frozen",
+        "the process of a task does not run: a node that stalls, a library that holds Python's lock",
         Says("Hindered", ("is not ready: it does not answer",)),
         "nothing: the kubelet ends it after three minutes, and it is replaced; look at the node",
         orders(),

@@ -185,7 +185,7 @@ def test_a_connector_of_confluent_for_kubernetes_is_read() -> None:
         "config": {"connector.class": "X", "tasks.max": 4, "topic": "t"},
         "initial_state": "RUNNING",
     }
-    assert (found.namespace, found.is_live, found.restart) == ("confluent", True, {"maxRestarts": 10})
+    assert (found.namespace, found.is_live, found.restart) == ("confluent", True, {})
     assert [str(c) for c in found.changes] == ["spec.configs.tasks.max: is ignored: spec.taskMax counts"]
     assert [n.property for n in found.notes] == ["spec.mystery"]
     assert only(confluent(name="Pages_V2")).name == "Pages_V2"
@@ -196,7 +196,7 @@ def test_a_connector_of_confluent_for_kubernetes_is_read() -> None:
     [
         ({"type": "Never"}, {"onFailure": False}),
         ({"type": "OnFailure", "maxRetry": 3}, {"maxRestarts": 3}),
-        ({"type": "OnFailure"}, {"maxRestarts": 10}),
+        ({"type": "OnFailure"}, {}),
     ],
 )
 def test_restarts_of_confluent_for_kubernetes_are_on_unless_they_are_never(policy: Any, restart: Any) -> None:
