@@ -105,9 +105,15 @@ def _is_in(words: str, message: str) -> bool:
 
 @dataclass(frozen=True)
 class Refused:
-    """Words with which a command is refused."""
+    """Words with which a command is refused, or that stand where no condition is: the injection raises `Failed` with them.
+
+    Attributes:
+        words: which are all there.
+        where: they stand, for the table.
+    """
 
     words: tuple[str, ...]
+    where: str = "`kubectl apply` is refused"
 
 
 @dataclass(frozen=True)

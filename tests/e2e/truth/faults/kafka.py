@@ -1,11 +1,14 @@
 """Faults of Kafka, of the way to it, and of what connectors ask of it."""
 
+import json
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from ...cluster import Failed
 from ...faulty_plugin import faulty_source
 from ...place import Connector
-from ..fault import Fault, Says, Scene, Steps, copies, orders
+from ..fault import Fault, Refused, Says, Scene, Steps, copies, orders
 
 __all__ = ["FAULTS", "broker_continues", "broker_stops", "cut_off"]
 
@@ -97,7 +100,14 @@ def _one_replica(scene: Scene) -> None:
 
 def _status_topic_forgets(scene: Scene) -> None:
     scene.ends.callback(_status_topic_keeps, scene)
+    since = len(scene.world.release.log.lines)
     scene.world.kafka.configure("connect-status", {"cleanup.policy": "delete"})
+    deadline = time.monotonic() + 2 * 60
+    while time.monotonic() < deadline:
+        for line in scene.world.release.log.lines[since:]:
+            if "cleanup.policy" in line:
+                raise Failed(str(json.loads(line)["message"]))
+        time.sleep(0.5)
 
 
 def _status_topic_keeps(scene: Scene) -> None:
@@ -253,8 +263,9 @@ FAULTS: Final = (
     Fault(
         "the status topic forgets",
         "the status topic is deleted and created again by a broker, or changed: `cleanup.policy=delete`",
-        Says("StatusTopicUnsafe", ("cleanup.policy",), kind="UpdatePending", status="True"),
-        "nothing, where the operator has the right AlterConfigs on the topic; else set `cleanup.policy=compact`",
+        Refused(("the operator has set it back to compact",), "the operator's log"),
+        "nothing, where the operator has the right AlterConfigs on the topic; else set `cleanup.policy=compact`, for which "
+        "changes wait with `StatusTopicNotCompacted`",
         orders(),
         _status_topic_forgets,
         halts=False,

@@ -130,7 +130,7 @@ FAULTS: Final = (
     Fault(
         "an upgrade of the release with a wrong value",
         "`helm upgrade --wait` with a worker property that has a wrong value",
-        Refused(("worker.connector.client.config.override.policy",)),
+        Refused(("worker.connector.client.config.override.policy",), "the status of the new operator's pod"),
         "`helm rollback`, or upgrade with a correct value; the operator of before keeps running",
         orders(),
         _wrong_value,
