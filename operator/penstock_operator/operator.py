@@ -55,6 +55,10 @@ _STILL: Final = 30.0
 _KAFKA_STILL: Final = 120.0
 _TOPICS_SECONDS: Final = 10.0
 """Between two looks at a Connector for nothing but its active topics."""
+_PROGRESS_SECONDS: Final = 60.0
+"""Between two looks at a Connector for nothing but the time of its last record."""
+_GATHERED: Final = 5.0
+"""Seconds for which such a look waits for reports of the Connector's other tasks."""
 _KAFKA_FIRST: Final = 10.0
 _MANY: Final = 8
 _SOON: Final = 10.0
@@ -122,6 +126,7 @@ class Operator:
             kind: WorkQueue(partial(self._write_status, kind), slots=1) for kind in (POLICY, PLUGIN_VERSION)
         }
         self._topics_turns = Seldom(_TOPICS_SECONDS)
+        self._progress_turns = Seldom(_PROGRESS_SECONDS, _GATHERED)
         self._verifier = Verifier(settings, self._pool, lambda key: self._statuses[PLUGIN_VERSION].add(key))
 
     def stop(self) -> None:
@@ -226,6 +231,7 @@ class Operator:
             self._settings,
             lambda name: self._from_thread(self._records_changed, name),
             on_topics=lambda name: self._from_thread(self._topics_changed, name),
+            on_progress=lambda name: self._from_thread(self._progressed, name),
             on_turn=lambda: self._from_thread(self._kafka_turned),
             permit=self._lease.check,
         )
@@ -295,6 +301,7 @@ class Operator:
         if again is None and key not in self._index:
             self.queue.forget(key)
             self._topics_turns.forget(key)
+            self._progress_turns.forget(key)
         return again
 
     def _optional_gap(self, kind: Kind) -> None:
@@ -335,8 +342,12 @@ class Operator:
         is_policy = kind is POLICY
         users = self._index.bound_by(*key, selector_of(document)) if is_policy else self._index.running(*key)
         found = await self._verifier.verify(kube, key, document, now) if kind is PLUGIN_VERSION else None
-        verified = (found.verdict, found.verified_by, found.classes) if found is not None else (None, "", None)
-        status = resource_status(kind, document, [k.name for k in users], now, *verified)
+        names = [k.name for k in users]
+        if found is None:
+            status = resource_status(kind, document, names, now)
+        else:
+            finding = found.finding.fields() if found.finding is not None else None
+            status = resource_status(kind, document, names, now, found.verdict, found.verified_by, finding)
         if status is not None:
             await self._pool(
                 kube.apply_status,
@@ -410,6 +421,7 @@ class Operator:
         if self._status is None:
             return
         self._metrics.kafka(up=self._status.trouble is None and self._status.caught_up)
+        self._metrics.compacted(is_so=self._status.policy_fault is None)
         if self._status.caught_up:
             self.queue.unblock(_STATUS)
             self._find_orphans()
@@ -423,6 +435,11 @@ class Operator:
         """A source that writes to a new topic every second must not have its status written as often."""
         for key in self._index.named(connect_name):
             self.queue.add(key, self._topics_turns.delay(key, time.monotonic()))
+
+    def _progressed(self, connect_name: str) -> None:
+        """Tasks that deliver records report so each minute, which is one write of the status for all of a Connector."""
+        for key in self._index.named(connect_name):
+            self.queue.add(key, self._progress_turns.delay(key, time.monotonic()))
 
     def _find_orphans(self) -> None:
         if self._status is None or not self._status.caught_up:

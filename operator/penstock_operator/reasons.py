@@ -53,7 +53,7 @@ class EventType(StrEnum):
 class Use(Flag):
     """Where users meet a reason.
 
-    `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`conditions.Kind`). Reasons of
+    `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`verdict.Kind`). Reasons of
     `POD_START` and `API_SERVER` stand wherever a pod is waited for: at `Ready`, `UpdatePending` and tasks.
     """
 
@@ -125,7 +125,13 @@ class Reason(StrEnum):
         _WAIT,
         _NORMAL,
     )
-    STARTING = "Starting", Use.UNDER_WAY | Use.TASK, "tasks start", _WAIT, _NORMAL
+    STARTING = (
+        "Starting",
+        Use.UNDER_WAY | Use.TASK,
+        "tasks start, or have not completed their first round yet",
+        _WAIT,
+        _NORMAL,
+    )
     RESTARTING = "Restarting", Use.UNDER_WAY, "tasks are replaced", _WAIT, _NORMAL
     PAUSING = "Pausing", Use.UNDER_WAY, "not all tasks are paused yet", _WAIT, _NORMAL
     RESUMING = "Resuming", Use.UNDER_WAY, "not all tasks run again yet", _WAIT, _NORMAL
@@ -214,8 +220,9 @@ class Reason(StrEnum):
         "PluginVersionMissing",
         Use.UNDER_WAY,
         "no PluginVersion of this namespace has a class in the version that `spec.version` or a `*.plugin.version` asks "
-        "for, and the message lists the versions that there are; or a pod has yet to look which Java classes there are",
-        "create it, or ask for another version; the connector follows by itself",
+        "for, and the message lists the versions that there are; or a pod has yet to verify one that fits, or to look which "
+        "Java classes there are",
+        "create it, ask for another version, or mend what keeps it from being verified; the connector follows by itself",
     )
     PLUGIN_VERSION_INVALID = (
         "PluginVersionInvalid",
@@ -233,7 +240,8 @@ class Reason(StrEnum):
     VERIFYING = (
         "Verifying",
         Use.UNDER_WAY,
-        "of a PluginVersion: a pod looks into its image, or it waits for its turn. Connectors may use it meanwhile",
+        "of a PluginVersion: a pod looks into its image, or it waits for its turn. Meanwhile only Connectors that ask for "
+        "its very version use it",
         _WAIT,
         _NORMAL,
     )
@@ -251,6 +259,13 @@ class Reason(StrEnum):
         "of a PluginVersion: its image holds something else, or a class of it cannot be imported: `Stalled`. Where the pod "
         "ended without an answer it is tried again",
         "see the message; publish another image, and create another PluginVersion",
+    )
+    DEFINITIONS_UNPUBLISHED = (
+        "DefinitionsUnpublished",
+        Use.UNDER_WAY,
+        "of a PluginVersion: a pod has looked into its image, and the configuration definitions in its log could not be "
+        "published. Two more pods try; then it is `Verified` without them, and the message says why",
+        "see the message",
     )
     NAME_CONFLICT = (
         "NameConflict",
@@ -393,6 +408,13 @@ class Reason(StrEnum):
         "write the version before again, or another one; the others follow once the first tasks run for `timeout` without "
         "a failure",
     )
+    STATUS_TOPIC_NOT_COMPACTED = (
+        "StatusTopicNotCompacted",
+        Use.UPDATE_PENDING,
+        "Kafka deletes records of the status topic, since its `cleanup.policy` is not `compact`; tasks go on, and none is "
+        "ended for a restart or a change, since it might not start again",
+        "have the policy set to `compact`, as the message says; what was asked for follows by itself",
+    )
     LAG_GROWS = (
         "LagGrows",
         Use.LAGGING,
@@ -431,7 +453,12 @@ class Reason(StrEnum):
         "the operator's account lacks a right",
         "give it that right: a Role of the chart is missing or was changed",
     )
-    INVALID = "Invalid", Use.API_SERVER, "the API server finds the object invalid"
+    INVALID = (
+        "Invalid",
+        Use.API_SERVER,
+        "the API server finds the object invalid, for a reason other than a field of `spec.template`",
+    )
+    BAD_REQUEST = "BadRequest", Use.API_SERVER, "the API server cannot read the object, likewise"
     REFUSED = "Refused", Use.API_SERVER, "the API server refuses it without a word for the reason"
     CONFLICT = "Conflict", Use.API_SERVER, "something else changes the object again and again"
     POD_NAME_TAKEN = "PodNameTaken", Use.API_SERVER, "a pod of that name is not this Connector's", "remove that pod"

@@ -245,7 +245,8 @@ class Worker:
 
 def _of_java(texts: Mapping[str, str]) -> Iterator[Problem]:
     for name, cls in java_providers(texts).items():
-        text = f"cannot use {cls}: Java config providers run by `penstock run` alone; use ${{secret:<name>:<key>}}"
+        remedy = "use ${secret:<name>:<key>}, or mount the values as files and use ${dir:<path>:<file>}"
+        text = f"cannot use {cls}: Java config providers do not run on Kubernetes, only with `penstock run`; {remedy}"
         yield Problem(f"config.providers.{name}.class", text)
 
 

@@ -94,7 +94,11 @@ class Transform(Plugin):
         return type(self).apply_batch is not Transform.apply_batch
 
     def close(self) -> None:
-        """Release the resources acquired by `configure`. Called once, as the last method."""
+        """Release the resources acquired by `configure`. Called once, as the last method, also if `configure` raised.
+
+        It is called in planning, and in each process of a task when that ends in order or builds its chain again. A process
+        that is killed closes nothing. An exception is logged.
+        """
 
 
 class Predicate(Plugin):
@@ -112,7 +116,11 @@ class Predicate(Plugin):
         return [self.test(record) for record in batch.records()]
 
     def close(self) -> None:
-        """Release the resources acquired by `configure`. Called once, as the last method."""
+        """Release the resources acquired by `configure`. Called once, as the last method, also if `configure` raised.
+
+        It is called in planning, and in each process of a task when that ends in order or builds its chain again. A process
+        that is killed closes nothing. An exception is logged.
+        """
 
 
 class Converter(Plugin):
@@ -161,6 +169,9 @@ class Converter(Plugin):
         pairs = [self.to_connect(topic, d) for d in data]
         return common_schema([s for s, _ in pairs]), [v for _, v in pairs]
 
+    def close(self) -> None:
+        """Release the resources acquired by `configure`, as `Transform.close`."""
+
 
 class HeaderConverter(Plugin):
     """Converter between Connect's data and the bytes of a header."""
@@ -185,4 +196,7 @@ class HeaderConverter(Plugin):
 
     @abstractmethod
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
-        """Deserialize bytes; return the header."""
+        """The header that bytes hold."""
+
+    def close(self) -> None:
+        """Release the resources acquired by `configure`, as `Transform.close`."""

@@ -4,7 +4,10 @@ A worker then shares the modules' memory with its siblings and begins its first 
 thread or open a connection: Kafka clients are made in the workers, never before a fork.
 """
 
+import atexit
 import os
+import select
+import signal
 import socket
 import sys
 from fnmatch import fnmatch
@@ -46,14 +49,52 @@ def main() -> None:
 _SECRET: Final = "_SPARK_AUTH_SECRET"  # noqa: S105 (its name)
 """Where an executor of a cluster has the cluster's secret; workers, and the plugins in them, do not need it."""
 _sparks_worker: Final = daemon.worker
+_CLOSING: Final = 10
+"""Seconds that plugins may take to close; then the kernel ends the worker."""
 
 
 def _worker(sock: socket.socket, authenticated: bool) -> int:
-    """Spark's own, without a stack trace where the JVM is gone: the driver tells of that."""
+    """Wait for a job and run it. A worker that ends while it is idle closes its plugins first.
+
+    Spark ends a worker by closing its socket, by SIGHUP, or both, and skips Python's exit handlers. SIGHUP during a job ends
+    the worker at once, as ever: nothing of the batch may be written after the JVM is gone.
+    """
+    signal.signal(signal.SIGHUP, lambda *_: _end())
+    if _is_closed(sock):
+        _end()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
-        return _sparks_worker(sock, authenticated)
-    except (ConnectionError, EOFError):
-        return 1
+        code = _sparks_worker(sock, authenticated)
+    except (ConnectionError, EOFError):  # the JVM is gone, which the driver reports
+        code = 1
+    if code:
+        _close()  # Spark's loop lets the JVM read the error, and ends the process
+    return code
+
+
+def _is_closed(sock: socket.socket) -> bool:
+    """Wait until the socket has something to read, and return whether that is its end."""
+    waiting = select.poll()
+    waiting.register(sock, select.POLLIN)
+    waiting.poll()
+    try:
+        return not sock.recv(1, socket.MSG_PEEK)
+    except ConnectionError:
+        return True
+
+
+def _end() -> None:
+    _close()
+    os._exit(0)
+
+
+def _close() -> None:
+    """Run the exit handlers, which close this worker's plugins: a forked worker ends by `os._exit`, which runs none."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a second request must not interrupt a plugin that closes
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(_CLOSING)
+    atexit._run_exitfuncs()  # noqa: SLF001 (no public way)
+    signal.alarm(0)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Java connectors from an image that holds nothing but jars (KIP-891). With kubectl alone."""
 
+import urllib.request
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from penstock_runtime.local.plugin.runtime_image import ARCHITECTURES, this_arch
 from ..integration.java.plugins import debezium
 from ..integration.java.probe_plugin import SOURCE, Probe, probe
 from .cluster import Cluster
-from .place import Place, condition, task
-from .test_plugin_versions import copying
+from .place import Connector, Place, condition, task
+from .test_plugin_versions import configuration, copying
 
 __all__ = ["Probe", "copying", "probe"]
 
@@ -59,7 +60,7 @@ def says(place: Place, name: str, reason: str, words: str) -> dict[str, Any]:
 
 
 def test_a_java_connector_runs_in_the_version_that_it_asks_for_from_an_image_with_nothing_but_jars(
-    place: Place, built: dict[str, Any]
+    place: Place, built: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.apply(java("connect", built))
     probe = place.connector("probe", SOURCE, {"topic": f"{place.namespace}.probe", **TEXTS}, version="[1,2)")
@@ -74,9 +75,21 @@ def test_a_java_connector_runs_in_the_version_that_it_asks_for_from_an_image_wit
     assert task(found)["versions"]["connector"] == "1.0.0"
     values = [r.value for r in place.kafka.records(probe.topic, least=100)]
     assert values[:100] == [f"0:{n}".encode() for n in range(100)]
+    assert any(line.startswith("kafka_connect_plugins_calls") for line in metrics(probe)), "its JVM answers"
+
+    hostname = configuration(place, POSTGRES, monkeypatch)["database.hostname"]
+    assert (hostname["type"], hostname["importance"], hostname["group"]) == ("STRING", "HIGH", "Postgres")
 
     orders = place.connector("orders", POSTGRES, {"topic.prefix": "shop"})
     orders.says("ConfigInvalid", "database.hostname")
+
+
+def metrics(connector: Connector) -> list[str]:
+    """The lines at the metrics port of its only task's pod, which is the one port that a NetworkPolicy opens."""
+    (pod,) = connector.pods().values()
+    (port,) = (p["containerPort"] for c in pod["spec"]["containers"] for p in c["ports"] if p["name"] == "metrics")
+    with urllib.request.urlopen(f"http://{pod['status']['podIP']}:{port}/metrics", timeout=30) as answer:
+        return str(answer.read().decode()).splitlines()
 
 
 @pytest.mark.slow

@@ -5,9 +5,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
+from penstock_model.contracts.job import Action
 from penstock_operator.connector.decide.offsets_list import of_list
 from penstock_operator.connector.decide.step_outcome import soonest
-from penstock_operator.connector.kafka_writes import remove_records, write_claim, write_control, write_states
+from penstock_operator.connector.kafka_writes import (
+    TRY_AGAIN,
+    remove_records,
+    write_claim,
+    write_control,
+    write_states,
+    write_used_tokens,
+)
 from penstock_operator.connector.kubernetes_writes import (
     delete_plan,
     publish_list,
@@ -96,6 +104,10 @@ async def apply(
     for pod in failures.ordered(decision.delete, lambda p: p.name):
         with failures.of(pod.name):
             await delete_pod(key, pod, context)
+    are_recorded = await write_used_tokens(observed, decision, context)
+    if not are_recorded:
+        of_offsets = [c for c in decision.create if isinstance(c, CreateJob) and c.action is Action.OFFSETS]
+        decision = replace(decision, create=tuple(c for c in decision.create if c not in of_offsets), topics_reset="")
     created, queued, refused = await _create_pods(key, observed, decision, manifests, context, cached, failures)
     for plan_hash in failures.ordered(decision.drop, str):
         with failures.of(plan_hash):
@@ -109,7 +121,7 @@ async def apply(
     if decision.forget:
         records_again = await remove_records(observed.connector.connect_name, context)
     # With a plan that is kept now, or a pod that was refused, another decision follows at once.
-    at_once = 0.0 if decision.save or refused or is_refused else None
+    at_once = 0.0 if decision.save or refused or is_refused else None if are_recorded else TRY_AGAIN
     requeue_after = soonest(at_once, states_again, control_again, records_again)
     return Applied(requeue_after, created, queued, failed=failures.first)
 

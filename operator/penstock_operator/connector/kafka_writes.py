@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from penstock_model.contracts.task_reports import Claim, Control, claim_key, control_key
+from penstock_model.contracts.task_reports import Claim, Control, UsedTokens, claim_key, control_key, used_tokens_key
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.decision import Decision
@@ -16,10 +16,19 @@ from penstock_operator.connector.render.connect_states import state_records
 from penstock_operator.context import Context
 from penstock_operator.errors import Unavailable
 
-__all__ = ["remove_records", "remove_records_of_deleted", "write_claim", "write_control", "write_states"]
+__all__ = [
+    "TRY_AGAIN",
+    "remove_records",
+    "remove_records_of_deleted",
+    "write_claim",
+    "write_control",
+    "write_states",
+    "write_used_tokens",
+]
 
 log = logging.getLogger(__name__)
-_TRY_AGAIN: Final = 2.0
+TRY_AGAIN: Final = 2.0
+"""Seconds until the next try to write a record."""
 
 
 async def write_states(observed: Observation, decision: Decision, context: Context) -> float | None:
@@ -32,7 +41,7 @@ async def write_states(observed: Observation, decision: Decision, context: Conte
         await context.run(status.write_states, records)
     except Unavailable as e:
         log.debug("The states of %s are not written: %s", name, e)
-        return _TRY_AGAIN
+        return TRY_AGAIN
     return None
 
 
@@ -81,7 +90,7 @@ async def write_control(observed: Observation, decision: Decision, context: Cont
     """
     connector, before = observed.connector, observed.control
     if context.status.trouble is not None:  # the connector's status says so once that lasts
-        return _TRY_AGAIN
+        return TRY_AGAIN
     own = connector.metadata
     if decision.tell is not None:
         reset = None if before is None else before.topics_reset
@@ -98,12 +107,29 @@ async def write_control(observed: Observation, decision: Decision, context: Cont
             await context.run(context.status.write, [(control_key(connector.connect_name), control.to_value())])
     except Unavailable as e:
         log.warning("%s: the control record for its tasks is not written: %s", connector.connect_name, e)
-        return _TRY_AGAIN
+        return TRY_AGAIN
     return 0.0 if mark else None
 
 
 def _with_reset(control: Control, mark: str) -> Control:
     return control.model_copy(update={"topics_reset": mark})
+
+
+async def write_used_tokens(observed: Observation, decision: Decision, context: Context) -> bool:
+    """Record used tokens; whether what they ask for may begin.
+
+    Where there is no status topic yet, no earlier Connector can have had the name in it, and the pod itself creates it: the
+    record follows then.
+    """
+    if not decision.used_tokens or not context.status.exists:
+        return True
+    name, record = observed.connector.connect_name, UsedTokens(tokens=decision.used_tokens)
+    try:
+        await context.run(context.status.write, [(used_tokens_key(name), record.to_value())])
+    except Unavailable as e:
+        log.warning("%s: the tokens of its annotations are not recorded, and wait: %s", name, e)
+        return False
+    return True
 
 
 async def remove_records(connect_name: str, context: Context) -> float | None:
@@ -112,7 +138,7 @@ async def remove_records(connect_name: str, context: Context) -> float | None:
         await context.run(context.status.forget, connect_name)
     except Unavailable as e:
         log.warning("%s: records of an earlier Connector cannot be removed: %s", connect_name, e)
-        return _TRY_AGAIN
+        return TRY_AGAIN
     return None
 
 

@@ -9,19 +9,45 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Final
 
 from penstock_model.connect.status_records import TOPIC_PREFIX, ActiveTopic, Status
 from penstock_model.contracts.incarnation import Incarnation, incarnation_key, merge_records
 from penstock_model.contracts.pod_identity import Standing
-from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key
+from penstock_model.contracts.task_reports import (
+    Claim,
+    Control,
+    Report,
+    UsedTokens,
+    claim_key,
+    control_key,
+)
 
-__all__ = ["Records", "connector_of"]
+__all__ = ["News", "Records", "connector_of"]
 
-_PREFIXES: Final = ("penstock-report", "penstock-control", "penstock-claim", "penstock-incarnation")
+_PREFIXES: Final = (
+    "penstock-report",
+    "penstock-control",
+    "penstock-claim",
+    "penstock-incarnation",
+    "penstock-used-tokens",
+)
+_REPORT: Final = b'["penstock-report"'
 _INCARNATION: Final = b'["penstock-incarnation"'
+_USED_TOKENS: Final = b'["penstock-used-tokens"'
 _BETWEEN: Final = ":connector-"
 _UNREADABLE: Final = Status("")
+
+
+class News(IntEnum):
+    """What a record is about, the more urgent the greater."""
+
+    PROGRESS = 0
+    """The time of the last record of a task, and nothing else."""
+    TOPICS = 1
+    """An active topic."""
+    OTHER = 2
 
 
 @dataclass
@@ -33,10 +59,12 @@ class _ConnectorRecords:
     states: dict[bytes, Status] = field(default_factory=dict)
     incarnations: dict[bytes, bytes] = field(default_factory=dict)
     """Never removed."""
+    used_tokens: bytes | None = None
+    """Likewise."""
 
     @property
     def empty(self) -> bool:
-        return not (self.ours or self.topics or self.states or self.incarnations)
+        return not (self.ours or self.topics or self.states or self.incarnations or self.used_tokens)
 
 
 class Records:
@@ -63,6 +91,16 @@ class Records:
         if known.empty:
             del self._connectors[name]
         return name if changed else None
+
+    def news(self, key: bytes, value: bytes | None) -> News:
+        """Return what a record is about that is put next."""
+        if key.startswith(TOPIC_PREFIX):
+            return News.TOPICS
+        if not key.startswith(_REPORT) or (known := self._connectors.get(connector_of(key) or "")) is None:
+            return News.OTHER
+        before, now = Report.of(known.ours.get(key)), Report.of(value)
+        is_progress = before is not None and now is not None and now.differs_in_progress_alone(before)
+        return News.PROGRESS if is_progress else News.OTHER
 
     def carried(self, connector: str, task: int | None = None) -> Sequence[tuple[bytes, bytes]]:
         """The records of this name for a pod that does not read the topic from its beginning.
@@ -99,11 +137,11 @@ class Records:
     def same(self, other: "Records", name: str) -> bool:
         """Whether the same is known about this name in other records."""
         mine, theirs = self._connectors.get(name, _ConnectorRecords()), other._connectors.get(name, _ConnectorRecords())  # noqa: SLF001 (its own class)
-        return mine.ours == theirs.ours and mine.topics == theirs.topics
+        return (mine.ours, mine.topics, mine.used_tokens) == (theirs.ours, theirs.topics, theirs.used_tokens)
 
     def reports(self, connector: str) -> Mapping[int, Report]:
         """The latest report of each task."""
-        reports = (Report.of(v) for k, v in self._ours(connector) if k.startswith(b'["penstock-report"'))
+        reports = (Report.of(v) for k, v in self._ours(connector) if k.startswith(_REPORT))
         return {r.task: r for r in sorted((r for r in reports if r is not None), key=lambda r: r.task)}
 
     def control(self, connector: str) -> Control | None:
@@ -113,6 +151,11 @@ class Records:
     def claim(self, connector: str) -> Claim | None:
         """The latest claim."""
         return Claim.of(dict(self._ours(connector)).get(claim_key(connector)))
+
+    def used_tokens(self, connector: str) -> UsedTokens:
+        """The tokens that were used under this name."""
+        known = self._connectors.get(connector)
+        return (None if known is None else UsedTokens.of(known.used_tokens)) or UsedTokens()
 
     def active_topics(self, connector: str) -> Sequence[ActiveTopic]:
         """The active topics, by name."""
@@ -184,6 +227,9 @@ def _put(known: _ConnectorRecords, key: bytes, value: bytes | None) -> bool:
         if value is not None:  # tasks ignore tombstones of these, too
             known.incarnations[key] = merge_records(known.incarnations.get(key), value)
         return False
+    if key.startswith(_USED_TOKENS):
+        before, known.used_tokens = known.used_tokens, value
+        return before != value
     is_topic = key.startswith(TOPIC_PREFIX)
     records = known.topics if is_topic else known.ours
     if value is None:

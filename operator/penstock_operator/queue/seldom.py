@@ -10,10 +10,12 @@ class Seldom:
 
     Args:
         seconds: between two turns of a key.
+        gathered: seconds from the first event to its turn, so that others that come soon share it.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, gathered: float = 0.0) -> None:
         self._seconds = seconds
+        self._gathered = gathered
         self._turns: dict[Key, float] = {}
         """The last turn of each key, or the next one that is due."""
 
@@ -21,9 +23,9 @@ class Seldom:
         """Seconds until the turn for something that has come now."""
         turn = self._turns.get(key)
         if turn is None or now - turn >= self._seconds:
-            turn = now
+            turn = now + self._gathered
         elif turn <= now:
-            turn += self._seconds
+            turn = max(turn + self._seconds, now + self._gathered)
         self._turns[key] = turn
         return turn - now
 

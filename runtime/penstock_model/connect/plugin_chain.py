@@ -19,6 +19,7 @@ __all__ = [
     "TransformPlace",
     "aliases",
     "asked_plugins",
+    "class_names",
     "converter",
     "predicates",
     "transforms",
@@ -120,6 +121,12 @@ def asked_plugins(
     found += (asked(place, "transform") for place in transforms(config))
     found += (asked(place, "predicate") for place in predicates(config))
     return tuple(a for a in found if a.name)
+
+
+def class_names(config: Mapping[str, str]) -> list[str]:
+    """Return the classes that a configuration names beside the connector's own."""
+    places = [*(converter(name, config, {}) for name in CONVERTERS), *transforms(config), *predicates(config)]
+    return [place.type for place in places if place.type]
 
 
 def type_property(place: str) -> str:

@@ -25,24 +25,34 @@ _LINE_SHORT: Final = 16
 class Redactor:
     """Replaces secrets by their references. Immutable; usable by many threads."""
 
-    def __init__(self, secrets: Iterable[Secret] = ()) -> None:
-        """Takes secrets; those with the reference `[hidden]` are literals of the configuration (`literal_secrets`)."""
+    def __init__(self, secrets: Iterable[Secret] = (), names: Iterable[str] = ()) -> None:
+        """Takes secrets, and names in which nothing is replaced.
+
+        Args:
+            secrets: those with the reference `[hidden]` are literals of the configuration (`literal_secrets`).
+            names: of classes and properties. A password that is an ordinary word would make them unreadable.
+        """
         self._secrets = tuple(secrets)
+        self._names = tuple(names)
         self._whole = {s.value: s.reference for s in reversed(self._secrets) if s.value}
         forms = {f: s.reference for s in reversed(self._secrets) if len(s.value) >= _SHORT for f in _forms(s.value)}
         self._forms = forms
-        # The longest first, since one secret may be the beginning of another.
-        self._pattern = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True)))) if forms else None
+        kept = {
+            part for name in self._names for part in _parts(name) if part not in forms and any(f in part for f in forms)
+        }
+        # The longest first, since one secret may be the beginning of another, and a secret the beginning of a name.
+        words = [*(rf"\b{re.escape(n)}\b" for n in _longest_first(kept)), *map(re.escape, _longest_first(forms))]
+        self._pattern = re.compile("|".join(words)) if forms else None
 
     def with_secrets(self, secrets: Iterable[Secret]) -> "Redactor":
         """A redactor of these secrets too."""
-        return Redactor((*self._secrets, *secrets))
+        return Redactor((*self._secrets, *secrets), self._names)
 
     def __call__(self, text: str) -> str:
         """The text with every secret replaced, also in encoded forms (URL, JSON, Base64)."""
         if text in self._whole:
             return self._whole[text]
-        return self._pattern.sub(lambda m: self._forms[m[0]], text) if self._pattern else text
+        return self._pattern.sub(lambda m: self._forms.get(m[0], m[0]), text) if self._pattern else text
 
     def problem(self, problem: Problem) -> Problem:
         """The problem with its message redacted."""
@@ -71,6 +81,17 @@ def client_secrets(properties: Mapping[str, str]) -> Iterator[Secret]:
             yield from (Secret(HIDDEN, value) for value in jaas_secrets(text))
         elif known is not None and text:
             yield Secret(HIDDEN, text)
+
+
+def _longest_first(texts: Iterable[str]) -> list[str]:
+    return sorted(texts, key=len, reverse=True)
+
+
+def _parts(name: str) -> Iterator[str]:
+    """Yield a dotted name, the packages that it is in, and the words between its dots."""
+    words = name.split(".")
+    yield from (".".join(words[:n]) for n in range(1, len(words) + 1))
+    yield from words[1:]
 
 
 def _forms(value: str) -> Iterator[str]:

@@ -45,10 +45,18 @@ class TopicLimits:
             )
 
 
-def violations(limits: Sequence[TopicLimits], topic: str, rule: TopicGroup | None) -> list[str]:
+def violations(
+    limits: Sequence[TopicLimits], topic: str, rule: TopicGroup | None, *, is_off: bool = False
+) -> list[str]:
     """Every limit, of every policy, that forbids to create this topic by this rule: the limit, the rule, what would do.
 
     Where limits apply and no rule does, nothing is created: the brokers' own creation would heed no limit.
+
+    Args:
+        limits: of all policies that apply.
+        topic: the name.
+        rule: by which it would be created; None: there is no rule.
+        is_off: the worker configuration creates no topics (`topic.creation.enable`).
     """
     by_name = [text for each in limits for text in each.forbids(topic)]
     if rule is not None:
@@ -56,6 +64,12 @@ def violations(limits: Sequence[TopicLimits], topic: str, rule: TopicGroup | Non
     if not limits:
         return []
     policies = ", ".join(sorted({each.given.policy for each in limits}))
+    if is_off:
+        return [
+            *by_name,
+            f"the TopicCreationPolicy {policies} limits how topics are created, and topic.creation.enable is false in the "
+            f"worker configuration; have the topic created by whoever may",
+        ]
     return [
         *by_name,
         f"the TopicCreationPolicy {policies} limits how topics are created, and no rule says how this one is; write "

@@ -98,6 +98,7 @@ class JobRequest(Document):
         mounts: the images of PluginVersions in the pod, the connector's first, with what they are declared to hold. A
             request with mounts is of version 2, so that a runtime that knows none refuses it, and asks no other plugin.
         selected: a TopicCreationPolicy applies that the Connector does not name.
+        registered: PLAN only: the Connector has had a valid plan before (KIP-158, `topic.creation.enable`).
     """
 
     called: ClassVar = "a job"
@@ -116,6 +117,7 @@ class JobRequest(Document):
     kind: Literal["source", "sink"] | None = Field(default=None, exclude_if=lambda v: v is None)
     mounts: tuple[PluginMount, ...] = Field(default=(), exclude_if=lambda v: not v)
     selected: bool = Field(default=False, exclude_if=lambda v: not v)
+    registered: bool = Field(default=False, exclude_if=lambda v: not v)
 
     def with_mounts(self, mounts: Sequence[PluginMount]) -> Self:
         """The same request to a pod with these mounts."""

@@ -14,7 +14,18 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.pod_layout import TERMINATION_LIMIT
 from penstock_model.contracts.task_spec import TaskState
 
-__all__ = ["Claim", "Control", "Report", "TerminationMessage", "claim_key", "control_key", "report_key"]
+__all__ = [
+    "Claim",
+    "Control",
+    "Report",
+    "TerminationMessage",
+    "UsedToken",
+    "UsedTokens",
+    "claim_key",
+    "control_key",
+    "report_key",
+    "used_tokens_key",
+]
 
 _CUT: Final = "..."
 
@@ -52,6 +63,40 @@ def claim_key(connector: str) -> bytes:
     return _key("claim", connector)
 
 
+def used_tokens_key(connector: str) -> bytes:
+    """The key of the tokens that were used under a Connect name."""
+    return _key("used-tokens", connector)
+
+
+class UsedToken(Part):
+    """A request of an annotation that was carried out, begun or refused.
+
+    Attributes:
+        action: `reset`, `alter` or `reset-topics`.
+        token: of the user's choice.
+        content: alter: a hash of the JSON that came with the token.
+        connector_uid: of the resource that had the annotation.
+        at: when it was used, seconds since 1970.
+    """
+
+    action: str
+    token: str
+    content: str = ""
+    connector_uid: str
+    at: int
+
+
+class UsedTokens(_Record):
+    """The tokens of requests that change offsets or active topics of a Connect name, the latest last.
+
+    They outlive the resource: one that is made again from a backup has the annotations of the old one and no status. The
+    operator writes the record before what a token asks for can have an effect, and never removes it.
+    """
+
+    api_version: Literal["penstock.dev/used-tokens/v1"] = "penstock.dev/used-tokens/v1"
+    tokens: tuple[UsedToken, ...] = ()
+
+
 class Report(_Record):
     """The state of a task, which the task writes when it changes.
 
@@ -67,6 +112,10 @@ class Report(_Record):
         versions: plugin versions by place (`connector`, `value.converter`, `transforms.hoist`).
         trouble: a temporary hindrance (Kafka cannot be reached); None for none.
         lagging: how the lag of a sink grows; None: it does not, or it is not known.
+        progress: how far this incarnation has shown that it works: `none`, `loop` (it has written records, or found that
+            there are none), `steady` (and has lived on for some seconds). None: an earlier release wrote it.
+        last_record: when the last record was delivered, in milliseconds and up to a minute too early; None: none was.
+        last_loop: with `trouble`, when the loop completed last, likewise; None: it has not completed yet.
         message: FAILED: the error in a sentence, redacted.
         trace: FAILED: the traceback, redacted, bounded.
         asked: when the plugin last asked for the connector to be split into tasks anew, in milliseconds of 13 digits, and a
@@ -86,9 +135,16 @@ class Report(_Record):
     versions: dict[str, str] = Field(default_factory=dict)
     trouble: str | None = None
     lagging: str | None = None
+    progress: Literal["none", "loop", "steady"] | None = None
+    last_record: int | None = None
+    last_loop: int | None = None
     message: str | None = None
     trace: str | None = None
     asked: str | None = Field(None, pattern=r"^[0-9]{13} [0-9a-f]{1,64}$")
+
+    def differs_in_progress_alone(self, other: "Report") -> bool:
+        """Return whether only the time of the last record differs."""
+        return self.model_copy(update={"last_record": other.last_record}) == other
 
 
 class Control(_Record):
@@ -143,6 +199,7 @@ class TerminationMessage(_Record):
         reason: of exit code LOST, a word for the status: `JvmLost`, or `OOMKilled` where the kernel killed a child process;
             None: Spark was lost.
         classes: of a verifying pod, the Java classes that it has found (`verification.classes_text`).
+        definitions: of a verifying pod, the digest of the configuration definitions in its log (`definitions.find_line`).
     """
 
     api_version: Literal["penstock.dev/last-word/v1"] = "penstock.dev/last-word/v1"
@@ -152,6 +209,7 @@ class TerminationMessage(_Record):
     trouble: str | None = None
     reason: str | None = None
     classes: str | None = None
+    definitions: str | None = None
 
     def to_message(self, limit: int = TERMINATION_LIMIT) -> str:
         """JSON of at most `limit` bytes: the trace is cut at its beginning, then the message at its end."""

@@ -86,7 +86,8 @@ class ConnectorSpec(Part):
             "allOf": [required_name(n, f"{n} belongs to {OWNED[n]}; move it there") for n in sorted(OWNED)],
         },
         description="The connector's configuration, as Kafka Connect has it: flat properties whose values are strings, "
-        "numbers or booleans; write lists as a,b,c. Properties of the plugin stand beside converters, transforms, "
+        "integers or booleans; put numbers with a fraction and integers beyond 2^53 in quotes, since the API server "
+        "changes them, and write lists as a,b,c. Properties of the plugin stand beside converters, transforms, "
         "predicates, errors.* and topic.creation.*. Keep secrets out of it: ${secret:<name>:<key>} stands for a key "
         "of a Secret of this namespace and is resolved in the task only; of at most 256 Secrets. connector.class, "
         "connector.plugin.version, tasks.max and name are fields of this resource (class, version, tasksMax, "
@@ -121,8 +122,8 @@ class ConnectorSpec(Part):
     offsets: Offsets = Field(
         Offsets(),
         examples=[{"configMap": "orders-in-offsets"}],
-        description="Where offsets are listed to (annotation penstock.dev/list-offsets) and altered from "
-        "(penstock.dev/alter-offsets).",
+        description="Not in this release: refused. Offsets are listed and altered by the annotations "
+        "penstock.dev/list-offsets, penstock.dev/alter-offsets and penstock.dev/reset-offsets.",
     )
     connect_name: Annotated[Text, AtMost(255)] | None = Field(
         None,

@@ -83,6 +83,14 @@ class TaskStatus(StatusPart):
     retry_at: Time | None = Field(None, description="When it is started again.")
     life: str | None = Field(None, description="What the present pod was made from, as a hash.")
     started_at: Time | None = Field(None, description="When the container of its pod started.")
+    last_record: Time | None = Field(
+        None, description="When it last delivered a record, up to a minute too early. Absent: it never has."
+    )
+    last_loop: Time | None = Field(
+        None,
+        description="While something hinders it: when its loop last completed a round, up to a minute too early. Otherwise "
+        "absent: its loop completes all the time.",
+    )
     versions: PluginVersions | None = Field(None, description="The versions of the plugins that it runs.")
     trace: str | None = Field(None, description="The trace of its last failure, shortened and without secrets.")
 
@@ -225,6 +233,10 @@ class ConnectorStatus(StatusPart):
     )
     tasks: Annotated[list[TaskStatus], Mark(**list_of("map", "id"))] | None = Field(
         None, description="The tasks, by number."
+    )
+    last_record: Time | None = Field(
+        None,
+        description="When a task last delivered a record, up to two minutes too early. Absent: none ever has.",
     )
     task_summary: str | None = Field(None, description="How many tasks run of how many: 2/2.")
     replicas: int | None = Field(None, ge=0, description="How many task pods exist, for kubectl scale and HPA.")

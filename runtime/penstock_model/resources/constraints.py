@@ -20,11 +20,25 @@ SCALAR_SCHEMA: Final[dict[str, Any]] = {
     "maxItems": 0,
     "maxProperties": 0,
     "required": ["is a mapping; properties are flat, so write its parts under their full names"],
+    "allOf": [
+        {
+            "anyOf": [
+                {
+                    "enum": [
+                        "write it in quotes, since the API server changes numbers with a fraction (1.10 becomes 1.1) and "
+                        "integers beyond 2^53"
+                    ]
+                },
+                {"multipleOf": 1, "minimum": -(2**53), "maximum": 2**53},
+            ]
+        }
+    ],
 }
-"""A string, a number or a boolean.
+"""A string, an integer that every JSON parser keeps, or a boolean.
 
 A structural schema cannot allow several types, so this one has no type, and limits that lists and mappings exceed. CEL does
-not see such values, nor the mapping that holds them; `required_name` says how the API server answers with a sentence.
+not see such values, nor the mapping that holds them. The API server answers with the sentence, since it prints the values
+that an enumeration allows, as it prints the names of properties that are missing (`required_name`).
 """
 
 

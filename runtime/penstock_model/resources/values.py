@@ -15,6 +15,8 @@ _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h))+")
 _LEAST_PLAIN: Final = 1e-6
 _MOST_PLAIN: Final = 1e21
+_EXACT: Final = 2**53
+"""The greatest integer up to which a float, as some JSON parsers take every number, is exact."""
 
 
 def text_of(value: Any) -> str:
@@ -74,7 +76,18 @@ def _duration_text(value: timedelta) -> str:
     return f"{milliseconds}ms" if milliseconds else "0s"
 
 
-ConfigText = Annotated[str, BeforeValidator(text_of)]
+def _config_text(value: Any) -> str:
+    """Return a configuration value as a text, unless the API server may have changed it (`SCALAR_SCHEMA`)."""
+    if isinstance(value, float) and math.isfinite(value):
+        raise ValueError(
+            "write it in quotes, since a number with a fraction or an exponent changes in the API server (1.10 becomes 1.1)"
+        )
+    if isinstance(value, int) and not -_EXACT <= value <= _EXACT:
+        raise ValueError("write it in quotes, since integers beyond 2^53 change in the API server")
+    return text_of(value)
+
+
+ConfigText = Annotated[str, BeforeValidator(_config_text)]
 """A value of `spec.config`."""
 
 Duration = Annotated[timedelta, BeforeValidator(_duration), PlainSerializer(_duration_text)]

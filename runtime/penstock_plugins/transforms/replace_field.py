@@ -1,8 +1,9 @@
 """ReplaceField: drop and rename fields."""
 
-from typing import Annotated, Any, Final
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Self
 
-from penstock import Config, DataError, Field, Fields, Importance, Schema, Type, prop
+from penstock import Config, ConfigError, DataError, Field, Fields, Importance, Problem, Schema, Type, prop
 from penstock.rules import Rule
 from penstock_java.hash_map import in_hash_order
 from penstock_plugins.structs.copy import (
@@ -22,6 +23,8 @@ from penstock_plugins.structs.schema_cache import SchemaCache
 __all__ = ["ReplaceField"]
 
 _PURPOSE: Final = "field replacement"
+_RENAMED: Final = {"blacklist": "exclude", "whitelist": "include"}
+"""Names that Kafka 2.6 replaced and Kafka 4.0 ignores, so that a transform that has one lets all fields through."""
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -58,6 +61,29 @@ class ReplaceFieldConfig(Config):
         importance=Importance.MEDIUM,
     )
     replace_null: bool = replace_null_with_default()
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
+        """Read the properties, and refuse names that are no longer read.
+
+        Raises:
+            ConfigError: every problem at once, each with its full property name.
+        """
+        problems = [
+            Problem(
+                f"{prefix}{old}",
+                f"is ignored by Kafka 4, which would let all fields through; write {prefix}{new} in its place",
+            )
+            for old, new in _RENAMED.items()
+            if old in texts
+        ]
+        try:
+            config = super().parse(texts, prefix)
+        except ConfigError as e:
+            problems += e.problems
+        if problems:
+            raise ConfigError(problems)
+        return config
 
 
 class ReplaceField(KeyValueTransform):

@@ -175,6 +175,11 @@ class JavaConverter(JavaClass, Converter):
         answer = of.call("to_connect", _DOING, converter=of.number, message=message)
         return of.read(len(data), answer)
 
+    def close(self) -> None:
+        """Close the Java object."""
+        if self._object is not None:
+            self._object.close("close_converter", converter=self._object.number)
+
 
 class JavaHeaderConverter(JavaClass, HeaderConverter):
     """A header converter of Kafka Connect, from the jars of its plugin. Each header crosses into the JVM by itself."""
@@ -208,6 +213,11 @@ class JavaHeaderConverter(JavaClass, HeaderConverter):
         answer = of.call("to_header", _DOING, converter=of.number, topic=topic, name=name, content=data)
         schema, value = of.read(1, answer).only()
         return Header(name, value, schema)
+
+    def close(self) -> None:
+        """Close the Java object."""
+        if self._object is not None:
+            self._object.close("close_converter", converter=self._object.number)
 
 
 def _answer(answer: Any) -> bytes | None | Exception:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Literal, Self, TypeAlias
 
 from penstock.errors import ConnectError, RetriableError
+from penstock_runtime.class_files import use_another_version
 
 __all__ = [
     "JavaError",
@@ -25,7 +26,7 @@ class JavaError(Exception):
     Attributes:
         kind: `retriable`: Kafka's `RetriableException`; `unsupported`: `UnsupportedOperationException`; `data`: a value that
             was sent does not fit its schema.
-        text: the exception and its causes.
+        text: the exception and its causes, and what to do if the plugin needs a newer Java.
         trace: Java's stack trace, for the log.
     """
 
@@ -33,6 +34,8 @@ class JavaError(Exception):
         shown = list(dict.fromkeys(causes))  # a wrapper often repeats the message of its cause
         self.kind = kind
         self.text = "; caused by ".join(shown)
+        if advice := use_another_version(self.text):
+            self.text += f": {advice}"
         self.trace = trace
         super().__init__(self.text)
 

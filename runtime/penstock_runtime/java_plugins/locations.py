@@ -16,7 +16,7 @@ from penstock.errors import ConfigError, Problem
 from penstock_runtime.maven import cache_folder, exclusively
 from penstock_runtime.unpacking import ENDINGS, unpack
 
-__all__ = ["plugin_locations", "plugins_of"]
+__all__ = ["jars_of", "plugin_locations", "plugins_of"]
 
 _OPTION: Final = "--plugin-path"
 _MANIFEST: Final = "manifest.json"
@@ -81,6 +81,11 @@ def plugins_of(folder: Path) -> list[Path]:
     return [folder] if is_one and (jars or folders) else [*folders, *jars]
 
 
+def jars_of(location: Path) -> list[Path]:
+    """Return the jars of a plugin."""
+    return [location] if location.is_file() else sorted(location.rglob("*.jar"))
+
+
 def _innermost(folder: Path) -> Path:
     """Return the folder with the jars where archives hold them deeper (`plugin/lib`), for one plugin."""
     holders = {jar.parent for jar in folder.rglob("*.jar")}
@@ -93,7 +98,7 @@ def _has_jars(folder: Path) -> bool:
 
 def _broken_jars(location: Path) -> Iterator[Problem]:
     """Java passes over a file that is not a jar, and the class in it is then "not found"."""
-    for jar in [location] if location.is_file() else sorted(location.rglob("*.jar")):
+    for jar in jars_of(location):
         try:
             with zipfile.ZipFile(jar):
                 pass

@@ -81,7 +81,12 @@ def planned(request: JobRequest) -> tuple[Plan, tuple[Problem, ...]]:
         raise ConfigError([*problems, *resource.reading.problems, *of_images])
     try:
         found = plan(
-            resource, worker.config, Plugins.installed(request.mounts), secrets, policy_selects=request.selected
+            resource,
+            worker.config,
+            Plugins.installed(request.mounts),
+            secrets,
+            policy_selects=request.selected,
+            registered=request.registered,
         )
     except ConfigError as e:
         more = [p for p in problems if p not in e.problems]

@@ -25,12 +25,21 @@ class TopicCreator:
         settings: how to connect; topics are created on the cluster that producers write to.
         rules: of the source's `topic.creation.*`, or of a policy; None: there are limits alone, and none is created.
         limits: of all policies that apply. They hold for topics that are created; one that exists is taken as it is.
+        is_off: there are no rules because the worker configuration creates no topics.
     """
 
-    def __init__(self, settings: ClientSettings, rules: TopicRules | None, limits: Sequence[TopicLimits] = ()) -> None:
+    def __init__(
+        self,
+        settings: ClientSettings,
+        rules: TopicRules | None,
+        limits: Sequence[TopicLimits] = (),
+        *,
+        is_off: bool = False,
+    ) -> None:
         self._settings = settings
         self._rules = rules
         self._limits = limits
+        self._is_off = is_off
         self._existing: set[str] = set()
 
     @cached_property
@@ -58,7 +67,7 @@ class TopicCreator:
         self._existing.update(missing)
 
     def _check_limits(self, rules: Mapping[str, TopicGroup | None]) -> None:
-        found = ((topic, violations(self._limits, topic, rule)) for topic, rule in rules.items())
+        found = ((topic, violations(self._limits, topic, rule, is_off=self._is_off)) for topic, rule in rules.items())
         forbidden = [(topic, texts) for topic, texts in found if texts]
         if not forbidden:
             return

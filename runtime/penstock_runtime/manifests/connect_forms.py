@@ -144,8 +144,8 @@ def _plain(name: str) -> str:
 
 
 def _texts(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The properties; a number stays as it was written (`5.0`), as Kafka Connect takes JSON."""
-    return {name: repr(value) if isinstance(value, float) else value for name, value in config.items()}
+    """The properties; a number is a text as it was written (`5.0`), as Kafka Connect takes JSON."""
+    return {name: repr(value) if type(value) in (int, float) else value for name, value in config.items()}
 
 
 def _number(value: Any) -> Any:

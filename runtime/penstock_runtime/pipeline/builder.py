@@ -10,6 +10,7 @@ from penstock_model.connect import plugin_chain
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_runtime.pipeline.chain import Step
 from penstock_runtime.plugins import plugin_ref
+from penstock_runtime.plugins.open_plugins import OpenPlugins
 
 __all__ = ["ContextOf", "build_steps", "class_name", "made"]
 
@@ -18,7 +19,7 @@ ContextOf: TypeAlias = Callable[[str, str], PluginContext]
 
 
 def build_steps(
-    config: Mapping[str, str], plugins: Mapping[str, PluginReference], context: ContextOf
+    config: Mapping[str, str], plugins: Mapping[str, PluginReference], context: ContextOf, opened: OpenPlugins
 ) -> tuple[Step, ...]:
     """The steps of a chain, in order.
 
@@ -26,19 +27,20 @@ def build_steps(
         config: the connector's properties, variables resolved.
         plugins: by place (`transforms.hoist`, `predicates.tombstone`), as a plan found them.
         context: makes the context of each plugin.
+        opened: gets each plugin. The caller closes them, after an error too.
 
     Raises:
         ConfigError: a plugin cannot be loaded, or refuses its properties.
     """
     predicates: dict[str, Predicate] = {}
     for place in plugin_chain.predicates(config):
-        predicate = cast("Predicate", made(place.name, plugins[place.name], context))
+        predicate = opened.add(place.name, cast("Predicate", made(place.name, plugins[place.name], context)))
         predicate.configure(predicate.Config.parse(place.properties, place.prefix))
         predicates[place.name.removeprefix("predicates.")] = predicate
     steps = []
     for place in plugin_chain.transforms(config):
         ref = plugins[place.name]
-        transform = cast("Transform", made(place.name, ref, context))
+        transform = opened.add(place.name, cast("Transform", made(place.name, ref, context)))
         if ref.variant is not None:
             transform.side = ref.variant.lower()
         transform.configure(transform.Config.parse(place.properties, place.prefix))

@@ -36,6 +36,7 @@ from penstock_runtime.pipeline.record_errors import ErrorPolicy
 from penstock_runtime.plugins import plugin_ref
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.mounted import append_folders, python_folders
+from penstock_runtime.plugins.open_plugins import ChainPlugin, OpenPlugins
 from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
 from penstock_runtime.plugins.task_reconfiguration import ReconfigurationRequests
 from penstock_runtime.process import cgroup
@@ -224,7 +225,8 @@ class TaskContext(ABC):
         found: list[Any] = []
         for name in plugin_chain.CONVERTERS:
             place = plugin_chain.converter(name, self.config, self.worker.converters)
-            plugin = made(name, self.spec.plugins[name], self.plugin_context)
+            plugin = cast("ChainPlugin", made(name, self.spec.plugins[name], self.plugin_context))
+            self._opened.add(name, plugin)
             parsed = plugin.Config.parse(place.properties, place.prefix)
             if isinstance(plugin, Converter):
                 plugin.configure(parsed, is_key=name == "key.converter")
@@ -242,7 +244,15 @@ class TaskContext(ABC):
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The chain."""
-        return build_steps(self.config, self.spec.plugins, self.plugin_context)
+        return build_steps(self.config, self.spec.plugins, self.plugin_context, self._opened)
+
+    @cached_property
+    def _opened(self) -> OpenPlugins:
+        return OpenPlugins()
+
+    def close_chain(self) -> None:
+        """Close the transforms, predicates and converters that this process has made. Call it last: they serve no more."""
+        self._opened.close()
 
     @cached_property
     def policy(self) -> ErrorPolicy:

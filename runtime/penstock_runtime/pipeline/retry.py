@@ -58,5 +58,6 @@ def until_done(
             reports.trouble(str(e))
             wait(delay, stopping)
         else:
-            reports.trouble(None)
+            if failures:  # other trouble lasts until the task has completed a round
+                reports.trouble(None)
             return

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from penstock import ConfigError, Converter, HeaderConverter, Plugin, PluginContext, Predicate, Problem, Transform
 from penstock.config import nearest
@@ -13,6 +13,7 @@ from penstock_model.connect.variables import Secret
 from penstock_runtime.plan.plugin_versions import check_syntax, check_version, requested_version
 from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
+from penstock_runtime.plugins.open_plugins import ChainPlugin, OpenPlugins
 from penstock_runtime.plugins.plugin_ref import make
 
 __all__ = ["Chain", "check_chain", "check_transforms"]
@@ -117,7 +118,9 @@ def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Finding
 
 def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any, connector: str) -> None:
     """Configure a plugin as the task will, for the problems that only `configure` finds, and throw it away."""
+    opened = OpenPlugins()
     plugin = make(ref.cls, PluginContext(connector, place.name, ref.version))
+    opened.add(place.name, cast("ChainPlugin", plugin))
     try:
         match plugin:
             case HeaderConverter() if place.name == "header.converter":
@@ -141,8 +144,7 @@ def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any, connector: str
             for p in e.problems
         ) from e
     finally:
-        if isinstance(plugin, (Transform, Predicate)):
-            plugin.close()
+        opened.close()
 
 
 def _check_negation(place: TransformPlace, config: Mapping[str, str], findings: Findings) -> None:

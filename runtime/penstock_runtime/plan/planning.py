@@ -8,6 +8,7 @@ from pathlib import Path
 from penstock import Connector, Plugin, PluginContext, Problem, SourceConnector
 from penstock import _returned as returned
 from penstock.config import Config
+from penstock_model.connect import plugin_chain
 from penstock_model.connect.connector_config import CommonConfig, SinkConfig, SourceConfig, config_class
 from penstock_model.connect.plugin_chain import CONNECTOR
 from penstock_model.connect.redaction import Redactor, client_secrets, literal_secrets
@@ -86,6 +87,7 @@ def plan(
     environment: Mapping[str, str] | None = None,
     *,
     policy_selects: bool = False,
+    registered: bool = False,
 ) -> Plan:
     """Plan a connector.
 
@@ -96,6 +98,7 @@ def plan(
         secrets_dir: where `${secret:..}` is found; tasks get the same.
         environment: for `${env:..}`; the process's when None.
         policy_selects: a TopicCreationPolicy applies that it does not name, as the operator says.
+        registered: the operator has run it before.
 
     Raises:
         ConfigError: every problem at once, those of the resource's own text among them (`resource.reading`), without
@@ -105,6 +108,8 @@ def plan(
     """
     java, unusable = check_java(resource.spec.java)
     use_java(java)
+    named = resource.spec.topic_creation_policy is not None
+    policy = PolicyUse(named=named, selected=policy_selects, registered=registered)
     with ConfigProviders(worker.raw, secrets_dir, environment) as providers:
         found = Findings([*refused_fields(resource.spec), *unusable], [*misspelt_variables(resource.spec.config)])
         return _plan(
@@ -115,7 +120,7 @@ def plan(
             environment,
             providers,
             found,
-            policy_selects=policy_selects,
+            policy=policy,
             java=java,
         )
 
@@ -129,10 +134,9 @@ def _plan(
     providers: ConfigProviders,
     findings: Findings,
     *,
-    policy_selects: bool,
+    policy: PolicyUse,
     java: JavaSpec | None,
 ) -> Plan:
-    policy = PolicyUse(named=resource.spec.topic_creation_policy is not None, selected=policy_selects)
     own = resolve(resource.spec.config, secrets_dir, environment, providers=providers.table)
     shared = resolve(worker.raw, secrets_dir, environment, providers=providers.table)
     findings.problems += (Problem(f"worker configuration, {p.property}", p.message) for p in shared.problems)
@@ -142,7 +146,10 @@ def _plan(
 
     ref, fits = _find(resource, plugins, findings)
     chain = check_chain(resource.connect_name, own.values, resolved_worker.converters, plugins, findings)
-    redactor = Redactor([*own.secrets, *shared.secrets, *chain.secrets, *client_secrets({**shared.values, **config})])
+    redactor = Redactor(
+        [*own.secrets, *shared.secrets, *chain.secrets, *client_secrets({**shared.values, **config})],
+        [resource.spec.class_name, *plugin_chain.class_names(own.values), *config],
+    )
     framework: CommonConfig | None
     connector: Connector | None = None
     parsed: Config | None = None

@@ -10,6 +10,7 @@ from penstock_runtime.plan.problems import Findings
 __all__ = ["PolicyUse", "check_topic_rules"]
 
 _FIELD: Final = "spec.topicCreationPolicy"
+_OFF: Final = "topic.creation.enable is false in the worker configuration"
 
 
 class PolicyUse(NamedTuple):
@@ -18,10 +19,12 @@ class PolicyUse(NamedTuple):
     Attributes:
         named: the connector names one.
         selected: one that it does not name selects it.
+        registered: the operator has run this connector before (KIP-158, `topic.creation.enable`).
     """
 
     named: bool = False
     selected: bool = False
+    registered: bool = False
 
     @property
     def applies(self) -> bool:
@@ -32,7 +35,10 @@ class PolicyUse(NamedTuple):
 def check_topic_rules(
     kind: str, config: Mapping[str, str], worker: WorkerConfig, findings: Findings, policy: PolicyUse
 ) -> None:
-    """Refuse rules that are wrong, as Kafka Connect does when the connector starts, and rules that have no effect.
+    """Refuse rules that are wrong, as Kafka Connect does when the connector starts.
+
+    With `topic.creation.enable=false` rules of a new connector are refused, and those of one that has run before are
+    ignored with a warning: a plan that is refused would leave its tasks creating topics by the last one.
 
     Args:
         kind: `source` or `sink`.
@@ -52,9 +58,11 @@ def check_topic_rules(
         findings.attempt(lambda: TopicRules.of(config, enabled=True))
         findings.warnings += ineffective_properties(config)
         return
-    named = [_FIELD] if policy.named else []
-    off = "would be ignored: topic.creation.enable is false in the worker configuration; "
-    for name in (*(n for n in config if n.startswith(PREFIX)), *named):
-        findings.refuse(name, f"{off}remove one of them")
+    for name in (*(n for n in config if n.startswith(PREFIX)), *([_FIELD] if policy.named else [])):
+        if policy.registered:
+            findings.warn(name, f"is ignored: {_OFF}; the brokers create missing topics, if they do so by themselves")
+        else:
+            findings.refuse(name, f"would be ignored: {_OFF}; remove one of them")
     if policy.selected:
-        findings.refuse("", f"the TopicCreationPolicy that selects this connector {off}have one of them removed")
+        what = "rules of the TopicCreationPolicy that selects this connector are ignored, and its limits hold"
+        findings.warn("", f"{what}: {_OFF}")

@@ -31,7 +31,7 @@ from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_runtime.java_plugins.catalog import JavaPlugin, find_class
 from penstock_runtime.java_plugins.classes import adapter
 from penstock_runtime.java_plugins.config_provider import KIND as CONFIG_PROVIDER
-from penstock_runtime.plugins.java_origins import how_to_get, is_known
+from penstock_runtime.plugins.java_origins import how_to_get, is_java_name, is_known, similar_class
 from penstock_runtime.plugins.mounted import distributions, is_in, is_named, python_folders
 from penstock_runtime.plugins.plugin_path import java_plugins
 from penstock_runtime.plugins.plugin_ref import ENDINGS, PluginRef, broken, check_variant, checked, kind_name, load
@@ -146,10 +146,15 @@ class Plugins:
             if undeclared := self._undeclared(name):
                 return Plugins((), java=undeclared).find(kind, name, property_name=property_name, version=version)
             where = f"Invalid value {name} for configuration {property_name}: " if property_name else ""
-            offer, near = self._offer(kind, name)
-            cause = "" if is_known(name) else e
-            more = f"{_of_a_project(kind, name)}{how_to_get(name)}"
-            text = f"{where}Class {name} could not be found{cause}.{more}{near} {offer}"
+            plain = name.partition("$")[0]
+            is_java = is_java_name(plain) or is_known(plain)
+            more = f"{_of_a_project(kind, name)}{how_to_get(plain)}"
+            if is_java:
+                near = self._similar(kind, plain)
+                text = f"{where}Class {name} could not be found.{near or more}"
+            else:
+                offer, near = self._offer(kind, name)
+                text = f"{where}Class {name} could not be found{e}.{more}{near} {offer}"
             raise ConfigError(Problem(property_name, text)) from None
         except ConfigError as e:
             raise ConfigError(Problem(property_name, p.message) for p in e.problems) from e
@@ -265,6 +270,12 @@ class Plugins:
         names = [self._known_as(r) for r in refs]
         near = nearest(name.partition("$")[0].rpartition(".")[2], names)
         return f"Installed: {', '.join(names) or 'none'}.", f" Did you mean {near}?" if near else ""
+
+    def _similar(self, kind: type[Plugin], name: str) -> str:
+        """The Java class that a full name most likely misspells, as a sentence."""
+        refs = (r for r in self.every() if isinstance(r, PluginRef) and issubclass(r.cls, kind))
+        near = similar_class(name, (java for r in refs for java in r.cls.java_names))
+        return f" Did you mean {near}?" if near else ""
 
     def _known_as(self, ref: PluginRef[Plugin]) -> str:
         """The alias that is the name of the Java class where there is one, though it is that of another kind."""

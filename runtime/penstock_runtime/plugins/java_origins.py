@@ -1,71 +1,99 @@
 """Where to get well-known Java plugins, for messages about a class that is not here. Pure."""
 
+import re
+from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["how_to_get", "is_known", "maven_file", "origin"]
+from penstock.config import nearest
+from penstock_runtime.plugins.java_projects import class_names, project_of
+
+__all__ = ["how_to_get", "is_java_name", "is_known", "maven_artifact", "maven_file", "origin", "similar_class"]
 
 _DEBEZIUM: Final = "io.debezium."
 _DEBEZIUM_CONNECTORS: Final = {"postgresql": "postgres", "db2as400": "ibmi"}
 """Artifacts that are not called as the package is."""
 _MAVEN_CENTRAL: Final = "https://repo1.maven.org/maven2"
+_JAVA_NAME: Final = re.compile(r"(com|org|net|info|dev|app|cloud|edu|gov|tech|[a-z]{2})\.([\w]+\.)+[A-Z][\w$]*")
+_OF_PENSTOCK: Final = {
+    "io.confluent.kafka.connect.datagen.DatagenConnector": "Penstock's own Datagen makes records for tests without it.",
+    "io.debezium.transforms.UnwrapFromEnvelope": "Debezium calls it io.debezium.transforms.ExtractNewRecordState now.",
+}
+"""What to take in place of a class."""
 
-_ORIGINS: Final = (
-    (
-        _DEBEZIUM,
-        "Debezium's archive from Maven Central (io.debezium:debezium-connector-<database>, classifier plugin, tar.gz)",
-    ),
-    (
-        "com.mongodb.kafka.",
-        "MongoDB's connector from Maven Central (org.mongodb.kafka:mongo-kafka-connect, classifier all)",
-    ),
-    (
-        "org.apache.kafka.connect.mirror.",
-        "Apache Kafka's download (libs/connect-mirror-*.jar and connect-mirror-client-*.jar)",
-    ),
-    ("org.apache.kafka.connect.file.", "Apache Kafka's download (libs/connect-file-*.jar)"),
-    (
-        "org.apache.iceberg.",
-        "Apache Iceberg's Kafka Connect runtime (iceberg-kafka-connect-runtime-*.zip, built from its source)",
-    ),
-    ("io.confluent.", "its archive from Confluent Hub (.zip)"),
-    ("io.aiven.", "its archive from the releases of the project on GitHub (Aiven-Open)"),
-    ("org.apache.camel.kafkaconnector.", "its archive from Apache Camel (camel-<name>-kafka-connector, .tar.gz)"),
-    ("io.lenses.", "its archive from the releases of lenses.io's stream-reactor on GitHub (.zip)"),
-    ("com.datamountaineer.", "its archive from the releases of lenses.io's stream-reactor on GitHub (.zip)"),
-    ("com.snowflake.", "Snowflake's connector from Maven Central (com.snowflake:snowflake-kafka-connector)"),
-    ("com.clickhouse.", "its archive from the releases of clickhouse-kafka-connect on GitHub (.zip)"),
-)
+
+def is_java_name(name: str) -> bool:
+    """Return whether a name is that of a Java class by its form: it begins with a domain, such as `com.acme.Sink`."""
+    return _JAVA_NAME.fullmatch(name) is not None
 
 
 def is_known(class_name: str) -> bool:
     """Whether a name is that of a class of a well-known Java plugin."""
-    return any(class_name.startswith(prefix) for prefix, _ in _ORIGINS)
+    return project_of(class_name) is not None
 
 
 def origin(class_name: str) -> str:
     """Return where the plugin of a class comes from; empty if it is not well known."""
-    return next((text for prefix, text in _ORIGINS if class_name.startswith(prefix)), "")
+    project = project_of(class_name)
+    return "" if project is None else project.archive
+
+
+def maven_artifact(class_name: str) -> str:
+    """Return the artifact in Maven Central that holds a class; empty if it is not known."""
+    package, dot, _ = class_name.removeprefix(f"{_DEBEZIUM}connector.").partition(".")
+    if class_name.startswith(f"{_DEBEZIUM}connector.") and dot:
+        return f"debezium-connector-{_DEBEZIUM_CONNECTORS.get(package, package)}"
+    return "mongo-kafka-connect" if class_name.startswith("com.mongodb.kafka.") else ""
 
 
 def maven_file(class_name: str, version: str) -> str:
     """Return the URL of the archive in Maven Central that holds a class in a version; empty if it is not known."""
-    package, dot, _ = class_name.removeprefix(f"{_DEBEZIUM}connector.").partition(".")
-    if class_name.startswith(f"{_DEBEZIUM}connector.") and dot:
-        database = _DEBEZIUM_CONNECTORS.get(package, package)
-        return _in_maven_central("io/debezium", f"debezium-connector-{database}", version, "plugin.tar.gz")
-    if class_name.startswith("com.mongodb.kafka."):
-        return _in_maven_central("org/mongodb/kafka", "mongo-kafka-connect", version, "all.jar")
-    return ""
+    artifact = maven_artifact(class_name)
+    if not artifact:
+        return ""
+    group, ending = (
+        ("org/mongodb/kafka", "all.jar") if artifact.startswith("mongo") else ("io/debezium", "plugin.tar.gz")
+    )
+    return f"{_MAVEN_CENTRAL}/{group}/{artifact}/{version}/{artifact}-{version}-{ending}"
 
 
-def _in_maven_central(group: str, name: str, version: str, ending: str) -> str:
-    return f"{_MAVEN_CENTRAL}/{group}/{name}/{version}/{name}-{version}-{ending}"
+def similar_class(class_name: str, here: Iterable[str]) -> str | None:
+    """Return the full name of a class that a full name most likely misspells; None: there is none, or it is right.
+
+    A class of the same simple name in another package does another thing: it is never suggested.
+
+    Args:
+        class_name: without `$Key` or `$Value`.
+        here: the names of Java classes that Penstock has.
+    """
+    known = {*here, *class_names()}
+    near = nearest(class_name, known)
+    if near is None or class_name in known or _domain(near) != _domain(class_name):
+        return None
+    if _simple(near) == _simple(class_name):  # in a package that is misspelt, or in another one
+        return near if project_of(class_name) is None else None
+    return near if nearest(_simple(class_name), [_simple(near)]) else None
+
+
+def _simple(class_name: str) -> str:
+    return class_name.rpartition(".")[2]
+
+
+def _domain(class_name: str) -> list[str]:
+    return class_name.split(".")[:2]
 
 
 def how_to_get(class_name: str) -> str:
     """Return a sentence that says where a Java class comes from and how to give it; empty for a name of no Java class."""
     if "." not in class_name or ":" in class_name or not class_name.rpartition(".")[2][:1].isupper():
         return ""
-    start = "Get" if is_known(class_name) else "If it is a Java class, get"
-    source = origin(class_name) or "its plugin's archive or jars"
-    return f" {start} {source}, and name the archive or its folder by --plugin-path."
+    project = project_of(class_name)
+    if project is None:
+        start = "Get" if is_java_name(class_name) else "If it is a Java class, get"
+        what = f"{start} its plugin's archive or jars"
+    else:
+        what = f"It is part of {project.name}: get {project.archive}"
+    instead = _OF_PENSTOCK.get(class_name)
+    return (
+        f" {what}; name the archive or its folder by --plugin-path, or make an image of it by `penstock plugin build`."
+        f"{f' {instead}' if instead else ''}"
+    )

@@ -121,14 +121,14 @@ class SinkOffsets:
         offsets = max(0, high - position)
         return 0 if offsets == 1 and partition in self._marked else offsets
 
-    def lag_to(self, ends: Mapping[TopicPartition, int]) -> int:
-        """Return how many records are not written yet up to these ends; of partitions of which a beginning is known.
+    def lag_to(self, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return how many records are not written yet up to these ends, of each partition of which a beginning is known.
 
         Raises:
             KeyError: a partition has no end.
         """
         starts = {of: self._rewinds.get(of) if at is None else at for of, at in dict(self.positions).items()}
-        return sum(self.lag(of, start, ends[of]) for of, start in starts.items() if start is not None)
+        return {of: self.lag(of, start, ends[of]) for of, start in starts.items() if start is not None}
 
     def wrote(self, summary: Summary) -> None:
         """A batch was written up to its offsets."""

@@ -19,7 +19,7 @@ from penstock_runtime.kafka.consumers import Consumed, RecordConsumer
 from penstock_runtime.pipeline import summary as summaries
 from penstock_runtime.pipeline.batch_sizing import PutSize
 from penstock_runtime.pipeline.summary import Summary
-from penstock_runtime.plugins.plugin_metrics import Measure, MetricsByPlace
+from penstock_runtime.plugins.plugin_metrics import Measure
 from penstock_runtime.process.liveness import place_of
 from penstock_runtime.process.plugin_exit import as_failure
 from penstock_runtime.sink.context import SinkContext
@@ -180,15 +180,15 @@ def end_file(slots: str | Path) -> Path:
     return Path(slots) / "end"
 
 
-_sinks: dict[str, tuple[RangeReader, SinkProcess, MetricsByPlace]] = {}
+_sinks: dict[str, tuple[RangeReader, SinkProcess, SinkContext]] = {}
 
 
 def let_go() -> None:
     """Close what this worker reads and writes with; the next batch makes it anew."""
     while _sinks:
-        _, (reader, process, _) = _sinks.popitem()
-        atexit.unregister(process.close)
-        for close in (process.close, reader.close):
+        _, (reader, process, setup) = _sinks.popitem()
+        for close in (process.close, setup.close_chain, reader.close):
+            atexit.unregister(close)
             with suppress(Exception):
                 close()
 
@@ -196,7 +196,7 @@ def let_go() -> None:
 def measures_of(task: RangesPart) -> list[Measure]:
     """What this worker's plugins have measured since the last call."""
     found = _sinks.get(task.spec)
-    return [] if found is None else found[2].changes()
+    return [] if found is None else found[2].plugin_metrics.changes()
 
 
 def sink_of(task: RangesPart) -> tuple[RangeReader, SinkProcess]:
@@ -209,7 +209,8 @@ def sink_of(task: RangesPart) -> tuple[RangeReader, SinkProcess]:
         found = _sinks[task.spec] = (
             RangeReader(consumer, most=min(setup.put_records, _PORTION)),
             setup.writing_process(waited, retries_here=False),
-            setup.plugin_metrics,
+            setup,
         )
-        atexit.register(found[1].close)
+        atexit.register(setup.close_chain)
+        atexit.register(found[1].close)  # runs before it
     return found[0], found[1]

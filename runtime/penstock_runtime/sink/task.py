@@ -51,6 +51,8 @@ _START: Final = 3600.0
 _WAIT: Final = 0.2
 _UNFETCHED: Final = (-1, -1)
 """The bounds of a partition that is held: the client keeps those of when it was read last."""
+_PROOF: Final = 10.0
+"""Seconds without a failure that prove that a sink works, where its topics hold records of open transactions only."""
 _FRESH: Final = 1.0
 """How long ago, in seconds, a sink may have looked for a newer incarnation when it writes."""
 
@@ -139,6 +141,8 @@ class SinkTask:
         self._state: task_state.State = Reading()
         self._failures = 0
         self._losses = 0
+        self._is_proven = False
+        self._proven_by = 0.0
 
     def _batches(self, spark: Spark) -> SparkBatches:
         given = (self._context, spark, self._consumer, self._offsets, self._size)
@@ -169,6 +173,8 @@ class SinkTask:
             self._until_done(self._sink.start)
         self._until_done(self._refresh)
         self._report_state()
+        if self._context.spec.task == 0:
+            self._reports.reads(self._context.reads, self._subscription.topics)
         while not self._stopping.is_set():
             LOOP.turned()
             if self._paused.is_set():
@@ -217,6 +223,7 @@ class SinkTask:
             self._failed(e)
             return
         self._failures = 0
+        self._reports.looped(proven=self._proves())
         self._reports.trouble(self._trouble_now())
         if self._spark is not None:
             self._spark.attend()
@@ -226,6 +233,16 @@ class SinkTask:
         self._sink.attend()
         for summary in self._reported.take_summaries():
             self._reports.batch(summary, seconds=0.0, on_spark=False)
+
+    def _proves(self) -> bool:
+        """Return whether the task has shown that it works: records are written, or there are none for it to read.
+
+        A round in which nothing was fetched says nothing: the record that the sink fails at may come with the next one.
+        """
+        if not self._is_proven and self._trouble_now() is None:
+            may_read = bool(self._offsets.places)
+            self._is_proven = not may_read or self._clock() >= self._proven_by or self._lag(held=False) == 0
+        return self._is_proven
 
     def _trouble_now(self) -> str | None:
         """What hinders the task although nothing fails."""
@@ -347,6 +364,7 @@ class SinkTask:
         self._offsets.wrote(summary)
         self._state = task_state.ended(self._state, complete=complete)
         self._losses = 0
+        self._is_proven = self._is_proven or summary.read > 0
         if not on_spark:
             self._size.wrote(summary.read, summary.bytes, seconds)
         self._reports.active(summary.topics)
@@ -373,8 +391,8 @@ class SinkTask:
         if isinstance(self._state, Reading):  # of those that are held the ends have moved
             for of in self._offsets.held:
                 self._state.bounds.pop(of, None)
-        # Reported now: what follows may take long.
-        self._reports.trouble(self._trouble_now())
+        if (trouble := self._trouble_now()) is not None:  # reported now: what follows may take long
+            self._reports.trouble(trouble)
 
     def _assign(self) -> None:
         fetching = not self._paused.is_set()
@@ -385,6 +403,7 @@ class SinkTask:
     def _failed(self, error: RetriableError) -> None:
         """The batch comes again: from where the sink says that it is, else from the last positions that were written."""
         self._failures += 1
+        self._proven_by = self._clock() + _PROOF
         self._stalls.failed()
         if isinstance(error, WorkerLost):
             self._losses += 1
@@ -428,6 +447,7 @@ class SinkTask:
         if self._spark is not None:
             self._spark.end_if_idle()
         self._failures = 0
+        self._reports.looped(proven=False)
         self._reports.trouble(self._subscription.waiting_for)
         if not reported:
             self._report_state()
@@ -437,6 +457,7 @@ class SinkTask:
         return self._stopping.is_set() or self._paused.is_set()
 
     def _report_state(self) -> None:
+        self._proven_by = self._clock() + _PROOF
         self._reports.state(State.PAUSED if self._paused.is_set() else State.RUNNING)
 
     @property
@@ -444,8 +465,8 @@ class SinkTask:
         """Those that this task reads now. From any thread."""
         return list(self._offsets.positions)
 
-    def lag_to(self, ends: Mapping[TopicPartition, int]) -> int:
-        """Return how many records are not written yet up to these ends. From any thread.
+    def lag_to(self, ends: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """Return how many records of each partition are not written yet up to these ends. From any thread.
 
         Raises:
             KeyError: another partition was assigned meanwhile.
@@ -454,6 +475,11 @@ class SinkTask:
 
     def _lag(self, *, held: bool = True) -> int | None:
         """Records that are not written yet, with or without those that the sink holds; None where that is not known."""
+        lags = self._lags(held=held)
+        return None if lags is None else sum(lags.values())
+
+    def _lags(self, *, held: bool = True) -> dict[TopicPartition, int] | None:
+        """The same by partition."""
         offsets = self._offsets
         positions = offsets.positions if held else offsets.places
         if not positions:
@@ -475,7 +501,7 @@ class SinkTask:
                 if bounds is None:
                     return None
                 watermarks = bounds
-        return sum(offsets.lag(of, *watermarks[of]) for of in positions)
+        return {of: offsets.lag(of, *watermarks[of]) for of in positions}
 
     def _bounds(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[int, int]] | None:
         try:
@@ -490,7 +516,7 @@ class SinkTask:
         self._report_lag()
 
     def _report_lag(self) -> None:
-        self._reports.lag(self._lag())
+        self._reports.lag(self._lags())
 
 
 def _quietly(what: str, work: Callable[[], None]) -> None:

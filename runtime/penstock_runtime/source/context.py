@@ -140,9 +140,12 @@ class SourceContext(TaskContext):
         except ValueError as e:
             names = ", ".join(sorted(policy.policies))
             raise ConfigError(f"The TopicCreationPolicy {names} cannot be followed: {e}") from e
-        if policy.rules is None:
-            rules = TopicRules.of(self.config, enabled=self.worker.topic_creation_enable)
-        return None if rules is None and not limits else TopicCreator(self.settings, rules, limits)
+        is_off = not self.worker.topic_creation_enable
+        if is_off:
+            rules = None  # limits hold all the same: what they forbid is not left to the brokers
+        elif policy.rules is None:
+            rules = TopicRules.of(self.config, enabled=True)
+        return None if rules is None and not limits else TopicCreator(self.settings, rules, limits, is_off=is_off)
 
     @cached_property
     def placements(self) -> Placements | None:

@@ -94,7 +94,8 @@ def _process(task: _Payload) -> tuple[SourceProcess, SourceContext]:
         setup = context_of(SourceContext, task.spec, task.slots, task.secrets)
         transactional_id = None if task.offer is None else setup.ids.slot(_holder(task.offer)[1])
         found = _processes[task.spec] = (setup.source_process(transactional_id, waited), setup)
-        atexit.register(found[0].close)
+        atexit.register(setup.close_chain)
+        atexit.register(found[0].close)  # runs before it
     return found
 
 

@@ -167,6 +167,7 @@ class SourceTask:
         begun = time.monotonic()
         delivered = self._deliver_poll(source) if isinstance(source, PollingSource) else self._deliver_batch(source)
         self._failures, self._retried = 0, ""
+        self._reports.looped(proven=True)
         self._reports.trouble(None if self._spark is None else self._spark.trouble)
         if self._spark is not None:
             self._spark.attend()
@@ -452,12 +453,14 @@ class SourceTask:
             self._process.abandon()
             self._until_done(self._recover)
         self._report_state()
+        self._reports.trouble(None)
         self._memory.give_back()
         while self._paused.is_set() and not self._stopping.is_set():
             LOOP.turned()
             self._check_fence()
             if self._spark is not None:
                 self._spark.end_if_idle()
+            self._reports.looped(proven=False)
             self._stopping.wait(0.2)
         if not self._stopping.is_set():
             self._report_state()

@@ -34,6 +34,7 @@ from penstock_runtime.spark.cluster_session import Absence, greet, launch, leave
 from penstock_runtime.spark.executors import MANY_SECONDS, Executors
 from penstock_runtime.spark.jobs import Entry, Job, cause, first_line, has_lost_part, in_workers, is_alive
 from penstock_runtime.spark.jvm import end_jvm
+from penstock_runtime.spark.python_processes import await_end, python_processes
 from penstock_runtime.spark.session_conf import USER, has_named_user, session_conf
 from penstock_runtime.spark.stopped_processes import StoppedProcesses
 
@@ -312,7 +313,8 @@ class Spark:
             raise WorkerLost(f"A part was lost on a Spark cluster: {cause(error)}", _EXECUTORS) from error
 
     def stop(self) -> None:
-        """End the session and its workers."""
+        """End the session, and wait for its workers on this machine, which close their plugins."""
+        workers = [] if self._session is None else python_processes()
         session, self._session, self._jvm = self._session, None, None
         if self._executors is not None:
             self._executors.close()
@@ -322,6 +324,7 @@ class Spark:
                 session.stop()
             except Exception as e:  # noqa: BLE001 (the JVM may be gone, which is as good as stopped)
                 log.debug("Stopping Spark: %s", e)
+        await_end(workers)
 
     def kill(self) -> None:
         """Kill all processes that this one has started, also a JVM that is being launched. No JVM starts after it.

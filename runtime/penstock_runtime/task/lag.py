@@ -1,5 +1,6 @@
 """Lag of a sink's task: as its loop reports it, measured while the loop is silent, and absent where it is not known."""
 
+import heapq
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +20,8 @@ _SILENT: Final = 10.0
 """Seconds without a report of the loop after which the lag is measured apart from it; also between two measurements."""
 _STALE: Final = 60.0
 """Seconds after which a lag is no longer true, and not exported."""
+_MOST_PARTITIONS: Final = 100
+"""Partitions whose lag is exported, those with the greatest: a task may read thousands, and each is a time series."""
 
 
 class Positions(Protocol):
@@ -28,8 +31,8 @@ class Positions(Protocol):
     def partitions(self) -> list[TopicPartition]:
         """Those that the task reads now."""
 
-    def lag_to(self, ends: Mapping[TopicPartition, int]) -> int:
-        """Return how many records are not written yet up to these ends. Raises KeyError if one is missing."""
+    def lag_to(self, ends: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """Return how many records of each partition are not written yet up to these ends. Raises KeyError without one."""
 
 
 class LagWatch(Collector):
@@ -47,14 +50,14 @@ class LagWatch(Collector):
         self._growth = LagGrowth()
         self.on_growth: Callable[[str | None], None] = lambda text: None
         """Called with each lag, from several threads: how the lag grows; None: it does not."""
-        self._lag: int | None = None
+        self._lags: Mapping[TopicPartition, int] | None = None
         self._known_at = clock()
         self._is_lost: Callable[[], bool] = lambda: False
 
-    def report(self, records: int) -> None:
+    def report(self, lags: Mapping[TopicPartition, int]) -> None:
         """Take what the loop knows, unless Kafka does not answer: the ends that it knows are those of the last fetch."""
         if not self._is_lost():
-            self._take(records)
+            self._take(lags)
 
     def watch(self, task: Positions, ends: EndOffsets, is_lost: Callable[[], bool]) -> None:
         """Measure in a thread whenever the loop is silent.
@@ -77,17 +80,22 @@ class LagWatch(Collector):
 
         threading.Thread(target=run, name="lag", daemon=True).start()
 
-    def _take(self, lag: int) -> None:
+    def _take(self, lags: Mapping[TopicPartition, int]) -> None:
         with self._lock:
-            self._lag, self._known_at = lag, self._clock()
-            self._growth.add(lag, self._known_at)
+            self._lags, self._known_at = lags, self._clock()
+            self._growth.add(sum(lags.values()), self._known_at)
             text = self._growth.text
         self.on_growth(text)
 
     def collect(self) -> Iterable[Metric]:
-        """Return the lag and its age, and no lag that is too old."""
-        age, names, values = self._clock() - self._known_at, list(self._labels), list(self._labels.values())
-        if self._lag is None:
+        """Return the lag, in all and by partition, and its age, and no lag that is too old."""
+        lags, age, names, values = (
+            self._lags,
+            self._clock() - self._known_at,
+            list(self._labels),
+            list(self._labels.values()),
+        )
+        if lags is None:
             return
         aged = GaugeMetricFamily(
             "kafka_connect_sink_task_lag_age_seconds", "Seconds since the lag was known.", labels=names
@@ -98,5 +106,13 @@ class LagWatch(Collector):
             found = GaugeMetricFamily(
                 "kafka_connect_sink_task_lag", "Records in Kafka that are not written yet.", labels=names
             )
-            found.add_metric(values, self._lag)
+            found.add_metric(values, sum(lags.values()))
             yield found
+            parts = GaugeMetricFamily(
+                "penstock_sink_task_partition_lag",
+                f"The same of each partition, of the {_MOST_PARTITIONS} that are furthest behind.",
+                labels=[*names, "topic", "partition"],
+            )
+            for of in heapq.nlargest(_MOST_PARTITIONS, sorted(lags), key=lags.__getitem__):
+                parts.add_metric([*values, of.topic, str(of.partition)], lags[of])
+            yield parts

@@ -12,6 +12,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, Summary
 
+from penstock.sink import TopicPartition
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary as BatchSummary
@@ -79,6 +80,14 @@ class TaskMetrics:
             "penstock_task_spark_up", "1 while the Spark session is up.", _LABELS, registry=self.registry
         ).labels(**self._labels)
         self._spark.set(0)
+        self._last_record = self._last_loop = 0.0
+        self._times = {
+            name: Gauge(f"penstock_task_last_{name}_timestamp_seconds", doc, _LABELS, registry=self.registry)
+            for name, doc in (
+                ("record", "When the last record was delivered, in seconds since 1970."),
+                ("loop", "When the loop last completed a round, also one without records, in seconds since 1970."),
+            )
+        }
         if self._source:
             self._make_source()
         else:
@@ -97,6 +106,10 @@ class TaskMetrics:
         """A batch was delivered: a source's is committed, a sink's will be."""
         self._read.inc(summary.read)
         self._sent.inc(summary.written)
+        if summary.written:
+            if not self._last_record:  # absent until then
+                self._times["record"].labels(**self._labels).set_function(lambda: self._last_record)
+            self._last_record = time.time()
         if self._source:
             self._poll_seconds.observe(summary.seconds.get("read", 0.0))
             self._transaction_size.observe(summary.written)
@@ -124,6 +137,12 @@ class TaskMetrics:
         for stage, spent in {**summary.seconds, "total": seconds}.items():
             self._stage(stage).observe(spent)
 
+    def looped(self) -> None:
+        """The loop has completed a round."""
+        if not self._last_loop:
+            self._times["loop"].labels(**self._labels).set_function(lambda: self._last_loop)
+        self._last_loop = time.time()
+
     def committed(self) -> None:
         """A sink's offsets are in its group."""
         self._commits.inc()
@@ -134,9 +153,9 @@ class TaskMetrics:
         """How many partitions a sink reads."""
         self._partitions.set(number)
 
-    def lag(self, records: int) -> None:
-        """How far a sink is behind."""
-        self.lag_watch.report(records)
+    def lag(self, lags: Mapping[TopicPartition, int]) -> None:
+        """How many records of each partition a sink is behind."""
+        self.lag_watch.report(lags)
 
     def spark(self, *, up: bool) -> None:
         """Whether the Spark session is up."""

@@ -53,6 +53,7 @@ from penstock_runtime.task.pod.pod import KafkaUnreachable, OperatorConnection, 
 from penstock_runtime.task.redactor import redactor_of
 from penstock_runtime.task.reports import ParentPipe, SynchronousStatusRecords, TaskReports
 from penstock_runtime.task.shutdown import GracefulShutdown
+from penstock_runtime.task.unread_topics import forget_unread
 
 __all__ = ["run"]
 
@@ -226,6 +227,7 @@ class _Process:
         )
         self._spark = spark
         closing.callback(spark.stop)
+        closing.callback(context.close_chain)
         task = _create_task(context, self._reports, writer, spark, self._stopping.asked, self._paused)
         threading.Thread(target=self._report_long_turns, name="long-turns", daemon=True).start()
         if isinstance(task, SinkTask) and isinstance(context, SinkContext):
@@ -298,6 +300,7 @@ class _Process:
             redact=self._redact,
             listener=self._connection.reports if self._connection else None,
             recorded=partial(self._recorded_topics, context),
+            forget_unread=partial(forget_unread, context),
         )
 
     def _recorded_topics(self, context: TaskContext) -> Collection[bytes]:

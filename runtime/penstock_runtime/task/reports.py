@@ -5,10 +5,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from penstock.errors import ConnectError
+from penstock.sink import TopicPartition
 from penstock_kafka.records import Entry
 from penstock_model.contracts.status_snapshot import topic_mark
 from penstock_runtime.kafka import status_topic
@@ -136,6 +137,12 @@ class StateListener(Protocol):
     def ask(self, asked: str) -> None:
         """The plugin asks to be split into tasks anew."""
 
+    def delivered(self) -> None:
+        """Records were delivered. Called often."""
+
+    def looped(self, *, proven: bool) -> None:
+        """A round of the loop is complete. Called often."""
+
 
 class TaskReports:
     """Implements `pipeline.reports.Reports` for a task process."""
@@ -155,6 +162,7 @@ class TaskReports:
         redact: Callable[[str], str] = str,
         listener: StateListener | None = None,
         recorded: Callable[[], Collection[bytes]] = tuple,
+        forget_unread: Callable[[Callable[[str], object], Collection[str]], None] = lambda is_read, known: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connector = connector
@@ -170,6 +178,7 @@ class TaskReports:
         self._redact = redact
         self._active: set[str] = set()
         self._ask_recorded = recorded
+        self._forget_unread = forget_unread
         self._recorded: Collection[bytes] | None = None
         """Marks of the topics that the connector had used before; None: not asked for yet."""
         self._forgets = False
@@ -225,6 +234,8 @@ class TaskReports:
         self._spark_batches += on_spark
         self._metrics.batch(summary, seconds, on_spark=on_spark)
         self._passed_over.add(summary, self._clock())
+        if summary.written and self._listener is not None:
+            self._listener.delivered()
         for line in summary.log:
             log.error("%s", line)
         if summary.logged > len(summary.log):
@@ -253,6 +264,12 @@ class TaskReports:
                 summary.seconds,
             )
 
+    def looped(self, *, proven: bool) -> None:
+        """Report to the metrics and the listener."""
+        self._metrics.looped()
+        if self._listener is not None:
+            self._listener.looped(proven=proven)
+
     def committed(self) -> None:
         """Report to the metrics."""
         self._metrics.committed()
@@ -261,11 +278,11 @@ class TaskReports:
         """Report to the metrics."""
         self._metrics.partitions(number)
 
-    def lag(self, records: int | None) -> None:
+    def lag(self, lags: Mapping[TopicPartition, int] | None) -> None:
         """Report to the metrics and the parent; None: unknown."""
-        if records is not None:
-            self._metrics.lag(records)
-            self._parent.progress(lag=records)
+        if lags is not None:
+            self._metrics.lag(lags)
+            self._parent.progress(lag=sum(lags.values()))
 
     def active(self, topics: list[str]) -> None:
         """Write the topics that are new to this task to the status topic, unless the connector has them there (KIP-558)."""
@@ -286,6 +303,10 @@ class TaskReports:
         entries = [status_topic.topic_status(t, self._connector, self._task, now) for t in unrecorded]
         if entries:
             self._records.write(entries, timeout=30.0)
+
+    def reads(self, is_read: Callable[[str], object], known: Collection[str]) -> None:
+        """Have the active topics forgotten that are not read."""
+        self._forget_unread(is_read, known)
 
     def forget_topics(self) -> None:
         """The active topics were reset: those that are used from now on are recorded again. From any thread."""

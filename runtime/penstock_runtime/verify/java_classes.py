@@ -3,7 +3,6 @@
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
@@ -13,9 +12,10 @@ from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount, Pl
 from penstock_model.contracts.pod_layout import PLUGINS_DIR
 from penstock_model.contracts.verification import FoundClass
 from penstock_model.resources.plugin_offers import KINDS
+from penstock_runtime.class_files import java_of_class, newer_class
 from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins.catalog import JavaPlugin, find_class, plugins_in
-from penstock_runtime.java_plugins.locations import plugin_locations
+from penstock_runtime.java_plugins.locations import jars_of, plugin_locations
 from penstock_runtime.plan.mounted_images import path_in_image
 
 __all__ = ["Listing", "classes_for", "list_classes"]
@@ -36,8 +36,6 @@ _SERVICES: Final = frozenset(
 _KAFKA: Final = "org.apache.kafka."
 """What a plugin bundles of Kafka is not loaded from there."""
 _SHOWN_LINKS: Final = 3
-_FIRST_JAVA: Final = 44
-"""What the version of a class file is greater by than that of its Java."""
 
 
 class Listing(NamedTuple):
@@ -181,25 +179,17 @@ def _not_loaded(
 ) -> Iterator[str]:
     """Say which classes of service manifests were not found, and why: Kafka Connect passes over what it cannot load."""
     for location in locations:
-        jars = _jars(location)
+        jars = jars_of(location)
         named = {n for jar in jars for n in _named_in(jar) if not n.startswith(_KAFKA)}
         named |= {p.class_name for p in found if p.location == str(location)}
         if missing := sorted(named - {p.class_name for p in usable if p.location == str(location)}):
-            newer = next((text for jar in jars if (text := _newer_in(jar, java))), unexplained)
+            newer = next((text for jar in jars if (text := newer_class(jar, java))), unexplained)
             yield f"cannot load {', '.join(missing)} in {location}: {newer}"
-
-
-def _jars(location: Path) -> list[Path]:
-    return [location] if location.is_file() else sorted(location.rglob("*.jar"))
 
 
 def _java_of(plugin: JavaPlugin) -> int:
     """The Java that a plugin's class is compiled for; 0 where no jar holds it."""
-    entry = f"{plugin.class_name.replace('.', '/')}.class"
-    for jar in _jars(Path(plugin.location)):
-        with zipfile.ZipFile(jar) as content, suppress(KeyError):
-            return _java_in(content, entry)
-    return 0
+    return next((j for jar in jars_of(Path(plugin.location)) if (j := java_of_class(jar, plugin.class_name))), 0)
 
 
 def _named_in(jar: Path) -> Iterator[str]:
@@ -208,21 +198,3 @@ def _named_in(jar: Path) -> Iterator[str]:
             for line in content.read(entry).decode("utf-8", "replace").splitlines():
                 if name := line.partition("#")[0].strip():
                     yield name
-
-
-def _newer_in(jar: Path, ours: int) -> str:
-    """Say which class of a jar needs a newer Java; empty if none does. META-INF may hold some on purpose."""
-    with zipfile.ZipFile(jar) as content:
-        for entry in content.namelist():
-            is_checked = entry.endswith(".class") and not entry.startswith("META-INF/") and entry != "module-info.class"
-            if is_checked and (java := _java_in(content, entry)) > ours:
-                return (
-                    f"{entry} in {jar.name} is compiled for Java {java}, and the runtime has Java {ours}; use a version "
-                    f"of the plugin for Java {ours}"
-                )
-    return ""
-
-
-def _java_in(jar: zipfile.ZipFile, entry: str) -> int:
-    with jar.open(entry) as code:
-        return int.from_bytes(code.read(8)[6:8], "big") - _FIRST_JAVA

@@ -271,10 +271,12 @@ def test_kubectl_shows_what_a_connector_does(api_server: ApiServer, api: Api, na
     api.apply(own)
     api.apply({**without_spec(own), "status": whole_status()}, manager="penstock", part="status")
     head, line = api_server.kubectl("get", "pconn", "--namespace", namespace).splitlines()
-    assert head.split() == ["NAME", "CLASS", "STATE", "TASKS", "READY", "REASON", "VERSION", "AGE"]
-    assert line.split()[:-1] == ["a", "X", "Running", "2/2", "True", "Running", "1.4.2"]
+    assert head.split() == ["NAME", "CLASS", "STATE", "TASKS", "READY", "REASON", "LAST", "RECORD", "VERSION", "AGE"]
+    *values, last_record, version, _ = line.split()
+    assert (values, version) == (["a", "X", "Running", "2/2", "True", "Running"], "1.4.2")
+    assert last_record[-1] in "smhdy"
     wide = api_server.kubectl("get", "pconn", "--namespace", namespace, "--output", "wide").splitlines()[0]
-    assert wide.split()[3:4] + wide.split()[7:8] == ["DESIRED", "TOPICS"]
+    assert wide.split()[3:4] + wide.split()[9:10] == ["DESIRED", "TOPICS"]
 
 
 def test_kubectl_finds_all_resources_by_their_category_and_short_names(
@@ -346,9 +348,19 @@ def whole_status() -> Json:
         "conditions": [condition("Ready"), condition("ConfigValid")],
         "connector": {"class": "X", "type": "source", "version": "1.4.2", "pluginVersion": "files-1.4.2"},
         "tasks": [
-            {"id": 0, "pod": "a-0-1", "podUid": "u", "life": "0123abcd", "startedAt": since, **running},
+            {
+                "id": 0,
+                "pod": "a-0-1",
+                "podUid": "u",
+                "life": "0123abcd",
+                "startedAt": since,
+                "lastRecord": since,
+                "lastLoop": since,
+                **running,
+            },
             {"id": 1, "pod": "a-1-1", "over": True, "trace": "...", **running, **lost, "state": "Restarting"},
         ],
+        "lastRecord": since,
         "taskSummary": "2/2",
         "replicas": 2,
         "labelSelector": "penstock.dev/connector=a",

@@ -4,6 +4,7 @@ Import the fixtures by name into a test module: `from .probe_plugin import probe
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -85,6 +86,20 @@ class Probe:
                 named = [name for name in names.splitlines() if name != but]
                 jar.writestr(f"META-INF/services/{service}", "".join(f"{name}\n" for name in named))
         return target
+
+    def without(self, folder: Path, *names: str) -> "Probe":
+        """Copy the classes to a folder, but for these."""
+        shutil.copytree(self.classes, folder, ignore=shutil.ignore_patterns(*(f"{name}.class" for name in names)))
+        return Probe(folder, folder)
+
+    def for_java_99(self, folder: Path, *names: str) -> "Probe":
+        """Copy the classes to a folder as if these, or all, were compiled for a Java that does not exist yet."""
+        made = self.without(folder)
+        for file in made.classes.rglob("*.class"):
+            if file.stem in names or not names:
+                code = file.read_bytes()
+                file.write_bytes(code[:6] + (44 + 99).to_bytes(2, "big") + code[8:])
+        return made
 
 
 @pytest.fixture(scope="session")

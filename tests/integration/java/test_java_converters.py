@@ -1,6 +1,7 @@
 """Java converters and header converters: each record by itself, with the headers that they read and write."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -52,6 +53,13 @@ def converters(probe: Probe, **properties: str) -> Converters:
 
 def operator(policy: ErrorPolicy = TOLERANT) -> RetryWithToleranceOperator:
     return RetryWithToleranceOperator(policy, sleep=lambda seconds: None)
+
+
+def test_converters_and_header_converters_are_closed(probe: Probe, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    for place in ("key.converter", "value.converter", "header.converter"):
+        configured(probe, place, journal=str(journal)).close()
+    assert journal.read_text().splitlines() == ["close key", "close value", "close header"]
 
 
 def batch(*texts: str | None) -> RecordBatch:

@@ -250,19 +250,13 @@ def test_a_folder_gives_the_image_nothing_that_is_not_in_it(
 def test_classes_for_a_newer_java_than_the_runtimes_are_told_and_refused_where_there_are_no_others(
     build: Build, probe: Probe, tmp_path: Path
 ) -> None:
-    newer = Probe(tmp_path / "newer", tmp_path)
-    shutil.copytree(probe.classes, newer.classes)
-    for file in newer.classes.rglob("ProbeTransform*.class"):
-        code = file.read_bytes()
-        file.write_bytes(code[:6] + (44 + 99).to_bytes(2, "big") + code[8:])
-    build(newer.jar(tmp_path / "probe.jar"))
+    transforms = (f"ProbeTransform{nested}" for nested in ("", "$Value"))
+    build(probe.for_java_99(tmp_path / "some", *transforms).jar(tmp_path / "probe.jar"))
     assert f"warning: cannot load {TRANSFORM}, {TRANSFORM}$Value in /plugins: " in build.report
     assert "in probe.jar is compiled for Java 99, and the runtime has Java 17; use a version" in build.report
     shutil.rmtree(build.out)
-    for file in newer.classes.rglob("*.class"):
-        code = file.read_bytes()
-        file.write_bytes(code[:6] + (44 + 99).to_bytes(2, "big") + code[8:])
-    assert "is compiled for Java 99, and the runtime has Java 17" in build.refused(newer.jar(tmp_path / "probe.jar"))
+    refused = build.refused(probe.for_java_99(tmp_path / "all").jar(tmp_path / "probe.jar"))
+    assert "is compiled for Java 99, and the runtime has Java 17" in refused
 
 
 def test_classes_that_load_here_and_not_in_the_runtime_are_not_listed(probe: Probe, tmp_path: Path) -> None:

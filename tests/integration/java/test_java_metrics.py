@@ -24,7 +24,19 @@ from ..reading import Reader, create, produce
 from ..running import Processes, manifest, new_name, until
 from .capture import CLASS, capture, json_converters
 from .plugins import apache_connectors, debezium
-from .probe_plugin import CONVERTER, PREDICATE, TRANSFORM, Probe, ProbeLab, planned, probe, probe_lab, scraped, sink_lab
+from .probe_plugin import (
+    CONVERTER,
+    PREDICATE,
+    TRANSFORM,
+    Probe,
+    ProbeLab,
+    host_jvms,
+    planned,
+    probe,
+    probe_lab,
+    scraped,
+    sink_lab,
+)
 from .test_apache_connectors import BYTES, MIRROR
 
 __all__ = ["Probe", "probe", "probe_lab", "sink_lab"]
@@ -207,6 +219,22 @@ def test_a_source_its_connector_and_its_chain_are_measured_at_the_tasks_endpoint
     found = calls(scraped(task), probe_lab.name)
     assert found.pop('task="0"') >= 3
     assert found == {"": 1, 'task="0",transformation="x"': 250, 'converter="value",task="0"': 250}
+
+
+@pytest.mark.slow
+def test_a_java_task_listens_at_its_metrics_port_alone_and_connects_to_nothing_but_kafka(
+    probe_lab: ProbeLab, topic: str
+) -> None:
+    """So the chart's NetworkPolicies, which open that port and what connectors are given, hold up none."""
+    task = probe_lab.processes.task(probe_lab.spec(topic, {**CHAIN, "pause": 50}))
+    with Reader(probe_lab.servers, topic) as reader:
+        reader.count(250)
+    metrics = task.await_event(lambda e: e["event"] == "metrics")["port"]
+    assert host_jvms(task)
+    sockets = [s for process in task.tree() for s in process.net_connections("inet")]
+    assert {s.laddr.port for s in sockets if s.status == psutil.CONN_LISTEN} == {metrics}
+    kafka = int(probe_lab.servers.rpartition(":")[2])
+    assert {s.raddr.port for s in sockets if s.status == psutil.CONN_ESTABLISHED} == {kafka}
 
 
 @pytest.mark.slow

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from penstock_runtime.java import find_java
+
 from ..reading import create
 from ..running import manifest, new_name
 from .probe_plugin import CONVERTER, PREDICATE, SOURCE, TRANSFORM, Probe, ProbeLab, probe, probe_lab
@@ -58,6 +60,33 @@ def test_a_folder_whose_jars_hold_no_plugin_is_named(probe_lab: ProbeLab, file: 
     code, text = validated(probe_lab, file, tmp_path / "plugins")
     assert code == 2
     assert f"cannot find a plugin in {tmp_path / 'plugins'}: no class in the jars is" in text
+
+
+def test_classes_for_a_newer_java_are_named_with_both_versions_and_the_remedy(
+    probe_lab: ProbeLab, file: Path, tmp_path: Path
+) -> None:
+    remedy = (
+        f"is compiled for Java 99, and the runtime has Java {find_java().major}; use a version of the plugin for Java "
+    )
+    folder = tmp_path / "plugins"
+    probe_lab.probe.for_java_99(tmp_path / "all").jar(folder / "probe.jar")
+    code, text = validated(probe_lab, file, folder)
+    assert code == 2
+    assert f"cannot find a plugin in {folder}: " in text
+    assert f".class in probe.jar {remedy}" in text
+
+    probe_lab.probe.for_java_99(tmp_path / "connector", "ProbeSource").jar(folder / "probe.jar")
+    code, text = validated(probe_lab, file, folder)
+    assert code == 2
+    assert f"Class {SOURCE} could not be found" in text
+    assert remedy in text
+
+    probe_lab.probe.for_java_99(tmp_path / "validation", "Actions").jar(folder / "probe.jar")
+    code, text = validated(probe_lab, file, folder)
+    assert code == 2
+    assert f"cannot validate the configuration of {SOURCE}: UnsupportedClassVersionError: " in text
+    assert "class file version 143.0" in text
+    assert remedy in text
 
 
 def test_classes_without_service_manifests_are_found_by_a_scan(probe_lab: ProbeLab, file: Path, tmp_path: Path) -> None:

@@ -124,9 +124,12 @@ def test_a_template_that_the_api_server_refuses_does_not_hold_up_a_reset(site: S
     site.operator().start()
     site.create("orders", deletion={"offsets": "Reset"})
     site.settled("orders")
-    # Ours allows it; the API server knows no such value.
-    site.change("orders", template={"affinity": {"nodeAffinity": "near"}})
-    site.until("orders", lambda b: "nodeAffinity" in condition(b, "Ready").get("message", ""), "refused")
+    # Its types are right; the API server wants a term.
+    near: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    site.change("orders", template={"affinity": {"nodeAffinity": near}})
+    body = site.until("orders", lambda b: condition(b, "ConfigValid").get("status") == "False", "refused")
+    field = "spec.template.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+    assert condition(body, "ConfigValid")["message"].startswith(f"{field}: Required value")
     site.delete("orders")
     site.gone("orders")
     assert len(resets(site)) == 1

@@ -64,6 +64,28 @@ def test_a_forbidden_topic_fails_the_task_as_a_wrong_configuration_whatever_is_t
     assert "Trying again" not in task.log_text()
 
 
+OFF = {"topic.creation.enable": "false"}
+
+
+def test_where_the_worker_creates_no_topics_no_rule_of_a_policy_does(lab: Lab) -> None:
+    p, there = new_name("p"), lab.topic(retention_ms="4444")
+    batch = [{"value": "v", "topic": name} for name in (there, f"{p}.other")]
+    _, task = lab.source([batch], p, policy=policy(p), worker=OFF)
+    lab.journal.count("commit", 1)
+    task.stop()
+    partitions, _ = created(lab, f"{p}.other")  # by the brokers, as if there were no rules
+    assert partitions == 1
+
+
+def test_where_the_worker_creates_no_topics_limits_of_a_policy_hold_against_the_brokers_creation_too(lab: Lab) -> None:
+    p = new_name("p")
+    _, task = lab.source([[{"value": "v", "topic": f"{p}.other"}]], p, policy=policy(p, max_partitions=3), worker=OFF)
+    told = failed(task)
+    assert told.startswith(f"Topic '{p}.other' may not be created")
+    assert "topic.creation.enable is false in the worker configuration; have the topic created" in told
+    assert not topics(lab) & {f"{p}.other"}
+
+
 def test_every_limit_that_forbids_a_topic_is_told_with_the_rule_that_breaks_it(lab: Lab) -> None:
     p = new_name("p")
     within = policy(p, max_partitions=2, min_replication_factor=2, config=["retention.ms"])

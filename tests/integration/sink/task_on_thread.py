@@ -3,11 +3,13 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from penstock import RetriableError
+from penstock.errors import ConnectError
+from penstock.sink import TopicPartition
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.consumers import Consumed
@@ -29,6 +31,8 @@ class News:
         self.troubles: list[str | None] = []
         self.summaries: list[Summary] = []
         self.turns = 0
+        self.proven = False
+        self.failed: Exception | None = None
 
     def state(self, state: State, *, trace: str | None = None) -> None:
         self.states.append(state)
@@ -36,13 +40,18 @@ class News:
     def batch(self, summary: Summary, *, seconds: float, on_spark: bool) -> None:
         self.summaries.append(summary)
 
+    def looped(self, *, proven: bool) -> None:
+        self.proven = proven
+
     def committed(self) -> None: ...
 
     def partitions(self, number: int) -> None: ...
 
-    def lag(self, records: int | None) -> None: ...
+    def lag(self, lags: Mapping[TopicPartition, int] | None) -> None: ...
 
     def active(self, topics: list[str]) -> None: ...
+
+    def reads(self, is_read: Callable[[str], object], known: Collection[str]) -> None: ...
 
     def trouble(self, message: str | None) -> None:
         self.turns += 1
@@ -68,6 +77,8 @@ class Task:
     def _live(self) -> None:
         try:
             self._task.run()
+        except ConnectError as e:
+            self.news.failed = e
         finally:
             self._task.close()
 

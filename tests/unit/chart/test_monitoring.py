@@ -11,6 +11,7 @@ import yaml
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from penstock.sink import TopicPartition
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_operator.key import Key
 from penstock_operator.metrics import STATES, ConnectorFigures, Metrics
@@ -54,8 +55,9 @@ def measured() -> Labels:
             }
         )
         task = TaskMetrics(spec, MetricsByPlace())
-        task.batch(Summary(), 0.0, on_spark=False)
-        task.lag(0)
+        task.batch(Summary(written=1), 0.0, on_spark=False)
+        task.looped()
+        task.lag({TopicPartition("orders", 0): 0})
         found.update(samples(generate_latest(task.registry)))
     return {name: labels | {"namespace", "pod"} for name, labels in found.items()}
 

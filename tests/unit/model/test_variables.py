@@ -226,3 +226,19 @@ def test_parameters_of_config_providers_that_are_secrets_by_their_names_are_hidd
     }
     redact = Redactor(client_secrets(given))
     assert redact("https://vault:8200 refuses s.1234567") == "https://vault:8200 refuses [hidden]"
+
+
+def test_nothing_is_hidden_inside_the_names_of_classes_and_properties() -> None:
+    name = "io.debezium.connector.postgresql.PostgresConnector"
+    hide = Redactor([Secret("[hidden]", "postgres")], [name, "database.password"])
+    assert hide(f"Class {name} could not be found") == f"Class {name} could not be found"
+    assert hide("jdbc:postgresql://db as postgres: refused") == "jdbc:postgresql://db as [hidden]: refused"
+    assert hide("mypostgresqlx") == "my[hidden]qlx"
+    assert hide.with_secrets([Secret("[s]", "word")])(f"database.password of {name}: word") == (
+        f"database.password of {name}: [s]"
+    )
+
+
+def test_a_secret_that_is_a_part_of_a_name_is_hidden_where_it_stands_alone() -> None:
+    hide = Redactor([Secret("[hidden]", "hunter2")], ["com.acme.hunter2.Sink"])
+    assert hide("com.acme.hunter2.Sink with hunter2") == "com.acme.hunter2.Sink with [hidden]"

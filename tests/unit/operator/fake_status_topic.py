@@ -6,7 +6,7 @@ from penstock_kafka.records import Entry
 from penstock_model.connect.status_records import ActiveTopic, Status
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot
-from penstock_model.contracts.task_reports import Claim, Control, Report, control_key
+from penstock_model.contracts.task_reports import Claim, Control, Report, UsedTokens, control_key
 from penstock_operator.errors import Unavailable
 from penstock_operator.kafka import StatusTopic
 from penstock_operator.kafka.records import Records
@@ -32,6 +32,7 @@ class FakeStatusTopic(StatusTopic):
         self._is_there = exists
         self._unread: list[Entry] | None = None
         self.trouble = None
+        self.policy_fault = None
         self.caught_up = True
         self.before_write: Callable[[], None] = lambda: None
         self.written: list[Entry] = []
@@ -77,6 +78,9 @@ class FakeStatusTopic(StatusTopic):
 
     def control(self, connector: str) -> Control | None:
         return self._topic_records.control(connector)
+
+    def used_tokens(self, connector: str) -> UsedTokens:
+        return self._topic_records.used_tokens(connector)
 
     def claim(self, connector: str) -> Claim | None:
         return self._topic_records.claim(connector)

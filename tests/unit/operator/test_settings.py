@@ -179,4 +179,5 @@ def test_a_java_config_provider_of_the_worker_is_refused() -> None:
     provider = {"config.providers": "vault", "config.providers.vault.class": "com.example.Vault"}
     found = problems_of(document(worker={"bootstrap.servers": "k:1", "group.id": "p", **provider}))
     message = found["worker.config.providers.vault.class"]
-    assert "cannot use com.example.Vault: Java config providers run by `penstock run` alone" in message
+    assert "cannot use com.example.Vault: Java config providers do not run on Kubernetes" in message
+    assert "use ${secret:<name>:<key>}, or mount the values as files and use ${dir:<path>:<file>}" in message

@@ -129,7 +129,7 @@ def test_a_name_finds_its_plugin(kind: type[Plugin], name: str, cls: type[Plugin
         (
             Transform,
             "org.other.Hoist",
-            "Class org.other.Hoist could not be found: no plugin has that name, and there is no Python module org.",
+            "Class org.other.Hoist could not be found. Get its plugin's archive or jars; name the archive or",
         ),
         (Transform, "Tombstone", "Class Tombstone does not implement the Transform interface; it is a Predicate."),
         (Transform, "Hoist", "Hoist does not say what it works on. Did you mean Hoist$Key, Hoist$Value?"),

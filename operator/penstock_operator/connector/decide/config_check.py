@@ -14,7 +14,7 @@ __all__ = ["invalid", "known_config", "known_problems", "unchecked", "valid"]
 
 def valid(observed: Observation, plan: Plan) -> Config:
     """The plugin accepts the configuration, perhaps with warnings."""
-    warnings = [*plan.warnings]
+    warnings = [*plan.warnings, *observed.plugin.passed_over]
     if left := plan.left_behind:
         warnings.append(
             f"it was of another kind before: {left} stay in Kafka under its name, also with deletion.offsets: Reset, and "
@@ -30,7 +30,7 @@ def invalid(problems: Sequence[str]) -> Config:
 
 
 def unchecked(when: str) -> Config:
-    """The plugin has not refused_actions yet; `when` follows "the configuration"."""
+    """The plugin has not answered yet; `when` follows "the configuration"."""
     return Config(None, Reason.NOT_CHECKED, (f"the configuration {when}",))
 
 

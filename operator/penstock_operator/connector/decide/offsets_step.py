@@ -38,6 +38,7 @@ from penstock_operator.connector.decide.offsets_outcome import (
 )
 from penstock_operator.connector.decide.offsets_refusal import refusal
 from penstock_operator.connector.decide.step_outcome import pod_names, soonest
+from penstock_operator.connector.decide.used_tokens import earlier_actions, refused_if_used
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.offsets_requests import (
@@ -76,7 +77,7 @@ def offsets_step(observed: Observation, memory: Memory) -> OffsetsStep:
     """
     requests = offsets_requests(observed.connector.metadata.annotations)
     known = tuple(_given_up_if_late(observed, _failed_if_unknown(a, observed.now), requests) for a in memory.offsets)
-    actions = (*known, *_new(observed, memory, requests))
+    actions = tuple(refused_if_used(observed, a) for a in (*known, *_new(observed, memory, requests)))
     current = _current(observed, actions)
     if current is None:
         step = OffsetsStep(replace(memory, offsets=actions))
@@ -120,7 +121,8 @@ def _current(observed: Observation, actions: Sequence[OffsetsAction]) -> Offsets
 def _new(observed: Observation, memory: Memory, requests: tuple[OffsetsRequest, ...]) -> list[OffsetsAction]:
     """An entry for each request that has none."""
     new = [r for r in requests if not any(r.asks_for(a) for a in memory.offsets)]
-    problems = [refusal(r, observed.connector, memory.offsets, of_topics=observed.topics_refusal) for r in new]
+    before = (*memory.offsets, *(a for a in earlier_actions(observed) if not any(r.asks_for(a) for r in new)))
+    problems = [refusal(r, observed.connector, before, of_topics=observed.topics_refusal) for r in new]
     at = float(int(observed.now))
     return [
         OffsetsAction(r.action, r.token, "Refused" if problem else "Pending", problem, at, content=r.content)

@@ -155,8 +155,9 @@ def _job_under_way(observed: Observation, memory: Memory, step: JobStep, *, has_
     prepare = not has_tasks and not _last_plan_running(observed) and not observed.name_unseen
     create: tuple[CreateJob, ...] = ()
     if step.create is not None:
-        selects = observed.policy.selects
-        create = (CreateJob(step.create, Action.PLAN, observed.due, prepare=prepare, policy_selects=selects),)
+        job = CreateJob(step.create, Action.PLAN, observed.due, prepare=prepare)
+        registered = observed.plan(observed.memory.plan) is not None
+        create = (replace(job, policy_selects=observed.policy.selects, registered=registered),)
     if create and prepare:  # this pod may fence the tasks of any plan, so that each must be prepared after it
         memory = replace(memory, fence="")
     return StepOutcome(

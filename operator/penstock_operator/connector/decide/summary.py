@@ -73,10 +73,10 @@ def _verdict(
         doing = Reason.RESTARTING if any(t.state == "Restarting" for t in behind) else Reason.STARTING
         if all(t.state in ("Running", "Paused") for t in behind):
             doing = Reason.PAUSING if target == "Paused" else Reason.RESUMING
-        rest = ", ".join(str(t.id) for t in behind)
-        return Verdict(
-            Kind.UNDER_WAY, doing, f"{len(on_target)} of {len(every)} tasks are {target}; waits for task {rest}"
-        )
+        rest = "task " + ", ".join(str(t.id) for t in behind)
+        if any(t.message for t in behind):
+            rest = _messages(behind)
+        return Verdict(Kind.UNDER_WAY, doing, f"{len(on_target)} of {len(every)} tasks are {target}; waits for {rest}")
     number = "the task is" if len(every) == 1 else f"all {len(every)} tasks are"
     most = observed.connector.spec.tasks_max
     fewer = f"; its plugin asks for {len(every)} of at most {most}" if len(every) < most else ""

@@ -30,6 +30,7 @@ _FINAL: Final = frozenset((Reason.FAILED, Reason.CONFIG_INVALID))
 """Reasons of ends that may be final: the plugin's own faults. All others are of the infrastructure, and retried for ever."""
 _RESTARTED: Final = "restarted as an annotation asked for"
 _RESTART_WAITS: Final = "is restarted, as an annotation asked for, once its configuration has been looked at"
+_UNPROVEN: Final = "it has started; its first records are pending"
 _LOOK: Final = 30.0
 """Seconds after which a pod that is not ready is asked again for the cause."""
 _ENDED_PODS_KEPT: Final = 1
@@ -99,6 +100,7 @@ def step(observed: TaskObservation) -> TaskStep:
         memory = _with_pod(memory, current)
     elif current is not None:  # the status has the next incarnation, whose pod is not there yet
         current = None
+    memory = _with_progress(memory, observed.report)
     outcome = _next_step(replace(observed, memory=memory), current)
     return replace(outcome, delete=(*outcome.delete, *_stale_pods(pods, current)))
 
@@ -115,6 +117,15 @@ def _with_pod(memory: TaskMemory, pod: TaskPod) -> TaskMemory:
         has_ended=False,
         started=None,
     )
+
+
+def _with_progress(memory: TaskMemory, report: Report | None) -> TaskMemory:
+    """Keep the time of the last record of any incarnation, and that of the last loop of a hindered one."""
+    if report is None:
+        return replace(memory, last_loop=None)
+    is_hindered = report.trouble is not None and report.pod_uid == memory.pod_uid and report.last_loop is not None
+    last_record = max(memory.last_record or 0.0, (report.last_record or 0) / 1000) or None
+    return replace(memory, last_record=last_record, last_loop=(report.last_loop or 0) / 1000 if is_hindered else None)
 
 
 def _stale_pods(pods: Sequence[TaskPod], current: TaskPod | None) -> tuple[TaskPod, ...]:
@@ -321,9 +332,24 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
         case _:  # it is ending; the end of its pod says how
             return replace(memory, versions=versions)
     trouble = report.trouble or ""
+    if state == "Running" and not trouble and not _is_proven(memory, report):
+        starting = _as_unreported(observed, pod)
+        return replace(starting, versions=versions, message=starting.message or _UNPROVEN)
     since = report.since / 1000 if memory.state != state else memory.since
     task = memory.to(state, since, Reason.HINDERED if trouble else "", trouble)
     return replace(task, versions=versions, trace=memory.trace if memory.failures else None)
+
+
+def _is_proven(memory: TaskMemory, report: Report) -> bool:
+    """Return whether a task that runs has shown that it works.
+
+    It must have completed a loop and, at its first start and after a failure or loss, must have lived on for some seconds.
+    So one that fails at its first record again and again is never Ready, and a planned restart does not take longer.
+    """
+    if report.progress is None:  # an earlier release, which does not report it
+        return True
+    is_suspect = memory.incarnation <= 1 or memory.failures + memory.losses + memory.unavailable > 0
+    return report.progress == "steady" or (report.progress == "loop" and not is_suspect)
 
 
 def _as_unreported(observed: TaskObservation, pod: TaskPod | None, reason: str = Reason.STARTING) -> TaskMemory:

@@ -53,7 +53,9 @@ def without_tasks(
     busy = {p.task for p in _staying(observed)}
     tasks = {
         # A task's counts begin anew with its next start; its incarnation goes on.
-        n: t.to("Stopping", observed.now, Reason.STOPPED) if n in busy else _stopped_task(t, observed.now)
+        n: t.to("Stopping", observed.now, Reason.STOPPED, last_loop=None)
+        if n in busy
+        else _stopped_task(t, observed.now)
         for n, t in observed.memory.tasks.items()
         if n in busy or t.incarnation
     }
@@ -81,7 +83,14 @@ def _staying(observed: Observation) -> list[TaskPod]:
 
 def _stopped_task(task: TaskMemory, now: float) -> TaskMemory:
     since = task.since if task.state == "Stopped" else float(int(now))
-    return TaskMemory(task.id, state="Stopped", since=since, incarnation=task.incarnation, reason=Reason.STOPPED)
+    return TaskMemory(
+        task.id,
+        state="Stopped",
+        since=since,
+        incarnation=task.incarnation,
+        reason=Reason.STOPPED,
+        last_record=task.last_record,
+    )
 
 
 def _left_of_ended(staying: Sequence[TaskPod], now: float) -> list[float]:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from penstock_model.contracts.job import Action, OffsetsWork
 from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.task_reports import UsedToken
 from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.connector.model.offsets_list_map import OffsetsList
 from penstock_operator.connector.model.persisted_state import Memory
@@ -30,6 +31,7 @@ class CreateJob:
         offsets: OFFSETS: what is done with them.
         kind: LIST_OFFSETS: `source` or `sink`; None: it is not known.
         policy_selects: PLAN: a TopicCreationPolicy applies that the Connector does not name.
+        registered: PLAN: the Connector has had a valid plan before.
     """
 
     name: str
@@ -41,6 +43,7 @@ class CreateJob:
     offsets: OffsetsWork | None = None
     kind: Literal["source", "sink"] | None = None
     policy_selects: bool = False
+    registered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ class Decision:
        that was changed meanwhile is observed anew first.
     4. `publish`: before the status tells it, which the next run does, and before the pod goes that made the list.
        `delete`: before `create`, which may need the room in a quota.
-    5. `create`.
+    5. `used_tokens`: to Kafka, before what they ask for can have an effect. `create`; pods that change offsets only after
+       that record.
     6. `drop`: after the status, which names another plan by now.
     7. `claim`, `tell`, `topics_reset`, `forget`: to Kafka, which may be slow or away. Pods do not wait for it; those just
        created have the state that running tasks get, in their task spec.
@@ -93,6 +97,7 @@ class Decision:
         tell: the state for a control record to running tasks; None: none is written.
         forget: remove the status topic's records of this Connect name.
         topics_reset: remove its active topics, and then tell tasks by this mark; empty: they stay.
+        used_tokens: to record in Kafka; empty: the record is as it should be.
         requeue_after: decide again after so many seconds; None: when something happens.
         queued: a job pod waits for a slot.
         rollout: the Connector's progress in the rollout of the release; None: it is to have no tasks.
@@ -114,6 +119,7 @@ class Decision:
     tell: TaskState | None
     forget: bool
     topics_reset: str = ""
+    used_tokens: tuple[UsedToken, ...] = ()
     requeue_after: float | None
     queued: bool
     rollout: Progress | None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from penstock_model.contracts.job import Action, JobAnswer
 from penstock_model.contracts.pod_identity import Standing
-from penstock_model.contracts.task_reports import Control, Report
+from penstock_model.contracts.task_reports import Control, Report, UsedToken
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.offsets_list_map import ListMap
 from penstock_operator.connector.model.persisted_state import Memory
@@ -76,8 +76,10 @@ class Observation:
         recorded: the greatest standing in the records in Kafka, looked up where a task was superseded; None: none.
         generation: the greatest plan generation in the records in Kafka, looked up where an annotation asks for an action
             on offsets.
+        used_tokens: of requests that were used under its Connect name, also by earlier Connectors; from Kafka.
         run_by: another operator, whose pods and plans exist; empty: none.
         kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
+        topic_fault: why the status topic loses records, so that no task is ended for a restart; empty: it does not.
         status_unread: the status topic is not read at this moment, for whatever reason and however short a time.
         refusals: pods that the API server refused, by name.
         slot: whether a job slot is free for this Connector.
@@ -125,8 +127,10 @@ class Observation:
     owner: str = ""
     recorded: Standing | None = None
     generation: int = 0
+    used_tokens: tuple[UsedToken, ...] = ()
     run_by: str = ""
     kafka_trouble: str | None = None
+    topic_fault: str = ""
     status_unread: bool = False
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     slot: bool = True

@@ -78,6 +78,8 @@ class TaskMemory:
         trace: of the last failure.
         pod_hash: the hash of what the present pod was made from.
         started: when the container of the present pod started.
+        last_record: when its last record was delivered, up to a minute too early; of any incarnation.
+        last_loop: while something hinders it, when its loop completed last.
         versions: of its plugins, by the property that names each.
     """
 
@@ -98,6 +100,8 @@ class TaskMemory:
     trace: str | None = None
     pod_hash: str = field(default="", metadata=in_status(name="life"))
     started: float | None = field(default=None, metadata=in_status(name="startedAt"))
+    last_record: float | None = None
+    last_loop: float | None = None
     versions: Mapping[str, str] = field(default_factory=dict, metadata=in_status(read=_by_place, write=_grouped))
 
     def to(self, state: str, now: float, reason: str = "", message: str = "", **more: Any) -> "TaskMemory":

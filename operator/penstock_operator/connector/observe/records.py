@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.pod_identity import Standing
-from penstock_model.contracts.task_reports import Control, Report
+from penstock_model.contracts.task_reports import Control, Report, UsedToken
 from penstock_operator.connector.model.observation import ActiveTopic
 from penstock_operator.connector.model.offsets_requests import RESET_TOPICS, offsets_requests
 from penstock_operator.connector.model.persisted_state import Memory
@@ -35,6 +35,7 @@ class Records:
     owner: str
     recorded: Standing | None
     generation: int
+    used_tokens: tuple[UsedToken, ...]
     status_unread: bool
 
 
@@ -67,6 +68,7 @@ async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
         owner=owner_mark(subject.key, uid, subject.context.settings.release),
         recorded=status.standing(name) if were_superseded else None,
         generation=_generation(subject, name) if offsets_requests(connector.metadata.annotations) else 0,
+        used_tokens=status.used_tokens(name).tokens,
         status_unread=bool(unseen),
     )
 

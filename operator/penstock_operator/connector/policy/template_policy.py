@@ -4,7 +4,7 @@ Kubernetes' own admission may be off in a namespace, and it sees a pod that the 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from posixpath import normpath
 from typing import Any, Final
@@ -16,7 +16,7 @@ from penstock_operator.connector.policy.strategic_merge import merged
 from penstock_operator.kubernetes.pod_fields import template_problems
 from penstock_operator.settings import Level, Settings
 
-__all__ = ["refusals", "with_init_containers", "with_template_policy"]
+__all__ = ["refusals", "with_init_containers", "with_template_policy", "without_template"]
 
 _OURS: Final = "PENSTOCK_"
 _FOLDER: Final = "/etc/penstock"
@@ -30,8 +30,11 @@ _LEAST: Final[Mapping[str, Any]] = {"allowPrivilegeEscalation": False, "capabili
 def with_template_policy(connector: Connector, settings: Settings) -> Connector:
     """The Connector as pods are made from it: without a template that is refused, and with what is wrong with that."""
     problems = refusals(connector, settings)
-    if not problems:
-        return connector
+    return without_template(connector, problems) if problems else connector
+
+
+def without_template(connector: Connector, problems: Sequence[Problem]) -> Connector:
+    """The Connector without its template, for which these problems are reported."""
     reading = connector.reading
     spec = connector.spec.model_copy(update={"template": {}})
     return connector.model_copy(update={"spec": spec}).with_reading(

@@ -24,7 +24,11 @@ _WITHOUT_POD: Final = ("Stopped", "Stopping")
 
 
 def connector_status(observed: Observation, decision: Decision) -> dict[str, Any]:
-    """The whole status. Lag, offsets and counts are in the metrics, so that no status is written by the clock."""
+    """The whole status.
+
+    Lag, offsets and counts are in the metrics, so that no status is written by the clock, but for the time of the last
+    record, once a minute while records are delivered.
+    """
     memory, connector = decision.memory, observed.connector
     plan = decision.plan or observed.plan(memory.plan)
     tasks = [memory.tasks[n] for n in sorted(memory.tasks)]
@@ -47,6 +51,9 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
                 "connector": plugin,
                 "pluginVersions": sorted(used),
                 "newerPluginVersions": list(observed.plugin.newer),
+                "lastRecord": timestamp(max(records))
+                if (records := [t.last_record for t in tasks if t.last_record])
+                else "",
                 "tasks": [task_status(t) for t in tasks],
                 "activeTopics": topics[:_MOST_TOPICS],
                 "plan": memory.plan_status(),

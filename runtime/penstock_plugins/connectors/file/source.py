@@ -108,7 +108,7 @@ class FileStreamSource(SourceConnector):
         return FileReader(config.topic, _portion(config))
 
     def alter_offsets(self, config: FileSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accepts byte positions of any file, and deletions. Errors have Kafka Connect's messages."""
+        """Accepts byte positions of the file, and any deletion. Errors have Kafka Connect's messages, where it has one."""
         if not config.file and any(offset is not None for offset in offsets.values()):
             raise ConnectError(
                 "Offsets cannot be modified if the 'file' configuration is unspecified. This is because stdin is used for "
@@ -128,6 +128,11 @@ class FileStreamSource(SourceConnector):
                 raise ConnectError("Partition objects cannot be null")
             if "filename" not in partition:
                 raise ConnectError("Partition objects should contain the key 'filename'")
+            if partition["filename"] != config.file:
+                raise ConnectError(
+                    f"cannot set an offset of file {partition['filename']}: this connector reads {config.file}; correct "
+                    "the partition, or the property `file` first"
+                )
         return True
 
 

@@ -13,7 +13,8 @@ from penstock_model.resources.base import API_VERSION
 from penstock_runtime.local.migration.connect_cluster import Artifact, PluginImage
 from penstock_runtime.local.migration.known_plugins import KnownPlugin, KnownPlugins
 from penstock_runtime.plugins.discovery import Plugins
-from penstock_runtime.plugins.java_origins import maven_file, origin
+from penstock_runtime.plugins.java_origins import maven_artifact, maven_file, origin
+from penstock_runtime.plugins.java_projects import DEBEZIUM, project_of
 
 __all__ = ["PART_OF", "Archive", "archives", "built_archives", "foreign_plugins", "plugin_version"]
 
@@ -26,7 +27,7 @@ _KINDS: Final[Mapping[PluginKind, type[Plugin]]] = {
 }
 _DIGEST: Final = re.compile(r"[^@\s]+@sha256:([0-9a-f]{64})")
 _ENDINGS: Final = {"tgz": ".tar.gz", "zip": ".zip", "jar": ".jar"}
-_DEBEZIUM: Final = "io.debezium."
+_DEBEZIUM: Final = "io.debezium.connector."
 PART_OF: Final = "app.kubernetes.io/part-of"
 """The label by which `kubectl apply` takes PluginVersions alone."""
 
@@ -106,22 +107,33 @@ def built_archives(artifacts: Iterable[Artifact]) -> list[Archive]:
 
 
 def archives(needed: Iterable[KnownPlugin]) -> list[Archive]:
-    """What the classes are in, each once."""
+    """Return what the classes are in, each once."""
     classes: dict[Archive, list[str]] = {}
-    ordered = sorted(dict.fromkeys(needed), key=lambda p: not maven_file(p.class_name, p.version))
-    for plugin in ordered:  # those whose archives are known come first
+    for plugin in sorted(dict.fromkeys(needed), key=lambda p: _is_of_any_debezium(p.class_name)):
         name, version = plugin.class_name, plugin.version
         url = maven_file(name, version) if version else ""
-        if url:
-            archive = Archive(url.rsplit("/", 3)[1], version, files=((url, ""),))
-        elif same := [a for a in classes if name.startswith(_DEBEZIUM) and a.files and a.version in (version, "")]:
+        if _is_of_any_debezium(name) and (same := [a for a, n in classes.items() if _has_debezium(a, n, version)]):
             archive = same[0]
+        elif url:
+            archive = Archive(maven_artifact(name), version, files=((url, ""),))
         else:
-            archive = Archive(_of_package(name), version, source=origin(name))
+            archive = Archive(maven_artifact(name) or _of_package(name), version, source=origin(name))
         found = classes.setdefault(archive, [])
         if name not in found:
             found.append(name)
     return [Archive(a.name, a.version, tuple(names), a.files, a.source) for a, names in classes.items()]
+
+
+def _is_of_any_debezium(class_name: str) -> bool:
+    """Return whether a class comes with each of Debezium's connectors, as its transforms do."""
+    project = project_of(class_name)
+    return project is not None and project.name == DEBEZIUM
+
+
+def _has_debezium(archive: Archive, classes: Iterable[str], version: str) -> bool:
+    """Return whether an archive is that of a connector of Debezium, in that version as far as it is known."""
+    is_debezium = any(name.startswith(_DEBEZIUM) for name in classes)
+    return is_debezium and (archive.version == version or not archive.version or not version)
 
 
 def _of_package(class_name: str) -> str:

@@ -1,12 +1,13 @@
 """Makes a Connector's manifest of a connector that was found, and says what does not carry over. Pure, but for plugins."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from penstock.errors import ConfigError, Problem
+from penstock.errors import ConfigError, ConnectError, Problem
+from penstock_model.connect.plugin_chain import class_names
 from penstock_model.connect.redaction import Redactor
 from penstock_model.connect.variables import Secret
 from penstock_model.connect.worker_config import WorkerConfig
@@ -14,7 +15,15 @@ from penstock_model.resources.connector import API_VERSION, Connector
 from penstock_runtime.local.migration.foreign_plugins import foreign_plugins
 from penstock_runtime.local.migration.found import Found
 from penstock_runtime.local.migration.known_plugins import KnownPlugin, KnownPlugins
-from penstock_runtime.local.migration.secret_texts import keys_of, parts_of, secret_properties, with_references
+from penstock_runtime.local.migration.pod_variables import is_unresolved, looked_up_in_pods, not_looked_up
+from penstock_runtime.local.migration.renamed_properties import with_new_names
+from penstock_runtime.local.migration.secret_texts import (
+    hidden_parts,
+    keys_of,
+    placeholders,
+    secret_properties,
+    with_references,
+)
 from penstock_runtime.manifests import connect_forms
 from penstock_runtime.plan import plan
 from penstock_runtime.plugins.discovery import Plugins
@@ -33,7 +42,9 @@ class Imported:
         manifest: what `kubectl` takes.
         kind: `source` or `sink`, as Kafka Connect or the class here tells; empty: neither does.
         tasks: as many as Kafka Connect may have had.
-        notes: what does not carry over, and what is to be done; without secrets.
+        problems: why the manifest cannot run as it is; without secrets, as are the next two.
+        changes: what differs from the configuration that was found.
+        remarks: what else does not carry over, or could not be checked here.
         secrets: texts that were taken out, by Secret and key.
         needs: the plugins that Penstock does not have.
     """
@@ -42,9 +53,16 @@ class Imported:
     manifest: Mapping[str, Any]
     kind: str
     tasks: int
-    notes: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    changes: tuple[Problem, ...] = ()
+    remarks: tuple[Problem, ...] = ()
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     needs: tuple[KnownPlugin, ...] = ()
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """All that the report says of it."""
+        return tuple(dict.fromkeys((*self.problems, *self.remarks, *self.changes)))
 
     @property
     def namespace(self) -> str | None:
@@ -78,12 +96,18 @@ def imported(
     name = draft.connect_name
     unread = [p for p in draft.reading.problems if p.property in ("metadata.name", "spec.class")]
     if unread:
-        raise ConfigError(Problem(f"{found.where}: {p.property}", p.message) for p in unread)
+        raise ConfigError(
+            Problem(f"{found.where}: {p.property}", "is missing; give it by --name, as it is in Kafka Connect's URL")
+            if p.property == "metadata.name" and p.message.startswith("is missing")
+            else Problem(f"{found.where}: {p.property}", p.message)
+            for p in unread
+        )
     if not all(map(_is_text, [name, *draft.spec.config, *draft.spec.config.values()])):
         raise ConfigError(Problem(found.where, "holds half of a surrogate pair, which is no text"))
     known = known or KnownPlugins(())
     class_name = known.full_name("connector", draft.spec.class_name)
     own, dropped = _with_converters(draft.spec.config, of_worker)
+    own, renamed = with_new_names(class_name, own)
     needs = foreign_plugins(class_name, draft.spec.version, own, known)
     secrets = secret_properties(class_name, own)
     keys = keys_of(secrets)
@@ -99,18 +123,40 @@ def imported(
     if place := namespace or found.namespace:
         metadata["namespace"] = place
     manifest = {"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec}
-    kind, problems = _checked({**manifest, "spec": {**spec, "config": own}}, worker, secrets_dir)
-    problems = [p for p in problems if not _is_settled(p, own, secrets) and not _is_brought(p, needs)]
-    redactor = Redactor(Secret(f"${{secret:{secret_name}:{keys[n]}}}", text) for n, text in parts_of(secrets))
+    kind, found_wrong, warnings = _checked({**manifest, "spec": {**spec, "config": own}}, worker, secrets_dir)
+    redactor = Redactor(
+        (Secret(f"${{secret:{secret_name}:{keys[n]}}}", text) for n, text in hidden_parts(secrets, own)),
+        [class_name, *class_names(own), *own],
+    )
     left_out = [Problem(p.property, f"{p.message}; it is left out of the manifest") for p in draft.reading.problems]
-    checked = map(redactor.problem, [*left_out, *(p for p in problems if p not in draft.reading.problems)])
-    told = [*_told(found, draft, own, place), *dropped, *checked, *_of_secrets(keys, secret_name)]
+    open_problems, remarks = (
+        [p for p in of if not _is_settled(p, own, secrets) and not _is_brought(p, needs)]
+        for of in (found_wrong, warnings)
+    )
     return Imported(
         name,
         manifest,
         found.kind or kind,
         max(found.tasks, draft.spec.tasks_max),
-        tuple(dict.fromkeys(told)),
+        tuple(
+            dict.fromkeys(
+                [
+                    *found.problems,
+                    *placeholders(own),
+                    *(redactor.problem(p) for p in open_problems if p not in draft.reading.problems),
+                ]
+            )
+        ),
+        tuple(
+            dict.fromkeys(
+                [*found.changes, *dropped, *renamed, *map(redactor.problem, left_out), *_of_secrets(keys, secret_name)]
+            )
+        ),
+        tuple(
+            dict.fromkeys(
+                [*_remarks(found, draft, own, place, has_worker=bool(of_worker)), *map(redactor.problem, remarks)]
+            )
+        ),
         {secret_name: {keys[n]: text for n, text in secrets.items()}} if secrets else {},
         needs,
     )
@@ -140,17 +186,29 @@ def _with_converters(config: Mapping[str, str], of_worker: Mapping[str, str]) ->
     return found, dropped
 
 
-def _told(found: Found, draft: Connector, config: Mapping[str, str], namespace: str | None) -> list[Problem]:
+def _remarks(
+    found: Found, draft: Connector, config: Mapping[str, str], namespace: str | None, *, has_worker: bool
+) -> list[Problem]:
+    """Return what the user has to see to, of what was found and of the names and variables in it."""
     name = draft.connect_name
     notes = [*found.notes]
     unset = [c for c in _CONVERTERS[:2] if c not in config]
-    if unset:
+    if found.cluster and not has_worker:
+        notes.append(
+            Problem(
+                "",
+                f"KafkaConnect {found.cluster} is not in what was read: add it to the file, for its default converters, its "
+                "plugins and its offset.storage.topic",
+            )
+        )
+    elif unset:
         what = "are those" if len(unset) == 2 else "is that"
+        where = "which its resource does not show" if found.resource else "which its REST API does not show"
         notes.append(
             Problem(
                 " and ".join(unset),
-                f"{what} of Kafka Connect's worker, which its REST API does not show: give its file by --connect-worker, or "
-                f"see that the release has the same",
+                f"{what} of Kafka Connect's worker, {where}: give its file by --connect-worker, or see that the release has "
+                "the same",
             )
         )
     prefix = name.partition(".")[0] if "." in name else ""
@@ -162,23 +220,32 @@ def _told(found: Found, draft: Connector, config: Mapping[str, str], namespace: 
                 f"or have it added to allowedConnectNames of the release",
             )
         )
-    return notes
+    return [*notes, *looked_up_in_pods(config)]
 
 
-def _checked(manifest: Mapping[str, Any], worker: WorkerConfig, secrets_dir: Path | None) -> tuple[str, list[Problem]]:
-    """The kind, and what `penstock validate` says to the configuration with its secrets."""
+def _checked(
+    manifest: Mapping[str, Any], worker: WorkerConfig, secrets_dir: Path | None
+) -> tuple[str, Sequence[Problem], Sequence[Problem]]:
+    """Return the kind, the problems and the warnings that `penstock validate` has of the configuration with its secrets.
+
+    The connector is planned as Stopped, for which no plugin is asked for tasks, since many look into the system outside to
+    answer. Variables that are for pods are not looked up on this machine.
+    """
+    spec = {**manifest["spec"], "state": "Stopped", "config": not_looked_up(manifest["spec"]["config"])}
     try:
-        found = plan(Connector.draft(manifest), worker, Plugins.installed(), secrets_dir)
+        found = plan(Connector.draft({**manifest, "spec": spec}), worker, Plugins.installed(), secrets_dir)
     except ConfigError as e:
-        return "", [*e.problems, *e.warnings]
-    return found.kind, [*found.warnings]
+        return "", e.problems, e.warnings
+    except ConnectError as e:
+        return "", (), (Problem("", f"could not be checked completely: {e}"),)
+    return found.kind, (), found.warnings
 
 
 def _is_settled(problem: Problem, config: Mapping[str, str], secrets: Mapping[str, str]) -> bool:
-    """Whether the manifest has settled a problem: a secret was taken out, or is one of a Secret that only pods have."""
+    """Return whether a secret was taken out, or a variable is resolved in pods only."""
     if problem.property in secrets:
         return problem.message.startswith("holds a password")
-    return "${secret:" in config.get(problem.property, "") and "no directory of secrets was given" in problem.message
+    return is_unresolved(problem.message) and "${" in config.get(problem.property, "")
 
 
 def _is_brought(problem: Problem, needs: Iterable[KnownPlugin]) -> bool:

@@ -5,14 +5,15 @@ themselves tell: too many are better than one that ends in Git.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from penstock.errors import Problem
 from penstock_model.connect.redaction import client_secrets
-from penstock_runtime.plan.literals import plugin_secrets
+from penstock_runtime.plan.literals import plugin_passwords
 from penstock_runtime.plugins.discovery import Plugins
 
-__all__ = ["keys_of", "parts_of", "secret_properties", "with_references"]
+__all__ = ["hidden_parts", "keys_of", "placeholders", "secret_properties", "with_references"]
 
 _NAMED: Final = re.compile(
     r"passw|passphrase|secret|credential|token|jaas|bearer|authorization|user[._-]?info|keyfile|"
@@ -26,6 +27,12 @@ _TEXTS: Final = re.compile(
     r"hooks\.slack\.com/services/",
     re.IGNORECASE,
 )
+_ABOUT_ONE: Final = re.compile(
+    r"[._-](mode|fields?|columns?|types?|formats?|class(es)?|enabled?|ms|sec(ond)?s|minutes|bytes|size|algorithms?|providers?|"
+    r"names?|strategy|version|encoding)$",
+    re.IGNORECASE,
+)
+"""Ends of names of properties about a secret, or about a key of a table: `primary.key.mode`, `token.refresh.ms`."""
 _VARIABLE: Final = re.compile(r"\$\{[^}:\s]+:[^}]*\}")
 _NO_SECRET: Final = ("", "true", "false")
 _OF_AN_ALIAS: Final = re.compile(r"(transforms|predicates)\.[^.]+\.(?P<own>.+)")
@@ -40,35 +47,54 @@ _NAMES: Final = (
     "topics.regex",
 )
 """Properties whose texts are names."""
+_PLACEHOLDER: Final = re.compile(r"\$\{[A-Z][A-Z0-9_]*\}")
+_WORD: Final = re.compile(r"\w+")
 _NO_KEY: Final = re.compile(r"[^-._a-zA-Z0-9]")
 _KEY_LENGTH: Final = 200
 
 
 def secret_properties(class_name: str, config: Mapping[str, str]) -> dict[str, str]:
     """The properties that hold a secret as it is, with their texts."""
-    known = {s.value for s in plugin_secrets(class_name, config, Plugins.installed())}
+    known = plugin_passwords(class_name, config, Plugins.installed())
     return {name: text for name, text in config.items() if _is_secret(name, text, known)}
 
 
-def _is_secret(name: str, text: str, known: set[str]) -> bool:
-    literal = _VARIABLE.sub("", text).strip()
+def _is_secret(name: str, text: str, known: Collection[str]) -> bool:
+    literal = _PLACEHOLDER.sub("", _VARIABLE.sub("", text)).strip()
     alias = _OF_AN_ALIAS.fullmatch(name)
     own = name if alias is None else alias["own"]
     if literal.lower() in _NO_SECRET or name in _NAMES or (alias is not None and own in _OF_THE_CHAIN):
         return False
-    if text.strip() in known or any(client_secrets({name: literal})):
+    if name in known or any(client_secrets({name: literal})):
         return True
-    return bool(_TEXTS.search(literal)) or (bool(_NAMED.search(own)) and bool(re.search(r"\w", literal)))
+    return bool(_TEXTS.search(literal)) or (
+        bool(_NAMED.search(own)) and not _ABOUT_ONE.search(own) and bool(re.search(r"\w", literal))
+    )
 
 
-def parts_of(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Each secret text by its property, and the passwords in it: of a URL, of JAAS."""
+def placeholders(config: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield a problem for texts such as `${DB_PASSWORD}`, which a script fills in before Kafka Connect gets them."""
+    found = {name: match[0] for name, text in config.items() if (match := _PLACEHOLDER.search(text))}
+    if found:
+        what = "is a placeholder" if len(found) == 1 else "are placeholders"
+        texts = ", ".join(dict.fromkeys(found.values()))
+        yield Problem(
+            ", ".join(found),
+            f"{texts} {what} of a script and no variable: fill in the text, or write ${{env:NAME}} or ${{secret:NAME:KEY}}",
+        )
+
+
+def hidden_parts(secrets: Mapping[str, str], config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what messages must not show, by its property: each secret text, and the passwords in it (of a URL, of JAAS).
+
+    A password that is also the user's name or another text that everybody may read is left out: to hide it would only make
+    messages unreadable.
+    """
+    words = {word for name, text in config.items() if name not in secrets for word in (text, *_WORD.findall(text))}
     for name, text in secrets.items():
-        yield name, text
-        yield name, text.strip()
-        yield from ((name, s.value) for s in client_secrets({name: text}))
-        for match in _TEXTS.finditer(text):
-            yield from ((name, part) for part in (match["url"], match["thin"], match["value"]) if part)
+        own = [s.value for s in client_secrets({name: text})]
+        parts = [part for m in _TEXTS.finditer(text) for part in (m["url"], m["thin"], m["value"]) if part]
+        yield from ((name, part) for part in (text, text.strip(), *own, *parts) if part not in words)
 
 
 def keys_of(names: Mapping[str, str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Runs a connector's transforms on single records. They are found, checked, built and run as in a task."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -11,7 +11,6 @@ from typing import Final, TypeAlias
 from penstock import (
     ConfigError,
     Connector,
-    Plugin,
     PluginContext,
     Predicate,
     Problem,
@@ -35,6 +34,7 @@ from penstock_runtime.plan.problems import Findings
 from penstock_runtime.plan.unknown_properties import typed_properties, unknown_properties
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.discovery import Plugins
+from penstock_runtime.plugins.open_plugins import OpenPlugins
 from penstock_runtime.process.plugin_exit import as_failure
 
 __all__ = ["Outcome", "Stage", "StageResult", "Trial"]
@@ -104,6 +104,7 @@ class Trial:
         dead_letters: its dead letter queue, or an empty text.
         warnings: for the user.
         redactor: of everything that is printed.
+        opened: the plugins, until `close`.
     """
 
     connector: str
@@ -114,6 +115,7 @@ class Trial:
     dead_letters: str
     warnings: tuple[Problem, ...]
     redactor: Redactor
+    opened: OpenPlugins
 
     @classmethod
     def of(
@@ -157,7 +159,12 @@ class Trial:
         redactor = Redactor([*resolved.secrets, *chain.secrets])
         findings.raise_for(resource.reading, resolved.problems, redactor)
         context = partial(PluginContext, resource.connect_name)
-        steps = build_steps(resolved.values, {place: ref.spec() for place, ref in chain.plugins.items()}, context)
+        opened, references = OpenPlugins(), {place: ref.spec() for place, ref in chain.plugins.items()}
+        try:
+            steps = build_steps(resolved.values, references, context, opened)
+        except BaseException:
+            opened.close()
+            raise
         found = stages.transforms(resolved.values)
         policy = look_up({n: config[n] for n in _POLICY if n in config}).values
         return cls(
@@ -169,6 +176,7 @@ class Trial:
             policy.get(_POLICY[1], "").strip(),
             tuple(redactor.problem(resource.reading.named(w)) for w in findings.warnings),
             redactor,
+            opened,
         )
 
     def on(self, record: Record) -> Iterator[StageResult]:
@@ -190,9 +198,7 @@ class Trial:
 
     def close(self) -> None:
         """Close the plugins."""
-        plugins: Iterable[Plugin | None] = (p for s in self.stages for p in (s.step.transform, s.step.predicate))
-        for plugin in {id(p): p for p in plugins if p is not None}.values():
-            plugin.close()  # type: ignore[attr-defined]
+        self.opened.close()
 
 
 def _run_stage(stage: Stage, record: Record) -> StageResult:

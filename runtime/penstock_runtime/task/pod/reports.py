@@ -1,10 +1,14 @@
 """A task's reports to the operator. One is written at each change of state, trouble or generation acted on.
 
-The state is empty until the task runs or is paused: until then only trouble is reported.
+The state is empty until the task runs or is paused: until then only trouble is reported. A task that has begun to run must
+show that it works (`Report.progress`): its first report waits a second for that. While records are delivered, one report is
+written each minute, for the time of the last record. Tasks of one connector write theirs at the same second, so that the
+operator writes one status for all of them, and those of other connectors at another.
 """
 
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from typing import Final
 
@@ -24,6 +28,11 @@ _TROUBLE_SECONDS: Final = 1.0
 _SAME_SECONDS: Final = 60.0
 """Seconds between two reports of one trouble of which only the numbers change, such as that of an attempt."""
 _TROUBLE: Final = 1_000  # characters
+_MINUTE: Final = 60_000  # milliseconds
+_UNPROVEN: Final = 1.0
+"""Seconds for which the report of a task that has just begun to run waits for its first round."""
+_STEADY: Final = 3.0
+"""Seconds after its first round from which on a task counts as steady."""
 
 
 class PodReports:
@@ -53,6 +62,9 @@ class PodReports:
         self._now = now
         self._lock = threading.RLock()
         self._key = report_key(spec.connector, spec.task)
+        self._phase = zlib.crc32(spec.connector.encode()) % _MINUTE
+        self._looped: int | None = None
+        self._proven_at: float | None = None
         self._target = TargetState.of(identity)
         self._written: Report | None = None
         self._trouble: str | None = None
@@ -69,6 +81,7 @@ class PodReports:
             since=0,
             acted=identity.connector_generation,
             versions={place: plugin.version for place, plugin in spec.plugins.items()},
+            progress="none",
         )
 
     @property
@@ -89,7 +102,8 @@ class PodReports:
                 changes |= {"state": state.value, "since": self._now()}
             self._report = self._report.model_copy(update=changes)
             self._set_acted()
-            self._write()
+            begins = state is State.RUNNING and "state" in changes and self._proven_at is None
+            self._write(after=_UNPROVEN if begins else 0.0)
 
     def target(self, target: TargetState) -> None:
         """Set the target state. Its generation is reported as acted on once the task is in that state."""
@@ -110,7 +124,8 @@ class PodReports:
             if text == self._trouble or (is_same and now < self._trouble_due + _SAME_SECONDS):
                 return
             self._trouble = text
-            self._report = self._report.model_copy(update={"trouble": text})
+            looped = None if text is None or self._looped is None else self._minute(self._looped)
+            self._report = self._report.model_copy(update={"trouble": text, "last_loop": looped})
             if self._trouble_due <= now:  # otherwise a report waits to be written, and this one replaces it
                 self._trouble_due = max(now, self._trouble_due + _TROUBLE_SECONDS)
             self._write(after=self._trouble_due - now)
@@ -121,6 +136,31 @@ class PodReports:
             if (text is None) is not (self._report.lagging is None):  # not for each change of its numbers
                 self._report = self._report.model_copy(update={"lagging": text})
                 self._write()
+
+    def delivered(self) -> None:
+        """Report the time of the last record, unless it was in the minute that is reported already."""
+        minute = self._minute(self._now())
+        if minute == self._report.last_record:
+            return
+        with self._lock:
+            self._report = self._report.model_copy(update={"last_record": minute})
+            self._write()
+
+    def looped(self, *, proven: bool) -> None:
+        """Keep the time for reports of trouble, and report the first round that proves that the task works."""
+        self._looped = self._now()
+        if self._report.progress == "steady" or not proven:
+            return
+        if self._proven_at is None:
+            self._proven_at = self._clock()
+            self._set_progress("loop")
+        elif self._clock() >= self._proven_at + _STEADY:
+            self._set_progress("steady")
+
+    def _set_progress(self, progress: str) -> None:
+        with self._lock:
+            self._report = self._report.model_copy(update={"progress": progress})
+            self._write()
 
     def ask(self, asked: str) -> None:
         """Report that the plugin asks to be split into tasks anew (`Report.asked`)."""
@@ -133,6 +173,10 @@ class PodReports:
         with self._lock:
             if self._written is not None:
                 self._records.put([(self._key, self._written.to_value())])
+
+    def _minute(self, at: int) -> int:
+        """Return the beginning of the minute of this time; minutes begin at a second of the connector's own."""
+        return at - (at - self._phase) % _MINUTE
 
     def _set_acted(self) -> bool:
         """Set the generation acted on if the task is in the target state, or has failed; whether it has changed."""

@@ -1,7 +1,8 @@
 """Writes records of the status topic in a thread, so that the task does not wait for a Kafka that is away.
 
 Readers of the topic use the last record of each key, so only that one is kept until it is written. The producer is created
-for the first record, and closed after ten seconds without one: an idle task has no connection for it.
+for the first record, and closed after 75 seconds without one: an idle task has no connection for it, and one that delivers
+records and reports so each minute keeps it.
 """
 
 import logging
@@ -21,7 +22,7 @@ __all__ = ["BackgroundStatusWriter"]
 log = logging.getLogger(__name__)
 _TRY: Final = 3.0  # seconds for one write
 _BACKOFF: Final = ExponentialBackoff(first=0.2, longest=5.0)
-_IDLE: Final = 10.0
+_IDLE: Final = 75.0
 
 
 @dataclass(slots=True, eq=False)

@@ -221,6 +221,24 @@ def test_a_connector_that_waits_for_its_turn_is_ready_and_says_what_it_waits_for
     assert world.writes == writes
 
 
+OFF = {"worker": {"bootstrap.servers": "kafka:9092", "topic.creation.enable": "false"}}
+
+
+def test_topic_creation_that_is_switched_off_is_planned_as_a_change_of_a_connector_that_has_run() -> None:
+    """A plan pod that refused the connector's rules would leave its tasks creating topics by the last plan."""
+    world = running()
+    world.values = OFF
+    world.settle()
+    assert [request.registered for request in world.requests.values()] == [False, True]
+
+
+def test_a_change_of_its_own_is_planned_as_one_of_a_connector_that_has_run() -> None:
+    world = running()
+    world.change(config={"file": "/data/b", "topic": "orders"})
+    world.settle()
+    assert [request.registered for request in world.requests.values()] == [False, True]
+
+
 def test_a_task_that_is_lost_while_its_connector_waits_comes_back_with_the_old_image() -> None:
     world = waiting()
     world.vanish("orders-in-0-1")

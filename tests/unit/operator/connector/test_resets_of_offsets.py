@@ -16,7 +16,7 @@ from .world.cluster import KEY, UID
 from .world.world import Killed, World
 
 RESET = "penstock.dev/reset-offsets"
-WRITES = 7
+WRITES = 8
 """Of an operator that does what one annotation asks for."""
 
 

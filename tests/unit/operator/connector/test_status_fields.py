@@ -30,6 +30,8 @@ TASK = TaskMemory(
     trace="Traceback",
     pod_hash="2.abc",
     started=AT - 60,
+    last_record=AT - 30,
+    last_loop=AT - 20,
     versions={"connector": "1", "value.converter": "2", "transforms.a": "3"},
 )
 PARTS: list[tuple[Any, list[type[Any]]]] = [

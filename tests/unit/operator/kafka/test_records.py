@@ -9,12 +9,12 @@ from penstock_model.contracts.incarnation import Incarnation
 from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.task_reports import Claim, Control, Report, claim_key, control_key, report_key
 from penstock_model.contracts.task_spec import TaskState
-from penstock_operator.kafka.records import Records, connector_of
+from penstock_operator.kafka.records import News, Records, connector_of
 
 NAME = "shop.orders-in"
 
 
-def report(task: int = 0, state: str = "RUNNING") -> bytes:
+def report(task: int = 0, state: str = "RUNNING", last_record: int | None = None) -> bytes:
     return Report(
         connector=NAME,
         connector_uid="u",
@@ -25,6 +25,7 @@ def report(task: int = 0, state: str = "RUNNING") -> bytes:
         state=state,
         acted=1,
         since=0,
+        last_record=last_record,
     ).to_value()
 
 
@@ -57,6 +58,16 @@ def topic(name: str, connector: str = NAME, task: int = 0, at: int = 7) -> tuple
 )
 def test_keys_are_read_as_tasks_and_kafka_connect_write_them(key: bytes, name: str | None) -> None:
     assert connector_of(key) == name
+
+
+def test_only_a_report_with_nothing_new_but_the_time_of_the_last_record_can_wait() -> None:
+    records, key = Records(), report_key(NAME, 0)
+    assert records.news(key, report()) is News.OTHER
+    records.put(key, report())
+    assert records.news(key, report(last_record=60_000)) is News.PROGRESS
+    assert records.news(key, report(state="FAILED", last_record=60_000)) is News.OTHER
+    assert records.news(key, None) is News.OTHER
+    assert records.news(topic("orders")[0], b"{}") is News.TOPICS
 
 
 def test_only_the_latest_of_a_key_counts_and_only_a_change_is_told() -> None:

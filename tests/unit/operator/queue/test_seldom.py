@@ -13,6 +13,12 @@ def test_the_first_has_its_turn_at_once_and_all_that_follow_share_the_next_ones(
     assert all(turn >= at for turn, at in zip(turns, range(100, 160), strict=True))
 
 
+def test_what_comes_within_the_gathering_time_shares_the_turn_and_later_bursts_keep_their_pace() -> None:
+    seldom = Seldom(60.0, gathered=5.0)
+    turns = [at + offset + seldom.delay(A, at + offset) for at in (0.0, 60.0, 120.0) for offset in (0.0, 0.5, 3.0)]
+    assert sorted({*turns}) == [5.0, 65.0, 125.0]
+
+
 def test_after_a_pause_the_next_has_its_turn_at_once_and_each_key_has_its_own() -> None:
     seldom = Seldom(10.0)
     assert (seldom.delay(A, 100.0), seldom.delay(B, 101.0)) == (0.0, 0.0)

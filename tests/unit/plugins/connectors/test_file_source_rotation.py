@@ -380,6 +380,12 @@ def test_wrong_offsets_are_refused_with_connects_messages(
     assert str(caught.value) == says
 
 
+def test_an_offset_of_another_file_is_refused() -> None:
+    config = FileSourceConfig.parse({"file": "f", "topic": "t"})
+    with pytest.raises(ConnectError, match="cannot set an offset of file g: this connector reads f"):
+        FileStreamSource().alter_offsets(config, {SourcePartition({"filename": "g"}): {"position": 1}})
+
+
 def test_good_offsets_and_the_forgetting_of_any_are_accepted() -> None:
     config = FileSourceConfig.parse({"file": "f", "topic": "t"})
     offsets = {FILE: {"position": 1}, SourcePartition({"anything": 1}): None}

@@ -71,7 +71,7 @@ def test_a_class_of_a_known_plugin_that_is_not_here_says_where_to_get_it() -> No
     with pytest.raises(ConfigError) as caught:
         plugins().find(Connector, "io.debezium.connector.mysql.MySqlConnector")  # type: ignore[type-abstract]
     assert (
-        "Class io.debezium.connector.mysql.MySqlConnector could not be found. Get Debezium's archive from Maven Central"
-        in str(caught.value)
+        "Class io.debezium.connector.mysql.MySqlConnector could not be found. It is part of Debezium for MySQL: get "
+        "io.debezium:debezium-connector-mysql from Maven Central" in str(caught.value)
     )
     assert "name the archive or its folder by --plugin-path" in str(caught.value)

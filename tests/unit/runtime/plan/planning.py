@@ -192,13 +192,15 @@ def planned(
     cls: str | None = None,
     *,
     policy_selects: bool = False,
+    registered: bool = False,
     **spec: Any,
 ) -> Plan:
     """The plan of a connector; `cls` is guessed from the properties."""
     spec["class"] = cls or ("Drain" if "topics" in config or "topics.regex" in config else "Tables")
     document = {"metadata": {"name": "c", "generation": 7}, "spec": {**spec, "config": dict(config)}}
     worker_config, user = worker_from(worker or {}).config, {"USER": "anna"}
-    return plan(Connector.read(document), worker_config, PLUGINS, secrets, user, policy_selects=policy_selects)
+    given = {"policy_selects": policy_selects, "registered": registered}
+    return plan(Connector.read(document), worker_config, PLUGINS, secrets, user, **given)
 
 
 def problems(

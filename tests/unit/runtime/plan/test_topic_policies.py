@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from .planning import SINK, SOURCE, planned, problems
 
 NAMED: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
+OFF = {"topic.creation.enable": "false"}
+IGNORED = "is ignored: topic.creation.enable is false in the worker configuration"
 RULES = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1"}
 
 
@@ -13,16 +17,14 @@ def test_a_connector_that_names_a_policy_may_have_rules_of_its_own_which_the_pol
 
 
 def test_where_the_worker_creates_no_topics_a_policy_is_refused_as_rules_are() -> None:
-    off = {"topic.creation.enable": "false"}
-    ((field, message),) = problems(SOURCE, off, **NAMED)
+    ((field, message),) = problems(SOURCE, OFF, **NAMED)
     assert field == "spec.topicCreationPolicy"
     assert message.startswith("would be ignored: topic.creation.enable is false in the worker configuration")
 
 
 def test_where_the_worker_creates_no_topics_only_rules_are_refused() -> None:
-    off = {"topic.creation.enable": "false"}
-    assert [w.property for w in planned({**SOURCE, "spec.url": "x"}, off).warnings] == ["spec.url"]
-    assert {field for field, _ in problems({**SOURCE, **RULES}, off)} == {*RULES}
+    assert [w.property for w in planned({**SOURCE, "spec.url": "x"}, OFF).warnings] == ["spec.url"]
+    assert {field for field, _ in problems({**SOURCE, **RULES}, OFF)} == {*RULES}
 
 
 def test_a_sink_that_names_a_policy_is_warned_that_it_has_no_effect() -> None:
@@ -49,10 +51,41 @@ def test_overrides_of_the_admin_client_count_too_where_a_policy_selects_the_conn
     assert [field for field, _ in forbidden] == ["admin.override.client.id"]
 
 
-def test_a_policy_that_selects_is_refused_where_the_worker_creates_no_topics_and_does_not_concern_sinks() -> None:
-    ((field, message),) = problems(SOURCE, {"topic.creation.enable": "false"}, policy_selects=True)
-    assert (field, message.partition(":")[0]) == (
-        "",
-        "the TopicCreationPolicy that selects this connector would be ignored",
-    )
-    assert planned(SINK, {"topic.creation.enable": "false"}, policy_selects=True).warnings == ()
+def test_where_the_worker_creates_no_topics_rules_of_a_connector_that_has_run_are_ignored_with_a_warning() -> None:
+    plan = planned({**SOURCE, **RULES}, OFF, registered=True, **NAMED)
+    assert {w.property for w in plan.warnings} == {*RULES, "spec.topicCreationPolicy"}
+    assert all(w.message.startswith(IGNORED) for w in plan.warnings)
+    assert {task.worker["topic.creation.enable"] for task in plan.tasks} == {"false"}
+
+
+@pytest.mark.parametrize("registered", [False, True])
+def test_a_policy_that_selects_keeps_no_connector_from_running_where_the_worker_creates_no_topics(
+    registered: bool,
+) -> None:
+    (warning,) = planned(SOURCE, OFF, policy_selects=True, registered=registered).warnings
+    assert warning.message.startswith("rules of the TopicCreationPolicy that selects this connector are ignored")
+    assert planned(SINK, OFF, policy_selects=True, registered=registered).warnings == ()
+
+
+ALICE = {"producer.override.sasl.jaas.config": 'PlainLoginModule required username="alice" password="x";'}
+
+
+def for_records_alone(**config: str) -> list[str]:
+    """What is told of credentials that count for records alone."""
+    warnings = planned({**SOURCE, **config}).warnings
+    return [f"{w.property}: {w.message}" for w in warnings if "counts for records alone" in w.message]
+
+
+def test_credentials_for_records_alone_are_told_where_topics_are_created_by_rule() -> None:
+    """KIP-158, example 5: the client that creates topics has the worker's credentials."""
+    (told,) = for_records_alone(**RULES, **ALICE)
+    assert told.startswith("producer.override.sasl.jaas.config: ")
+    assert "set admin.override.sasl.jaas.config too" in told
+    assert "alice" not in told
+    assert for_records_alone(**ALICE) == []
+
+
+def test_credentials_for_records_and_topics_are_taken_as_they_are() -> None:
+    """KIP-158, example 6."""
+    both = {**ALICE, "admin.override.sasl.jaas.config": ALICE["producer.override.sasl.jaas.config"]}
+    assert for_records_alone(**RULES, **both) == []

@@ -92,7 +92,7 @@ def test_many_threads_count_what_they_count() -> None:
 
 @pytest.mark.parametrize("name", ["", "Rows", "rows-seen", "1st", "rows seen", "zeilen_größe"])
 def test_a_name_of_another_form_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="cannot create metric .*: use lower-case letters"):
+    with pytest.raises(ValueError, match=r"cannot create metric .*: use lower-case letters"):
         PluginMetrics().gauge(name, "x")
 
 

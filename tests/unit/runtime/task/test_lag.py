@@ -2,9 +2,12 @@
 
 import pytest
 
+from penstock.sink import TopicPartition
 from penstock_runtime.task.lag import LagWatch
 
 LAG, AGE = "kafka_connect_sink_task_lag", "kafka_connect_sink_task_lag_age_seconds"
+OF_PARTITION = "penstock_sink_task_partition_lag"
+A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 class Clock:
@@ -25,7 +28,12 @@ def watch(clock: Clock) -> LagWatch:
 
 
 def exported(watch: LagWatch) -> dict[str, float]:
-    return {s.name: s.value for metric in watch.collect() for s in metric.samples}
+    return {s.name: s.value for metric in watch.collect() for s in metric.samples if s.name != OF_PARTITION}
+
+
+def by_partition(watch: LagWatch) -> dict[tuple[str, str], float]:
+    samples = [s for metric in watch.collect() for s in metric.samples if s.name == OF_PARTITION]
+    return {(s.labels["topic"], s.labels["partition"]): s.value for s in samples}
 
 
 def test_no_lag_is_exported_before_it_is_known(watch: LagWatch) -> None:
@@ -33,7 +41,7 @@ def test_no_lag_is_exported_before_it_is_known(watch: LagWatch) -> None:
 
 
 def test_a_lag_has_its_age_and_goes_when_it_is_a_minute_old(watch: LagWatch, clock: Clock) -> None:
-    watch.report(7)
+    watch.report({A: 7})
     clock.now += 59
     assert exported(watch) == {LAG: 7, AGE: 59}
     clock.now += 1
@@ -41,8 +49,23 @@ def test_a_lag_has_its_age_and_goes_when_it_is_a_minute_old(watch: LagWatch, clo
 
 
 def test_what_the_loop_reports_while_kafka_does_not_answer_is_no_lag(watch: LagWatch, clock: Clock) -> None:
-    watch.report(7)
+    watch.report({A: 7})
     watch._is_lost = lambda: True
     clock.now += 30
-    watch.report(0)
+    watch.report({A: 0})
     assert exported(watch) == {LAG: 7, AGE: 30}
+
+
+def test_the_lag_of_each_partition_is_exported_while_it_is_true(watch: LagWatch, clock: Clock) -> None:
+    watch.report({A: 7, B: 0})
+    assert by_partition(watch) == {("orders", "0"): 7, ("orders", "1"): 0}
+    assert exported(watch)[LAG] == 7
+    clock.now += 60
+    assert by_partition(watch) == {}
+
+
+def test_of_many_partitions_those_that_are_furthest_behind_are_exported(watch: LagWatch) -> None:
+    watch.report({TopicPartition("orders", n): n for n in range(1_000)})
+    found = by_partition(watch)
+    assert (len(found), min(found.values())) == (100, 900)
+    assert exported(watch)[LAG] == sum(range(1_000))

@@ -1,5 +1,6 @@
 """What a task in a pod decides: whom it obeys, what it reports and when, what it says last."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -56,11 +57,21 @@ def clock() -> Clock:
     return Clock()
 
 
+class WallClock:
+    now = 5
+
+    def __call__(self) -> int:
+        return self.now
+
+
 @pytest.fixture
-def reports(kept: Kept, clock: Clock) -> PodReports:
-    return PodReports(
-        SPEC, LIFE, pod_uid="pod", records=cast("BackgroundStatusWriter", kept), clock=clock, now=lambda: 5
-    )
+def wall() -> WallClock:
+    return WallClock()
+
+
+@pytest.fixture
+def reports(kept: Kept, clock: Clock, wall: WallClock) -> PodReports:
+    return PodReports(SPEC, LIFE, pod_uid="pod", records=cast("BackgroundStatusWriter", kept), clock=clock, now=wall)
 
 
 def control(generation: int, state: str, uid: str = "u") -> Control:
@@ -138,6 +149,54 @@ def test_trouble_is_told_once_a_second_at_most(reports: PodReports, kept: Kept, 
         reports.trouble(text)
     assert kept.put_after[1:] == [0.0, 0.7, 0.4, 0.1, 0.8]
     assert kept.reports[-1].trouble == "gone"
+
+
+def test_the_time_of_the_last_record_is_reported_once_a_minute_while_records_flow_and_not_while_idle(
+    reports: PodReports, kept: Kept, wall: WallClock
+) -> None:
+    reports.state(State.RUNNING)
+    for second in range(600):
+        wall.now = 1_800_000_000_000 + second * 1000
+        reports.looped(proven=False)
+        if second < 300:
+            reports.delivered()
+    times = [r.last_record for r in kept.reports[1:]]
+    assert len(times) == 6  # five minutes touch six of the connector's own
+    assert all(t is not None and t <= wall.now - 300_000 for t in times)
+    assert {b - a for a, b in pairwise(times) if a and b} == {60_000}
+
+
+def test_a_task_reports_its_first_proven_round_and_that_it_has_lived_on_for_some_seconds(
+    reports: PodReports, kept: Kept, clock: Clock
+) -> None:
+    reports.state(State.RUNNING)
+    reports.looped(proven=False)
+    reports.looped(proven=True)
+    for _ in range(40):
+        clock.now += 0.1
+        reports.looped(proven=True)
+    assert [(r.state, r.progress) for r in kept.reports] == [
+        ("RUNNING", "none"),
+        ("RUNNING", "loop"),
+        ("RUNNING", "steady"),
+    ]
+    assert kept.put_after == [1.0, 0.0, 0.0]  # the second takes the place of the first, if it comes soon
+
+
+def test_trouble_is_reported_with_the_minute_of_the_last_complete_loop(
+    reports: PodReports, kept: Kept, wall: WallClock, clock: Clock
+) -> None:
+    reports.state(State.RUNNING)
+    wall.now = 1_800_000_000_000
+    reports.looped(proven=False)
+    wall.now += 400_000
+    reports.trouble("the table is locked")
+    found = kept.reports[-1].last_loop
+    assert found is not None
+    assert 1_800_000_000_000 - 60_000 < found <= 1_800_000_000_000
+    clock.now += 5
+    reports.trouble(None)
+    assert kept.reports[-1].last_loop is None
 
 
 def test_what_hinders_a_start_is_reported_before_the_task_runs(reports: PodReports, kept: Kept, clock: Clock) -> None:

@@ -30,6 +30,10 @@ class Listener:
 
     def ask(self, asked: str) -> None: ...
 
+    def delivered(self) -> None: ...
+
+    def looped(self, *, proven: bool) -> None: ...
+
 
 class Written:
     """A status topic."""

@@ -150,7 +150,7 @@ SECRETS = [
 
 @pytest.mark.parametrize(("name", "text"), SECRETS)
 def test_a_secret_is_taken_out_and_stands_in_no_manifest_and_no_report(name: str, text: str) -> None:
-    one = made({"connector.class": "io.debezium.X", name: text, "batch.size": "hunter22"})
+    one = made({"connector.class": "io.debezium.X", name: text})
     assert one.manifest["spec"]["config"][name] == f"${{secret:in-imported:{name}}}"
     assert one.secrets["in-imported"][name] == text
     assert f"{name}: may be a secret, and was taken out" in report(one)
@@ -160,6 +160,9 @@ def test_a_secret_is_taken_out_and_stands_in_no_manifest_and_no_report(name: str
 @pytest.mark.parametrize(
     ("name", "text"),
     [
+        ("primary.key.mode", "record_key"),
+        ("primary.key.fields", "id"),
+        ("token.refresh.interval.ms", "1000"),
         ("database.password", "${file:/etc/pw:pw}"),
         ("database.password", "${secret:db:pw}"),
         ("connection.url", "jdbc:postgresql://${env:U}:${env:P}@db/shop"),
@@ -197,4 +200,79 @@ def test_a_variable_of_a_secret_that_only_pods_have_is_no_problem() -> None:
     one = made({**SOURCE, "producer.override.ssl.key.password": "${secret:kafka:pw}"})
     assert "cannot be resolved" not in report(one)
     one = made({**SOURCE, "producer.override.ssl.key.password": "${secret:kafka:pw}${vault:x:y}"})
-    assert "there is no provider vault" in report(one)
+    assert "give the release's worker configuration the config provider vault" in report(one)
+
+
+def test_variables_of_files_and_of_the_environment_are_remarks_and_are_not_looked_up_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TOPIC", "\n")
+    one = made({**SOURCE, "file": "${file:/mnt/paths.properties:in}", "topic": "${env:TOPIC}", "batch.size": "many"})
+    assert [p.property for p in one.problems] == ["batch.size"]
+    assert report(one).count("is resolved in the pods of tasks") == 2
+    assert "file: ${file:...} is resolved in the pods of tasks: mount the file there (spec.template)" in report(one)
+    assert one.manifest["spec"]["config"]["file"] == "${file:/mnt/paths.properties:in}"
+
+
+def test_a_database_that_cannot_be_reached_hinders_no_import() -> None:
+    config = {
+        "connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector",
+        "connection.url": "jdbc:postgresql://database.invalid:5432/shop",
+        "mode": "incrementing",
+        "incrementing.column.name": "id",
+        "topic.prefix": "shop-",
+        "key.converter": STRING,
+        "value.converter": STRING,
+    }
+    found = Found("f", {"name": "in", "config": config, "initial_state": "RUNNING"})
+    one = imported(found, WorkerConfig.parse({"bootstrap.servers": "k:1"}), {}, None)
+    assert (one.problems, one.manifest["spec"]["state"]) == ((), "Running")
+
+
+REPLACE = "org.apache.kafka.connect.transforms.ReplaceField$Value"
+
+
+def test_names_that_kafka_4_ignores_get_those_of_today() -> None:
+    """A ReplaceField that keeps `whitelist` lets every field through, `password` among them."""
+    old = {"transforms.a.type": REPLACE, "transforms.a.whitelist": "id,email"}
+    both = {"transforms.b.type": REPLACE, "transforms.b.blacklist": "x", "transforms.b.exclude": "y"}
+    one = made({**SOURCE, "transforms": "a,b", **old, **both})
+    assert {n: t for n, t in one.manifest["spec"]["config"].items() if "list" in n or "clude" in n} == {
+        "transforms.a.include": "id,email",
+        "transforms.b.exclude": "y",
+    }
+    assert [c.property for c in one.changes] == ["transforms.a.whitelist", "transforms.b.blacklist"]
+    assert one.problems == ()
+    mirror = made({"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "topics.blacklist": "x"})
+    assert mirror.manifest["spec"]["config"] == {"topics.exclude": "x"}
+
+
+def test_a_property_of_another_transform_keeps_its_name() -> None:
+    config = {**SOURCE, "transforms": "a", "transforms.a.type": "com.acme.Mask", "transforms.a.whitelist": "id"}
+    assert made(config).manifest["spec"]["config"]["transforms.a.whitelist"] == "id"
+
+
+def test_a_password_that_is_an_ordinary_word_destroys_no_message() -> None:
+    one = made({"connector.class": "Postgresql", "database.password": "postgres", "batch.size": "1"})
+    assert "Class Postgresql could not be found" in report(one)
+    assert one.secrets == {"in-imported": {"database.password": "postgres"}}
+    one = made({**SOURCE, "batch.size": "lines", "password": "lines", "user": "lines"})
+    assert "Invalid value lines for configuration batch.size" in report(one)
+
+
+def test_a_placeholder_of_a_script_is_no_secret_and_is_told() -> None:
+    one = made({**SOURCE, "database.password": "${DB_PASSWORD}", "index.name.format": "${topic}"})
+    assert one.secrets == {}
+    (problem,) = one.problems
+    assert str(problem).startswith("database.password: ${DB_PASSWORD} is a placeholder of a script and no variable")
+
+
+def test_a_user_who_is_called_as_the_password_is_no_secret() -> None:
+    sink = {
+        "connector.class": "io.confluent.connect.jdbc.JdbcSinkConnector",
+        "connection.url": "jdbc:postgresql://database.invalid/shop",
+        "connection.user": "postgres",
+        "connection.password": "postgres",
+        "topics": "t",
+    }
+    assert list(made(sink).secrets["in-imported"]) == ["connection.password"]

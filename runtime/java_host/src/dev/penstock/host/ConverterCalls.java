@@ -9,6 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
 import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.data.SchemaAndValue;
 import org.apache.kafka.connect.source.SourceRecord;
@@ -26,7 +27,8 @@ import org.msgpack.core.MessageUnpacker;
  */
 final class ConverterCalls {
     /** A configured converter, with the schemas that were exchanged for it. */
-    private record Made(Object plugin, ClassLoader loader, RecordDecoder decoder, RecordEncoder encoder) {}
+    private record Made(
+            Object plugin, ClassLoader loader, PluginMetricsImpl metrics, RecordDecoder decoder, RecordEncoder encoder) {}
 
     private final Plugins plugins;
     private final PluginRegistries registries;
@@ -50,7 +52,7 @@ final class ConverterCalls {
                 ? plugins.make(reference, HeaderConverter.class)
                 : plugins.make(reference, Converter.class);
         ClassLoader loader = plugins.loader(reference);
-        Threads.with(loader, () -> {
+        PluginMetricsImpl metrics = Threads.with(loader, () -> {
             if (plugin instanceof HeaderConverter converter && ofHeaders) {
                 Map<String, String> given = new HashMap<>(properties);
                 given.put(ConverterConfig.TYPE_CONFIG, type);
@@ -61,7 +63,7 @@ final class ConverterCalls {
             return registries.give(plugin, tags);
         });
         int number = count.incrementAndGet();
-        converters.put(number, new Made(plugin, loader, new RecordDecoder(), new RecordEncoder()));
+        converters.put(number, new Made(plugin, loader, metrics, new RecordDecoder(), new RecordEncoder()));
         return out -> out.packInt(number);
     }
 
@@ -226,6 +228,24 @@ final class ConverterCalls {
             }
             return results.content(made.encoder());
         });
+    }
+
+    /** Closes a converter; its number is not valid after that. */
+    Channel.Content close(int number) throws Exception {
+        Made made = converters.remove(number);
+        if (made != null) {
+            try {
+                Threads.with(made.loader(), () -> {
+                    if (made.plugin() instanceof AutoCloseable closeable) { // older converters are not
+                        closeable.close();
+                    }
+                    return null;
+                });
+            } finally {
+                PluginRegistries.close(made.metrics());
+            }
+        }
+        return Channel.NOTHING;
     }
 
     private Made made(int number) {

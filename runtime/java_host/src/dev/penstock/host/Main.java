@@ -189,6 +189,7 @@ public final class Main {
                     given.number("converter"), given.text("name"), given.bytes("records"));
             case "to_header" -> converters.toHeader(
                     given.number("converter"), given.text("topic"), given.text("name"), given.bytesOrNull("content"));
+            case "close_converter" -> converters.close(given.number("converter"));
             case "make_provider" -> providers.make(given.plugin(), given.properties());
             case "get_config" -> providers.get(given.number("provider"), given.text("path"), given.texts("keys"));
             case "close_provider" -> providers.close(given.number("provider"));

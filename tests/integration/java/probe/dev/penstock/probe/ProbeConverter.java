@@ -1,6 +1,10 @@
 package dev.penstock.probe;
 
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigDef;
@@ -28,6 +32,7 @@ public class ProbeConverter implements Converter, HeaderConverter, Versioned, Mo
     private String type;
     private Sensor checked;
     private boolean usesHeaders;
+    private String journal;
 
     @Override
     public String version() {
@@ -38,18 +43,21 @@ public class ProbeConverter implements Converter, HeaderConverter, Versioned, Mo
     public ConfigDef config() {
         return new ConfigDef()
                 .define("headers", ConfigDef.Type.BOOLEAN, false, ConfigDef.Importance.LOW, "Whether headers are used.")
+                .define("journal", ConfigDef.Type.STRING, null, ConfigDef.Importance.LOW, "A file for calls.")
                 .define("version", ConfigDef.Type.BOOLEAN, false, ConfigDef.Importance.LOW, "Whether it writes its version.");
     }
 
     @Override
     public void configure(Map<String, ?> given) {
         type = String.valueOf(given.get("converter.type"));
+        journal = (String) given.get("journal");
     }
 
     @Override
     public void configure(Map<String, ?> given, boolean isKey) {
         type = isKey ? "key" : "value";
         usesHeaders = "true".equals(given.get("headers"));
+        journal = (String) given.get("journal");
         if ("true".equals(given.get("version"))) {
             type = version();
         }
@@ -114,5 +122,9 @@ public class ProbeConverter implements Converter, HeaderConverter, Versioned, Mo
     }
 
     @Override
-    public void close() {}
+    public void close() throws IOException {
+        if (journal != null) {
+            Files.writeString(Path.of(journal), "close " + type + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+        }
+    }
 }
