@@ -72,6 +72,12 @@ def _spelt_template(scene: Scene) -> None:
     scene.connector.apply(template={"resources": {"limits": {"memory": "1Gi"}}})
 
 
+def _with_its_own_name(scene: Scene) -> None:
+    scene.connector.delete()
+    del scene.connector.spec["connectName"]
+    scene.connector.apply()
+
+
 FAULTS: Final = (
     Fault(
         "a property has a wrong value",
@@ -216,9 +222,9 @@ FAULTS: Final = (
         "a name in Kafka that is reserved for another namespace",
         "`spec.connectName` begins with another namespace and a dot",
         Says("NameReserved", ("default.orders",)),
-        "choose another name, or have it allowed (`allowedConnectNames`)",
+        "create the Connector with another name, or have it allowed (`allowedConnectNames`)",
         orders_of(connectName="default.orders"),
-        remove=lambda scene: scene.connector.apply(connectName=None),
+        remove=_with_its_own_name,
         needs_user=True,
     ),
 )
