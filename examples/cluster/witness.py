@@ -2,7 +2,9 @@
 
 It reads as a careful consumer does (read_committed), from the beginning, and writes a line of JSON on standard output
 when it has found more, twice a second at most: `records`; `first` and `last`, the lowest and highest order id; of the
-ids between them, `missing`, and `doubled`, those too many. It does not commit, and starts anew with each demo.
+ids between them, `missing`, and `doubled`, those too many. It starts anew with each demo.
+
+It is in no consumer group: after a broker stood still, a group would give it the partitions anew, from the beginning.
 """
 
 import json
@@ -10,9 +12,8 @@ import os
 import re
 import sys
 import time
-import uuid
 
-from confluent_kafka import Consumer, Message
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
 
 ORDER = re.compile(rb'"%s":\s*(\d+)' % os.environ.get("NUMBER", "order_id").encode())
 PERIOD = 0.5  # seconds
@@ -20,29 +21,29 @@ PERIOD = 0.5  # seconds
 
 def main() -> None:
     """Read until the pod ends."""
-    # In the group of an earlier witness, it would wait until Kafka counts that one as gone.
-    group = f"demo-witness-{uuid.uuid4()}"
+    topic = os.environ["TOPIC"]
     consumer = Consumer(
         {
             "bootstrap.servers": os.environ["BOOTSTRAP_SERVERS"],
-            "group.id": group,
+            "group.id": "demo-witness",  # never joined
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
             "auto.offset.reset": "earliest",
-            "topic.metadata.refresh.interval.ms": 1000,
             "allow.auto.create.topics": False,
             "log_level": 0,
         }
     )
-    consumer.subscribe([os.environ["TOPIC"]])
+    consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions(consumer, topic)])
+    following: dict[int, int] = {}  # by partition, the offset after the last one that was counted
     times: list[int] = []  # how often each id was found, from `first` on
     first = records = told = 0
     due = time.monotonic()
     while True:
         for message in consumer.consume(1000, PERIOD):
             number = order_id(message)
-            if number is None:
+            if number is None or message.offset() < following.get(message.partition(), 0):
                 continue
+            following[message.partition()] = message.offset() + 1
             if not records:
                 first = number
             records += 1
@@ -63,6 +64,18 @@ def main() -> None:
             }
             sys.stdout.write(json.dumps(found) + "\n")
             sys.stdout.flush()
+
+
+def partitions(consumer: Consumer, topic: str) -> list[int]:
+    """The partitions of the topic, once it exists."""
+    while True:
+        try:
+            found = consumer.list_topics(topic, timeout=10).topics[topic]
+        except KafkaException:
+            continue
+        if found.error is None and found.partitions:
+            return sorted(found.partitions)
+        time.sleep(PERIOD)
 
 
 def order_id(message: Message) -> int | None:

@@ -8,11 +8,12 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from penstock.errors import ConfigError, ConnectError
-from penstock_model.contracts.pod_layout import SECRETS_DIR
+from penstock_model.contracts.pod_layout import SECRETS_DIR, TERMINATION_LIMIT, TERMINATION_LOG
 from penstock_operator import logs
 from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Reconcile
@@ -30,6 +31,7 @@ log = logging.getLogger("penstock_operator")
 
 _CONFIG: Final = Path("/etc/penstock/operator.yaml")
 _KEY: Final = Path("/etc/penstock/key/key")
+_TERMINATION: Final = Path(TERMINATION_LOG)
 _FAILED, _WRONG = 1, 2
 _VERSION: Final = importlib.metadata.version("penstock")
 
@@ -52,14 +54,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConfigError as e:
         for problem in e.problems:
             log.critical("%s", problem)
+        _leave_cause(options.termination, "\n".join(map(str, e.problems)))
         return _WRONG
     except OperatorError as e:
         log.critical("The operator cannot start: %s", e)
+        _leave_cause(options.termination, f"The operator cannot start: {e}")
         return _FAILED
     try:
         asyncio.run(_operate(settings, kube, key, Reconciler(), metrics))
     except (ConnectError, RuntimeError, OSError) as e:
         log.critical("The operator ends: %s", e)
+        _leave_cause(options.termination, f"The operator ends: {e}")
         return _FAILED
     finally:
         kube.close()
@@ -74,6 +79,13 @@ async def _operate(settings: Settings, kube: Kube, key: bytes, reconcile: Reconc
         loop.add_signal_handler(number, operator.stop)
     log.info("Penstock's operator %s of release %s starts", _VERSION, settings.release.label)
     await operator.run()
+
+
+def _leave_cause(file: Path, cause: str) -> None:
+    """Write the container's termination message, which `kubectl describe pod` shows, where Kubernetes has made its file."""
+    if file.exists():
+        with suppress(OSError):
+            file.write_bytes(cause.encode()[:TERMINATION_LIMIT])
 
 
 def _kubeconfig(given: str | None) -> Path | None:
@@ -100,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
         default=None,
         help="a kubeconfig file; without a value that of $KUBECONFIG. Without the option: the pod's service account",
     )
+    parser.add_argument("--termination", type=Path, default=_TERMINATION, help=argparse.SUPPRESS)
     parser.add_argument("--context", default=None, help="of the kubeconfig file (default: its current context)")
     parser.add_argument("--version", action="version", version=_VERSION)
     return parser

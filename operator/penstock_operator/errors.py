@@ -64,16 +64,25 @@ class Refused(OperatorError):
         status: the HTTP status.
         reason: the server's reason (`Forbidden`, `Invalid`).
         causes: the reasons of its details (`FieldValueInvalid`, `NamespaceTerminating`).
+        fields: the fields of its details, each with what is wrong.
     """
 
     def __init__(
-        self, message: str, *, answer: str = "", status: int = 0, reason: str = "", causes: frozenset[str] = frozenset()
+        self,
+        message: str,
+        *,
+        answer: str = "",
+        status: int = 0,
+        reason: str = "",
+        causes: frozenset[str] = frozenset(),
+        fields: tuple[tuple[str, str], ...] = (),
     ) -> None:
         super().__init__(f"{message}: {answer}" if answer else message)
         self.answer = answer
         self.status = status
         self.reason = reason
         self.causes = causes
+        self.fields = fields
 
     @property
     def namespace_ends(self) -> bool:

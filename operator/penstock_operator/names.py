@@ -11,6 +11,7 @@ from typing import Any, Final
 __all__ = [
     "ACTION_ANNOTATION",
     "CONNECTOR_LABEL",
+    "DEFINITIONS",
     "FINALIZER",
     "GENERATION_ANNOTATION",
     "INCARNATION_ANNOTATION",
@@ -43,8 +44,10 @@ CONNECTOR_LABEL: Final = "penstock.dev/connector"
 UID_LABEL: Final = "penstock.dev/connector-uid"
 ROLE_LABEL: Final = "penstock.dev/role"
 PLUGIN_VERSION_LABEL: Final = "penstock.dev/plugin-version-uid"
-"""On a verifying pod, whose `ROLE_LABEL` is `VERIFYING`."""
+"""On a verifying pod, whose `ROLE_LABEL` is `VERIFYING`, and on the ConfigMap with what it has defined, where it is
+`DEFINITIONS`."""
 VERIFYING: Final = "verify"
+DEFINITIONS: Final = "definitions"
 TASK_LABEL: Final = "penstock.dev/task"
 INCARNATION_ANNOTATION: Final = "penstock.dev/incarnation"
 GENERATION_ANNOTATION: Final = "penstock.dev/generation"

@@ -342,8 +342,12 @@ class Operator:
         is_policy = kind is POLICY
         users = self._index.bound_by(*key, selector_of(document)) if is_policy else self._index.running(*key)
         found = await self._verifier.verify(kube, key, document, now) if kind is PLUGIN_VERSION else None
-        verified = (found.verdict, found.verified_by, found.classes) if found is not None else (None, "", None)
-        status = resource_status(kind, document, [k.name for k in users], now, *verified)
+        names = [k.name for k in users]
+        if found is None:
+            status = resource_status(kind, document, names, now)
+        else:
+            finding = found.finding.fields() if found.finding is not None else None
+            status = resource_status(kind, document, names, now, found.verdict, found.verified_by, finding)
         if status is not None:
             await self._pool(
                 kube.apply_status,
@@ -417,6 +421,7 @@ class Operator:
         if self._status is None:
             return
         self._metrics.kafka(up=self._status.trouble is None and self._status.caught_up)
+        self._metrics.compacted(is_so=self._status.policy_fault is None)
         if self._status.caught_up:
             self.queue.unblock(_STATUS)
             self._find_orphans()

@@ -37,6 +37,10 @@ class ConditionType(StrEnum):
         "`True`: a change has not reached all tasks of this connector, and the others go on with its last good plan: a "
         "change of the release, or other plugin versions that run in the first tasks first. Otherwise absent",
     )
+    LAGGING = (
+        "Lagging",
+        "`True`: the lag of a sink has grown for ten minutes, whatever `Ready` says. Otherwise absent",
+    )
 
 
 class EventType(StrEnum):
@@ -49,7 +53,7 @@ class EventType(StrEnum):
 class Use(Flag):
     """Where users meet a reason.
 
-    `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`conditions.Kind`). Reasons of
+    `READY`, `UNDER_WAY`, `STALLED` and `UNKNOWN` are the four ways in which `Ready` is set (`verdict.Kind`). Reasons of
     `POD_START` and `API_SERVER` stand wherever a pod is waited for: at `Ready`, `UpdatePending` and tasks.
     """
 
@@ -59,6 +63,7 @@ class Use(Flag):
     UNKNOWN = auto()
     CONFIG_VALID = auto()
     UPDATE_PENDING = auto()
+    LAGGING = auto()
     TASK = auto()
     EVENT = auto()
     POD_START = auto()
@@ -215,8 +220,9 @@ class Reason(StrEnum):
         "PluginVersionMissing",
         Use.UNDER_WAY,
         "no PluginVersion of this namespace has a class in the version that `spec.version` or a `*.plugin.version` asks "
-        "for, and the message lists the versions that there are; or a pod has yet to look which Java classes there are",
-        "create it, or ask for another version; the connector follows by itself",
+        "for, and the message lists the versions that there are; or a pod has yet to verify one that fits, or to look which "
+        "Java classes there are",
+        "create it, ask for another version, or mend what keeps it from being verified; the connector follows by itself",
     )
     PLUGIN_VERSION_INVALID = (
         "PluginVersionInvalid",
@@ -234,7 +240,8 @@ class Reason(StrEnum):
     VERIFYING = (
         "Verifying",
         Use.UNDER_WAY,
-        "of a PluginVersion: a pod looks into its image, or it waits for its turn. Connectors may use it meanwhile",
+        "of a PluginVersion: a pod looks into its image, or it waits for its turn. Meanwhile only Connectors that ask for "
+        "its very version use it",
         _WAIT,
         _NORMAL,
     )
@@ -252,6 +259,13 @@ class Reason(StrEnum):
         "of a PluginVersion: its image holds something else, or a class of it cannot be imported: `Stalled`. Where the pod "
         "ended without an answer it is tried again",
         "see the message; publish another image, and create another PluginVersion",
+    )
+    DEFINITIONS_UNPUBLISHED = (
+        "DefinitionsUnpublished",
+        Use.UNDER_WAY,
+        "of a PluginVersion: a pod has looked into its image, and the configuration definitions in its log could not be "
+        "published. Two more pods try; then it is `Verified` without them, and the message says why",
+        "see the message",
     )
     NAME_CONFLICT = (
         "NameConflict",
@@ -394,6 +408,19 @@ class Reason(StrEnum):
         "write the version before again, or another one; the others follow once the first tasks run for `timeout` without "
         "a failure",
     )
+    STATUS_TOPIC_NOT_COMPACTED = (
+        "StatusTopicNotCompacted",
+        Use.UPDATE_PENDING,
+        "Kafka deletes records of the status topic, since its `cleanup.policy` is not `compact`; tasks go on, and none is "
+        "ended for a restart or a change, since it might not start again",
+        "have the policy set to `compact`, as the message says; what was asked for follows by itself",
+    )
+    LAG_GROWS = (
+        "LagGrows",
+        Use.LAGGING,
+        "records arrive in the topics faster than the sink writes them",
+        "raise `tasksMax` up to the number of partitions, or find what slows the sink; see its metrics",
+    )
     OTHER_OPERATOR = (
         "OtherOperator",
         Use.EVENT,
@@ -426,7 +453,12 @@ class Reason(StrEnum):
         "the operator's account lacks a right",
         "give it that right: a Role of the chart is missing or was changed",
     )
-    INVALID = "Invalid", Use.API_SERVER, "the API server finds the object invalid"
+    INVALID = (
+        "Invalid",
+        Use.API_SERVER,
+        "the API server finds the object invalid, for a reason other than a field of `spec.template`",
+    )
+    BAD_REQUEST = "BadRequest", Use.API_SERVER, "the API server cannot read the object, likewise"
     REFUSED = "Refused", Use.API_SERVER, "the API server refuses it without a word for the reason"
     CONFLICT = "Conflict", Use.API_SERVER, "something else changes the object again and again"
     POD_NAME_TAKEN = "PodNameTaken", Use.API_SERVER, "a pod of that name is not this Connector's", "remove that pod"

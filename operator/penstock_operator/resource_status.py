@@ -1,10 +1,9 @@
 """The status of a TopicCreationPolicy or PluginVersion: whether Connectors may use it, and which do. Pure."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 from penstock.errors import ConfigError
-from penstock_model.contracts.verification import FoundClass
 from penstock_model.resources.effective_policy import effective_policy
 from penstock_model.resources.plugin_offers import offer_of
 from penstock_operator.connector.model.verdict import Kind, Verdict
@@ -16,6 +15,8 @@ __all__ = ["resource_status"]
 
 _MOST_NAMES: Final = 100
 """Names of Connectors that a status gives."""
+_FOUND: Final = ("classes", "definitions")
+"""Fields of the status of a PluginVersion that a pod has found."""
 
 
 class _Resource(NamedTuple):
@@ -61,7 +62,7 @@ def resource_status(
     now: float,
     verified: Verdict | None = None,
     verified_by: str = "",
-    classes: Sequence[FoundClass] | None = None,
+    finding: Mapping[str, Any] | None = None,
 ) -> dict[str, Any] | None:
     """The status for the generation that is seen; None: the resource has this status already.
 
@@ -72,7 +73,7 @@ def resource_status(
         now: seconds since 1970.
         verified: of a PluginVersion that can be used, what is known of its image.
         verified_by: likewise, the runtime image that has looked into it; empty: none has.
-        classes: likewise, the Java classes that it has found; None: those that the status lists.
+        finding: likewise, the fields for what it has found; None: those that the status has.
     """
     resource = _RESOURCES[kind]
     verdict = verified or Verdict(Kind.READY, Reason.ACCEPTED, resource.accepted)
@@ -83,14 +84,14 @@ def resource_status(
         verdict = Verdict(Kind.STALLED, resource.reason, told)
     generation, there = document["metadata"]["generation"], document.get("status") or {}
     before = [c for c in there.get("conditions") or () if isinstance(c, Mapping) and "type" in c]
-    listed = there.get("classes") if classes is None else [c.model_dump(mode="json", by_alias=True) for c in classes]
+    kept = there if finding is None else finding
     found = {
         "observedGeneration": generation,
         "conditions": undecided_conditions(before, verdict, generation, now),
         **resource.users(connectors),
         **({"verifiedBy": verified_by} if verified_by else {}),
-        **({"classes": listed} if listed else {}),
+        **{name: kept[name] for name in _FOUND if kept.get(name)},
     }
-    optional = ("verifiedBy", "classes")
+    optional = ("verifiedBy", *_FOUND)
     is_said = found == {name: there.get(name) for name in found} and all((n in found) == (n in there) for n in optional)
     return None if is_said else found

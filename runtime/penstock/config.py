@@ -89,7 +89,15 @@ def prop(
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """Description of a property, as shown by `penstock plugins`; `valid` describes the accepted values."""
+    """Description of a property, as shown by `penstock plugins`.
+
+    Attributes:
+        name, type, default, required, importance, doc: of the property.
+        valid: the accepted values, in words.
+        values: every accepted text; None if they are not enumerable, or known only to the property's rules.
+        any_case: whether `values` are accepted in upper and lower case alike.
+        minimum, maximum: limits of a number; None for no limit.
+    """
 
     name: str
     type: str
@@ -98,6 +106,10 @@ class Property:
     importance: Importance
     doc: str
     valid: str = ""
+    values: tuple[str, ...] | None = None
+    any_case: bool = False
+    minimum: int | float | None = None
+    maximum: int | float | None = None
 
 
 class Config(BaseModel):
@@ -299,6 +311,10 @@ def _property(field: str, info: FieldInfo) -> Property:
         importance=Importance(str(extra.get("importance", "MEDIUM"))),
         doc=info.description or "",
         valid=str(extra.get("valid") or "") or "; ".join(_valid(kind, info.annotation, info.metadata)),
+        values=_values(kind, info.annotation) or _first(info.metadata, "values"),
+        any_case=bool(_first(info.metadata, "any_case")),
+        minimum=_first(info.metadata, "ge", "minimum"),
+        maximum=_first(info.metadata, "le"),
     )
 
 
@@ -315,14 +331,26 @@ _BOUNDS: Final[Mapping[str, str]] = {
 """Descriptions of pydantic's limits for the documentation."""
 
 
+def _first(metadata: Iterable[object], *names: str) -> Any:
+    """Return the first value that a limit or rule has under one of these names, or None."""
+    found = (getattr(limit, name, None) for limit in metadata for name in names)
+    return next((value for value in found if value is not None and value is not False), None)
+
+
+def _values(kind: Any, annotation: Any) -> tuple[str, ...] | None:
+    if kind is Literal:
+        return tuple(map(str, get_args(annotation)))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return tuple(str(member.value) for member in kind)
+    return None
+
+
 def _valid(kind: Any, annotation: Any, metadata: Iterable[object]) -> Iterable[str]:
     """Describe the accepted values of a property, from its type, limits and rules."""
     if kind is bool:
         yield "true, false"
-    elif kind is Literal:
-        yield ", ".join(map(str, get_args(annotation)))
-    elif isinstance(kind, type) and issubclass(kind, Enum):
-        yield ", ".join(str(member.value) for member in kind)
+    elif (values := _values(kind, annotation)) is not None:
+        yield ", ".join(values)
     for rule in metadata:
         if isinstance(rule, Rule) and rule.valid:
             yield rule.valid

@@ -15,9 +15,12 @@ __all__ = ["Rule", "at_least", "java_regex", "long", "not_blank", "short", "word
 
 @dataclass(frozen=True)
 class Rule(AfterValidator):
-    """Validator with a description of its accepted values for the documentation (`Property.valid`)."""
+    """Validator with a description of its accepted values, which `Property` has."""
 
     valid: str = ""
+    values: tuple[str, ...] | None = None
+    any_case: bool = False
+    minimum: int | None = None
 
 
 def words(*allowed: str, any_case: bool = False) -> Rule:
@@ -36,7 +39,7 @@ def words(*allowed: str, any_case: bool = False) -> Rule:
             raise ValueError(f"String must be one of{how}: {listed}")
         return word
 
-    return Rule(check, listed + (" in any case" if any_case else ""))
+    return Rule(check, listed + (" in any case" if any_case else ""), values=allowed, any_case=any_case)
 
 
 def at_least(least: int) -> Rule:
@@ -47,7 +50,7 @@ def at_least(least: int) -> Rule:
             raise ValueError(f"Value must be at least {least}")
         return number
 
-    return Rule(check, f"at least {least}")
+    return Rule(check, f"at least {least}", minimum=least)
 
 
 def _short(number: int) -> int:

@@ -23,6 +23,8 @@ _DATA_DIR: Final = Path("penstock-data")
 _HIGHEST_PORT: Final = 65_535
 _ACTIVE: Final = "--active"
 _ACTIVE_TOPICS: Final = f"topics {_ACTIVE}"
+_RESET: Final = "--reset"
+_RESET_TOPICS: Final = f"topics {_RESET}"
 _EXIT_CODES: Final = """\
 exit codes:
     0 stopped as asked
@@ -42,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = [*(sys.argv[1:] if arguments is None else arguments)]
     if words[:1] == ["topics"] and _ACTIVE in words:  # takes a file and no topics, which one parser cannot have both
         words = [_ACTIVE_TOPICS, *(w for w in words[1:] if w != _ACTIVE)]
+    elif words[:1] == ["topics"] and _RESET in words:  # likewise
+        words = [_RESET_TOPICS, *(w for w in words[1:] if w != _RESET)]
     options = _parser().parse_args(words)
     # Commands that run until Ctrl-C write JSON lines unless standard error is a terminal; the others write plain text.
     if options.command in (_run, _kafka) and not sys.stderr.isatty():
@@ -150,17 +154,28 @@ def _parser() -> argparse.ArgumentParser:
         help="list the plugins with their versions, or describe one",
         description="Lists the installed plugins, one row for each version; the last version of a plugin is what runs where "
         "none is asked for. With a name, prints the plugin's description and configuration.",
-        epilog="kubectl get pluginversions -o yaml | penstock plugins --plugin-versions -",
+        epilog="penstock plugins PostgresConnector --version 3.6.1.Final --namespace shop -o json",
     )
     plugins.add_argument("name", metavar="NAME", nargs="?", help="an alias such as Cast, or a Java class name")
     plugins.add_argument("--version", metavar="V", help="this version alone, or a range such as [1.2,2.0)")
-    plugins.add_argument(
+    versions = plugins.add_mutually_exclusive_group()
+    versions.add_argument(
         "--plugin-versions",
         metavar="FILE",
-        help="PluginVersions of one namespace to list besides: manifests, or what kubectl prints; - is standard input",
+        help="PluginVersions of one namespace to list besides: manifests, or what kubectl prints; - is standard input. "
+        "Configurations are shown where the ConfigMaps that their statuses name are there too",
+    )
+    versions.add_argument(
+        "--namespace", metavar="NS", help="PluginVersions of this namespace, and their configurations, by kubectl"
     )
     _add_plugin_path(plugins)
-    plugins.add_argument("--json", action="store_true", help="print JSON, for programs")
+    plugins.add_argument(
+        "-o",
+        "--output",
+        choices=("json",),
+        help="print JSON: all plugins, or the properties of the latest version of NAME, as Kafka Connect's "
+        "GET /connector-plugins/NAME/config",
+    )
     plugins.set_defaults(command=_plugins)
 
     from penstock_runtime.local.plugin.options import add_plugin
@@ -173,7 +188,8 @@ def _parser() -> argparse.ArgumentParser:
         help="show by which rule a source's topics would be created, or which topics a connector uses",
         description="Shows by which rule the topics of a source would be created, with which partitions, replicas and "
         "settings, and which limit of its TopicCreationPolicy refuses them. Asks no Kafka. Exit code 1: one is refused. "
-        "With --active, lists the topics that a connector has used, from Kafka: since when, by which task first, its name.",
+        "With --active, lists the topics that a connector has used, from Kafka: since when, by which task first, its name. "
+        "With --reset, forgets them.",
     )
     topics.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
     topics.add_argument("names", metavar="TOPIC", nargs="+", help="the name of a topic, after the transforms")
@@ -183,6 +199,9 @@ def _parser() -> argparse.ArgumentParser:
     topics.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
     topics.add_argument(
         _ACTIVE, action="store_true", help="list the topics that it has used; has options of its own (--active --help)"
+    )
+    topics.add_argument(
+        _RESET, action="store_true", help="forget the topics that it has used; has options of its own (--reset --help)"
     )
     _add_providers(topics)
     _add_plugin_path(topics)
@@ -195,13 +214,26 @@ def _parser() -> argparse.ArgumentParser:
         description="Lists the topics that a connector has used (KIP-558), from Kafka: since when, by which task first, and "
         "the name.",
     )
-    active.add_argument("file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input")
-    active.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
-    active.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka that has the status topic")
-    active.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
-    _add_plugin_path(active)
-    _add_secrets(active)
+    reset = commands.add_parser(  # likewise
+        _RESET_TOPICS,
+        allow_abbrev=False,
+        description="Forgets the topics that a connector has used (KIP-558), which must not run; those that it uses come "
+        "back with their next record.",
+    )
+    reset.add_argument(
+        "--force", action="store_true", help="also where the status topic says that somebody runs the connector"
+    )
+    for of_used in (active, reset):
+        of_used.add_argument(
+            "file", metavar="FILE", help="a manifest, or Kafka Connect's own file; - is standard input"
+        )
+        of_used.add_argument("--connector", metavar="NAME", help="the connector, if the file holds several")
+        of_used.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="the Kafka that has the status topic")
+        of_used.add_argument("--worker", type=Path, metavar="FILE", help="a worker configuration: properties or YAML")
+        _add_plugin_path(of_used)
+        _add_secrets(of_used)
     active.set_defaults(command=_active_topics)
+    reset.set_defaults(command=_reset_topics)
 
     from penstock_runtime.local.migration.options import add_import
     from penstock_runtime.local.offsets.options import add_offsets
@@ -396,13 +428,13 @@ def _plugin(options: argparse.Namespace) -> ExitCode:
 def _plugins(options: argparse.Namespace) -> ExitCode:
     from penstock_runtime.local.plugin_list import listing
 
-    file = options.plugin_versions
-    documents = None
-    if file is not None:
-        from penstock_runtime.manifests.reader import read_resources
+    given = None
+    if options.plugin_versions is not None or options.namespace is not None:
+        from penstock_runtime.local.published import in_file, in_namespace
 
-        documents = read_resources(file, "PluginVersion")
-    text, found = listing(options.name, as_json=options.json, version=options.version, documents=documents)
+        file = options.plugin_versions
+        given = in_file(file) if file is not None else in_namespace(options.namespace)
+    text, found = listing(options.name, as_json=options.output == "json", version=options.version, given=given)
     sys.stdout.write(text)
     return ExitCode.OK if found else ExitCode.CONFIG_INVALID
 
@@ -427,6 +459,14 @@ def _active_topics(options: argparse.Namespace) -> ExitCode:
 
     _check_secrets(options)
     return show_active_topics(OffsetsOptions.of(options))
+
+
+def _reset_topics(options: argparse.Namespace) -> ExitCode:
+    from penstock_runtime.local.active_topics import reset_active_topics
+    from penstock_runtime.local.offsets.options import OffsetsOptions
+
+    _check_secrets(options)
+    return reset_active_topics(OffsetsOptions.of(options))
 
 
 def _offsets(options: argparse.Namespace) -> ExitCode:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -100,6 +101,23 @@ for future in admin.create_topics([NewTopic(asked["topic"], asked["partitions"],
     future.result(30)
 """
 
+_DELETE: Final = """
+import json, sys
+from confluent_kafka.admin import AdminClient
+asked = json.loads(sys.argv[1])
+for future in AdminClient({"bootstrap.servers": asked["servers"]}).delete_topics([asked["topic"]]).values():
+    future.result(30)
+"""
+
+_CONFIGURE: Final = """
+import json, sys
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+asked = json.loads(sys.argv[1])
+entries = [ConfigEntry(n, v, incremental_operation=AlterConfigOpType.SET) for n, v in asked["settings"].items()]
+resource = ConfigResource(ResourceType.TOPIC, asked["topic"], incremental_configs=entries)
+for future in AdminClient({"bootstrap.servers": asked["servers"]}).incremental_alter_configs([resource]).values():
+    future.result(30)
+"""
 
 _DESCRIBE: Final = """
 import json, sys
@@ -174,6 +192,14 @@ class Kafka:
     def create(self, topic: str, partitions: int = 1) -> None:
         """Make a topic."""
         self._run(_MAKE, {"topic": topic, "partitions": partitions})
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic."""
+        self._run(_DELETE, {"topic": topic})
+
+    def configure(self, topic: str, settings: Mapping[str, str]) -> None:
+        """Change settings of a topic."""
+        self._run(_CONFIGURE, {"topic": topic, "settings": dict(settings)})
 
     def describe(self, topic: str) -> tuple[int, dict[str, str]]:
         """How many partitions a topic has, and the settings that are its own."""

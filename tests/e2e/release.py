@@ -55,6 +55,29 @@ class Release:
         words = ("--namespace", self.namespace, "--values", "-", "--take-ownership", "--wait", "--timeout", "120s")
         self._cluster.helm("upgrade", "--install", self.name, str(CHART), *words, stdin=json.dumps(every))
 
+    def change_worker(self, name: str, value: str, *words: str) -> None:
+        """Upgrade it with another value of the worker configuration, and wait for 40 s until the operator is ready.
+
+        Args:
+            name: of the property.
+            value: of the property.
+            words: more of `helm upgrade`.
+
+        Raises:
+            Failed: the upgrade has failed.
+        """
+        value = f"worker.{name.replace('.', chr(92) + '.')}={value}"
+        to = ("--namespace", self.namespace, "--reuse-values", "--set-string", value, "--wait", "--timeout", "40s")
+        self._cluster.helm("upgrade", self.name, str(CHART), *to, *words)
+
+    def roll_back(self) -> None:
+        """Roll its last upgrade back, and wait until the operator is ready."""
+        self._cluster.helm("rollback", self.name, "--namespace", self.namespace, "--wait", "--timeout", "120s")
+
+    def operators(self) -> list[Object]:
+        """The pods of its operators, those that cannot start too."""
+        return self._cluster.api.list("pods", self.namespace, labels=self._labels)
+
     def uninstall(self) -> None:
         """Take it away; its operator is gone afterwards."""
         self._cluster.helm("uninstall", self.name, "--namespace", self.namespace, "--wait", "--ignore-not-found")

@@ -46,7 +46,7 @@ def versions(connector: Connector) -> list[str]:
     return text.split()
 
 
-def run(connector: Connector, *expected: str) -> None:
+def run(connector: Connector, *expected: str, limit: float = 120) -> None:
     """It is Ready, with these versions in its tasks."""
 
     def there(found: Object) -> bool:
@@ -55,7 +55,7 @@ def run(connector: Connector, *expected: str) -> None:
         current = status.get("observedGeneration") == found["metadata"]["generation"]
         return current and condition(found)["status"] == "True" and tasks == [("Running", v) for v in expected]
 
-    connector.until(there, f"its tasks run {expected}", limit=120)
+    connector.until(there, f"its tasks run {expected}", limit)
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from .place import Connector, Place, task
 from .test_java_plugins import POSTGRES, java
 from .test_lost_nodes import cordoned
 
-pytestmark = [pytest.mark.own_cluster, pytest.mark.slow]  # images are loaded into its node
+pytestmark = [pytest.mark.own_cluster, pytest.mark.slow, pytest.mark.timeout(600)]  # images are loaded into its node
 SHOP = ROOT / "examples" / "postgresql"
 SEED = 1000
 
@@ -91,10 +91,10 @@ def versions(kubernetes: Cluster, tmp_path_factory: pytest.TempPathFactory) -> d
     return made
 
 
-def read_by(place: Place, connector: Connector, least: int) -> list[Change]:
+def read_by(place: Place, connector: Connector, least: int, seconds: float = 60) -> list[Change]:
     """The changes in the topic of a connector, when there are so many."""
     found: list[Change] = []
-    for record in place.kafka.records(f"{connector.topic}.public.orders", least=least):
+    for record in place.kafka.records(f"{connector.topic}.public.orders", least=least, seconds=seconds):
         event: dict[str, Any] = json.loads(record.value or b"")
         after, before = event["after"], event["before"]
         change = (after["id"], after["changes"]) if after else (before["id"], before["changes"] + 1)
@@ -180,7 +180,7 @@ def test_debezium_moves_from_a_node_that_is_drained_and_from_one_that_stands_sti
     cluster.kubectl("drain", second_node, "--delete-emptydir-data", "--ignore-daemonsets", "--timeout=100s")
     source.until(lives(2), "its task has left the node", 180)
     assert node_of(source) == first_node
-    source.tells("TaskLost", "was deleted")
+    source.tells("TaskLost", "the eviction API removed pod")
     assert_each_once(place, shop, source)
 
     cluster.kubectl("uncordon", second_node)
@@ -194,7 +194,8 @@ def test_debezium_moves_from_a_node_that_is_drained_and_from_one_that_stands_sti
     source.until(lives(4), "its task runs on the first node", 240)
     source.tells("TaskLost", f"node {second_node}")
     assert frozen in source.pods(), "nobody can end it"
-    read_by(place, source, len(shop.changes()))  # once PostgreSQL has given up the reader before, which holds the slot
+    # PostgreSQL gives up the reader before, which holds the slot, after wal_sender_timeout: a minute.
+    read_by(place, source, len(shop.changes()), seconds=180)
     cluster.component("thaw")
     source.until_pods(lambda pods: frozen not in pods, "the node has ended what ran there", 120)
     assert_each_once(place, shop, source)
@@ -241,6 +242,6 @@ def test_debezium_trusts_the_certificate_of_a_mounted_secret_and_no_other(
     source = reader(place, "orders", DEBEZIUM, config, template=template)
     source.says("ConfigInvalid", "database.hostname", "SSL error: PKIX path", limit=180)
     source.configure(database_sslrootcert="/etc/orders-tls/ours.crt")
-    source.reaches("Running", 180)
+    source.reaches("Running", 240)
     read_by(place, source, SEED + 20)
     assert_each_once(place, shop, source)

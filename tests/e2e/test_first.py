@@ -1,6 +1,7 @@
 """The first ten minutes of a user: install, apply, look."""
 
 import json
+import re
 import time
 from collections.abc import Callable
 
@@ -45,6 +46,8 @@ def test_an_applied_connector_runs_and_its_records_are_in_kafka(
     columns = hello.kubectl("get", "connectors").splitlines()
     assert columns[0].split()[:3] == ["NAME", "CLASS", "STATE"]
     assert columns[1].split()[:5] == ["hello", "Datagen", "Running", "1/1", "True"]
+    wide = hello.kubectl("get", "connectors", "--output=wide").splitlines()[0]
+    assert {"UPDATE PENDING", "CONFIG"} <= set(re.split(r"\s{2,}", wide))
     assert "hello" in hello.kubectl("get", "penstock")
     assert "Running: the task is Running" in hello.kubectl("describe", "connector", "hello")
 

@@ -7,38 +7,12 @@ from contextlib import contextmanager
 import pytest
 
 from .cluster import Cluster
+from .faulty_plugin import breaks, faulty_source
 from .place import Connector, Place, task
 
 COUNT = 2_000
 AWAY = 200.0
 """Seconds for which Kafka stands still: longer than the kubelet lets a task be unhealthy."""
-
-SLOW = """
-import time
-from penstock import Config, PollingSource, SourceConnector
-
-
-class Slow(PollingSource):
-    def start(self, offsets):
-        pass
-
-    def read(self, start, limits):
-        time.sleep(900)
-        yield from ()
-
-
-class Waiting(SourceConnector):
-    Config = Config
-
-    def task_configs(self, config, properties, max_tasks):
-        return [dict(properties)]
-
-    def source(self, config):
-        return Slow()
-
-    def reader(self, config):
-        raise NotImplementedError
-"""
 
 
 def ended_by_probes(connector: Connector) -> str:
@@ -56,8 +30,10 @@ def ended_by_probes(connector: Connector) -> str:
 def test_a_task_whose_process_stands_still_is_replaced_and_named_so_and_a_slow_one_beside_it_stays(
     place: Place, measured: Callable[[str, float], None]
 ) -> None:
-    slow = place.connector("slow", "slow:Waiting", {}, template=place.plugin("slow", SLOW))
+    slow = faulty_source(place, "read", "waits")
+    slow.apply()
     slow.reaches("Running")
+    breaks(slow)
     source = place.datagen("orders", config={"rate": 100, "count": COUNT})
     source.reaches("Running")
     place.kafka.records(source.topic, least=100)
@@ -78,7 +54,7 @@ def test_a_task_whose_process_stands_still_is_replaced_and_named_so_and_a_slow_o
     source.reaches("Running")
     assert slow.lives() == before
     assert task(slow.get()).get("restarts", 0) == 0
-    slow.says("Hindered", "Held up for more than 30 s in Slow.read")
+    slow.says("Hindered", "FaultySource.read")
 
 
 @contextmanager

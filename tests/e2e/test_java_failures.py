@@ -15,7 +15,7 @@ from .test_java_plugins import TEXTS, java, says
 
 __all__ = ["Probe", "probe"]
 
-pytestmark = [pytest.mark.own_cluster, pytest.mark.slow]  # images are loaded into its node
+pytestmark = [pytest.mark.own_cluster, pytest.mark.slow, pytest.mark.timeout(600)]  # images are loaded into its node
 SLOWLY = {"batch": 10, "pause": 100}
 
 
@@ -52,11 +52,11 @@ def test_a_java_version_that_cannot_be_planned_reaches_no_task_and_one_that_does
     config = {"topic": f"{place.namespace}.probe", "tasks": 3, **SLOWLY, **TEXTS}
     rollout = {"canary": 1, "timeout": "10s"}
     source = place.connector("probe", SOURCE, config, tasksMax=3, version="1.0.0", rollout=rollout)
-    run(source, *["1.0.0"] * 3)
+    run(source, *["1.0.0"] * 3, limit=240)
     lives = source.lives()
 
     change(source, "3.0.0")
-    source.says("ConfigInvalid", "NoClassDefFoundError: dev/penstock/probe/Actions", "the tasks go on", limit=120)
+    source.says("ConfigInvalid", "NoClassDefFoundError: dev/penstock/probe/Actions", "the tasks go on", limit=180)
     assert source.lives() == lives
     assert versions(source) == ["1.0.0"] * 3
 
@@ -67,17 +67,17 @@ def test_a_java_version_that_cannot_be_planned_reaches_no_task_and_one_that_does
         pending = condition(found, "UpdatePending")
         return str(pending["message"]) if pending.get("reason") == "CanaryFailed" else None
 
-    message = source.until(failed, "the canary has failed", limit=120)
+    message = source.until(failed, "the canary has failed", limit=180)
     assert "the other 2 stay as before" in message
     assert "compiled for Java 99, and the runtime has Java 17; use a version of the plugin for Java 17" in message
     assert versions(source) == ["2.0.0", "1.0.0", "1.0.0"]
     assert others.items() <= source.lives().items()
 
     change(source, "1.0.0")
-    run(source, *["1.0.0"] * 3)
+    run(source, *["1.0.0"] * 3, limit=240)
     assert others.items() <= source.lives().items()
     change(source, "2.0.1")
-    run(source, *["2.0.1"] * 3)
+    run(source, *["2.0.1"] * 3, limit=240)
     source.apply(version="2.0.1", state="Stopped")
     source.reaches("Stopped")
     assert_each_once(place, source, 3)
@@ -88,7 +88,7 @@ def test_an_image_that_is_deleted_leaves_a_running_java_task_alone_and_its_succe
 ) -> None:
     image, archive = publish(place, tmp_path, "deleted", probe.jar(tmp_path / "probe.jar"))
     source = place.connector("probe", SOURCE, {"topic": f"{place.namespace}.probe", **SLOWLY, **TEXTS})
-    source.reaches("Running", 180)
+    source.reaches("Running", 240)
     lives = source.lives()
 
     digest = image.partition("@")[2]
@@ -107,7 +107,7 @@ def test_an_image_that_is_deleted_leaves_a_running_java_task_alone_and_its_succe
     )
     assert "pull" in cause.lower()
     place.cluster.component("load", str(archive))
-    source.reaches("Running", 180)
+    source.reaches("Running", 240)
     assert task(source.get())["incarnation"] == 2
     place.kafka.records(source.topic, least=there + 300)
     assert_each_once(place, source, 1)

@@ -13,7 +13,7 @@ from ..integration.java.plugins import debezium
 from ..integration.java.probe_plugin import SOURCE, Probe, probe
 from .cluster import Cluster
 from .place import Connector, Place, condition, task
-from .test_plugin_versions import copying
+from .test_plugin_versions import configuration, copying
 
 __all__ = ["Probe", "copying", "probe"]
 
@@ -60,7 +60,7 @@ def says(place: Place, name: str, reason: str, words: str) -> dict[str, Any]:
 
 
 def test_a_java_connector_runs_in_the_version_that_it_asks_for_from_an_image_with_nothing_but_jars(
-    place: Place, built: dict[str, Any]
+    place: Place, built: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.apply(java("connect", built))
     probe = place.connector("probe", SOURCE, {"topic": f"{place.namespace}.probe", **TEXTS}, version="[1,2)")
@@ -76,6 +76,9 @@ def test_a_java_connector_runs_in_the_version_that_it_asks_for_from_an_image_wit
     values = [r.value for r in place.kafka.records(probe.topic, least=100)]
     assert values[:100] == [f"0:{n}".encode() for n in range(100)]
     assert any(line.startswith("kafka_connect_plugins_calls") for line in metrics(probe)), "its JVM answers"
+
+    hostname = configuration(place, POSTGRES, monkeypatch)["database.hostname"]
+    assert (hostname["type"], hostname["importance"], hostname["group"]) == ("STRING", "HIGH", "Postgres")
 
     orders = place.connector("orders", POSTGRES, {"topic.prefix": "shop"})
     orders.says("ConfigInvalid", "database.hostname")

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from .api import Object
+from .api import Object, ready
+from .cluster import Failed
 from .kafka import Kafka
 from .place import Place, task
 from .release import Release
@@ -83,3 +84,40 @@ def test_uninstalled_and_installed_again_it_takes_running_tasks_over_as_they_are
     source.apply(state="Running")
     source.reaches("Running")
     assert source.lives() == before
+
+
+@pytest.mark.slow
+@pytest.mark.expects("connector.client.config.override.policy")
+def test_an_upgrade_with_a_wrong_worker_value_fails_and_leaves_the_operator_that_runs(
+    place: Place, release: Release
+) -> None:
+    source = place.datagen("orders", config={"rate": 50})
+    source.reaches("Running")
+    own = release.operator()["metadata"]["uid"]
+    wrong = ("connector.client.config.override.policy", "Whatever")
+
+    with pytest.raises(Failed):
+        release.change_worker(*wrong)
+    pods = {p["metadata"]["uid"]: p for p in release.operators()}
+    assert len(pods) == 2
+    assert ready()(pods.pop(own)), "the operator of before runs"
+    (new,) = pods.values()
+    container = new["status"]["containerStatuses"][0]
+    end = container["lastState"].get("terminated") or container["state"]["terminated"]
+    assert "worker.connector.client.config.override.policy" in end["message"], "the pod's status has the cause"
+    source.apply(state="Paused")
+    source.reaches("Paused")
+
+    place.cluster.kubectl("delete", "pod", _named(release, own), "-n", release.namespace)
+    source.apply(state="Running")
+    source.reaches("Running")  # another operator with the values of before
+
+    release.roll_back()
+    second = release.operator()["metadata"]["uid"]
+    with pytest.raises(Failed):
+        release.change_worker(*wrong, "--atomic")
+    assert release.operator()["metadata"]["uid"] == second, "rolled back, and never replaced"
+
+
+def _named(release: Release, uid: str) -> str:
+    return next(str(p["metadata"]["name"]) for p in release.operators() if p["metadata"]["uid"] == uid)

@@ -1,6 +1,7 @@
 """Two versions of one plugin, side by side, each from an image pinned by digest (KIP-891). With kubectl alone."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from penstock_runtime.local.plugin.archive import write_image
 from penstock_runtime.local.plugin.build import build
 
 from ..plugin_images import add_distribution
+from ..unit.runtime.command import penstock
 from .cluster import ROOT, Cluster
 from .kafka import Kafka
 from .place import Connector, Place, condition, task
@@ -71,12 +73,22 @@ def says(place: Place, name: str, reason: str, words: str, limit: float = 90) ->
     place.cluster.api.until("pluginversions", place.namespace, name, claim, f"{reason}: {words}", limit)
 
 
+def configuration(place: Place, name: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
+    """The properties of a plugin in the namespace, as `penstock plugins` prints them, by name."""
+    kubectl = Path(place.cluster.programs["kubectl"]).parent
+    monkeypatch.setenv("PATH", f"{kubectl}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("KUBECONFIG", str(place.cluster.kubeconfig))
+    shown = penstock("plugins", name, "--namespace", place.namespace, "-o", "json")
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    return {k["name"]: k for k in json.loads(shown.stdout)}
+
+
 def ticks(place: Place, topic: str, least: int) -> list[int]:
     return [json.loads(r.value or b"")["tick"] for r in place.kafka.records(topic, least=least)]
 
 
 def test_two_versions_run_side_by_side_and_one_outlives_a_range_without_versions_and_its_own_resource(
-    place: Place, images: dict[str, str]
+    place: Place, images: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.cluster.kubectl("--namespace", place.namespace, "apply", "--filename", str(EXAMPLE))
     old, new = (Connector(place.cluster, place.namespace, name, {}) for name in ("old", "new"))
@@ -84,9 +96,13 @@ def test_two_versions_run_side_by_side_and_one_outlives_a_range_without_versions
     runs(new, "2.0.0", images["2.0.0"])
     for version in images:
         says(place, f"ticker-{version}", "Verified", "these classes of it are imported: Ticker")
+    assert configuration(place, "Ticker", monkeypatch)["interval.ms"]["type"] == "INT"
     table = old.kubectl("get", "connectors", "--output=wide")
     assert [line.split()[-2] for line in sorted(table.splitlines()[1:])] == ["2.0.0", "1.0.0"]
 
+    (definitions,) = old.kubectl(
+        "get", "pluginversion", "ticker-1.0.0", "--output=jsonpath={.status.definitions.configMap}"
+    ).split()
     lives = old.lives()
     old.kubectl("patch", "connector", "old", "--type=merge", "--patch", '{"spec":{"version":"[3,)"}}')
     old.says("PluginVersionMissing", "available versions: [1.0.0, 2.0.0]; the tasks go on")
@@ -94,6 +110,9 @@ def test_two_versions_run_side_by_side_and_one_outlives_a_range_without_versions
     assert old.lives() == lives
 
     old.kubectl("delete", "pluginversion", "ticker-1.0.0")
+    place.cluster.api.until(
+        "configmaps", place.namespace, definitions, lambda found: found is None, "is deleted with it"
+    )
     old.kubectl("delete", "pod", "--selector=penstock.dev/connector=old")
     old.until(lambda c: task(c).get("incarnation") == 2 and task(c).get("state") == "Running", "its task is back", 90)
     assert task(old.get())["versions"]["connector"] == "1.0.0"

@@ -240,11 +240,17 @@ def test_a_wrong_password_is_told_at_once(server: Any) -> None:
     assert "wrong" not in found.replace("password authentication failed", "")
 
 
-def test_a_database_that_does_not_exist_is_told_at_once(server: Any) -> None:
-    given = {"connection.user": "postgres", "connection.password": "secret"}
-    (found,) = problems({"connection.url": server.url("nowhere"), **given})
-    assert found.startswith("connection.url: ")
-    assert 'database "nowhere" does not exist' in found
+def test_a_database_that_does_not_exist_is_waited_for_and_named(server: Any) -> None:
+    given = {"connection.user": "postgres", "connection.password": "secret", "auto.create": "true"}
+    given["connection.url"] = server.url("created_later")
+    assert problems(given) == []
+    with pytest.raises(RetriableError, match='database "created_later" does not exist'):
+        run_writer(SqlSink, given, [[ROW]])
+    server.create_database("created_later")
+    run_writer(SqlSink, given, [[ROW]])
+    source = {**given, **SOURCE, "connection.url": server.url("nowhere")}
+    del source["auto.create"]
+    assert list(make(SqlSource).validate(parsed(SqlSource, source))) == []
 
 
 def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:

@@ -349,6 +349,18 @@ def test_a_wrong_password_user_or_database_is_told_at_once(maria: Any) -> None:
     assert "nowhere" in found
 
 
+def test_a_database_that_does_not_exist_is_waited_for_and_named(maria: Any) -> None:
+    name = f"{maria.name}_later"
+    given = {**maria.properties, "connection.url": maria.server.url(name)}
+    maria.run(f"GRANT ALL ON {name}.* TO penstock")
+    assert problems(given) == []
+    with pytest.raises(RetriableError, match=f"Unknown database '{name}'"), SinkLife(SqlSink, given):
+        pass
+    maria.run(f"CREATE DATABASE {name}")
+    with SinkLife(SqlSink, given):
+        pass
+
+
 def test_a_server_that_is_away_is_no_fault_of_the_configuration() -> None:
     away = {"connection.url": "jdbc:mariadb://127.0.0.1:1,127.0.0.1:2/shop", "connection.user": "u"}
     assert problems(away) == []

@@ -38,7 +38,7 @@ async def report_failure(
     trouble.failed(error, context.clock(), looking=cached.undecided)
     if trouble.verdict is None or cached.run_by:  # the status is another operator's memory
         return
-    context.metrics.connector(key, undecided(document))
+    context.metrics.connector(key, undecided(document, trouble.verdict.reason))
     reported = trouble.verdict, metadata["generation"]
     if cached.reported_trouble == reported:
         return

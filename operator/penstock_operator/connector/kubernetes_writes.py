@@ -16,13 +16,15 @@ from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.render.events import events_between
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.connector.render.status import connector_status, is_unchanged
-from penstock_operator.context import Context
+from penstock_operator.context import Context, Run
 from penstock_operator.errors import Conflict, Refused
 from penstock_operator.key import Key
+from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import CONFIG_MAP, CONNECTOR
 from penstock_operator.names import (
     FINALIZER,
     OPERATOR_LABEL,
+    PLUGIN_VERSION_LABEL,
     ROLE_LABEL,
     UID_LABEL,
     label,
@@ -120,7 +122,7 @@ async def save_plan(
     before = observed.refusals.get(name)
     try:
         try:
-            await put_config_map(key, manifest, context)
+            await put_config_map(key, manifest, context.kube, context.run)
         except Refused as e:
             jobs = [p for p in decision.delete if p.role == "job"]
             if not (e.over_quota and jobs):
@@ -128,7 +130,7 @@ async def save_plan(
             for pod in jobs:  # their requests are of no more use once they have answered, and take room in the quota
                 await context.run(context.kube.delete, CONFIG_MAP, key.namespace, request_name(pod.name))
             await asyncio.sleep(_QUOTA_RECOUNTED)
-            await put_config_map(key, manifest, context)
+            await put_config_map(key, manifest, context.kube, context.run)
     except (Refused, Conflict) as e:
         if before is not None and before.again_at > observed.now:
             raise
@@ -173,8 +175,8 @@ async def delete_plan(key: Key, plan_hash: str, context: Context) -> None:
     await context.run(context.kube.delete, CONFIG_MAP, key.namespace, plan_name(key.name, plan_hash))
 
 
-async def put_config_map(key: Key, manifest: Mapping[str, Any], context: Context) -> None:
-    """Have a ConfigMap of this Connector with just these data.
+async def put_config_map(key: Key, manifest: Mapping[str, Any], kube: Kube, run: Run) -> None:
+    """Have a ConfigMap of this Connector or PluginVersion with just these data.
 
     One with these data and owners is left as it is: this operator wrote it a moment ago. Any other is replaced. That of an
     earlier Connector of this name (deleted without its dependents, or restored from a backup) would be collected under
@@ -183,16 +185,16 @@ async def put_config_map(key: Key, manifest: Mapping[str, Any], context: Context
     Raises:
         Conflict: another one has its name, and does not go.
     """
-    kube, name = context.kube, manifest["metadata"]["name"]
+    name = manifest["metadata"]["name"]
     for _ in range(2):
-        if await context.run(kube.create, manifest) is not None:
+        if await run(kube.create, manifest) is not None:
             return
-        present = await context.run(kube.get, CONFIG_MAP, key.namespace, name)
+        present = await run(kube.get, CONFIG_MAP, key.namespace, name)
         if present is None:
             continue
         if _has_same_content(present, manifest):
             return
-        await context.run(kube.delete, CONFIG_MAP, key.namespace, name, uid=present["metadata"]["uid"])
+        await run(kube.delete, CONFIG_MAP, key.namespace, name, uid=present["metadata"]["uid"])
     raise Conflict(
         f"Creating ConfigMap {key.namespace}/{name}: another one has its name and does not go; remove it, and what holds it "
         "(its finalizers)"
@@ -200,11 +202,11 @@ async def put_config_map(key: Key, manifest: Mapping[str, Any], context: Context
 
 
 def _has_same_content(present: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
-    labels = (UID_LABEL, OPERATOR_LABEL, ROLE_LABEL)
+    labels = (UID_LABEL, OPERATOR_LABEL, PLUGIN_VERSION_LABEL, ROLE_LABEL)
     owners = {o.get("uid") for o in present["metadata"].get("ownerReferences") or ()}
     return (
         "deletionTimestamp" not in present["metadata"]
         and [label(present, name) for name in labels] == [label(manifest, name) for name in labels]
         and owners == {o["uid"] for o in manifest["metadata"]["ownerReferences"]}
-        and (present.get("data") or {}) == manifest["data"]
+        and all((present.get(data) or {}) == manifest.get(data, {}) for data in ("data", "binaryData"))
     )

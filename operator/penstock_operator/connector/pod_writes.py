@@ -1,6 +1,7 @@
 """Pods, and the requests of job pods, as `apply` creates and deletes them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from penstock_model.contracts.job import Action, JobRequest
@@ -11,6 +12,7 @@ from penstock_operator.connector.model.decision import CreateJob, CreateTask
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.pod_status import Pod
 from penstock_operator.connector.model.refused_pods import Refusal, after
+from penstock_operator.connector.policy.refused_template import fields_of_template
 from penstock_operator.connector.render.pod_manifests import PodManifests
 from penstock_operator.context import Context
 from penstock_operator.errors import Refused
@@ -41,7 +43,7 @@ async def create_pod(
     with context.job_slots.making(f"{key.namespace}/{creation.name}", key, urgent=observed.is_urgent) as has_slot:
         if has_slot:
             request = manifests.request(creation.name, _request(creation, observed.owner, manifests, context))
-            await put_config_map(key, request, context)
+            await put_config_map(key, request, context.kube, context.run)
             manifest = manifests.job(creation.name, creation.action, creation.key, creation.plan, plain=creation.plain)
             await _create(key, manifest, manifests, context)
         return has_slot
@@ -71,8 +73,10 @@ def name_of_pod(connector: str, creation: CreateJob | CreateTask) -> str:
 def refusal_of_pod(observed: Observation, creation: CreateJob | CreateTask, name: str, refused: Refused) -> Refusal:
     """The refusal of a pod, with the time of the next try."""
     if isinstance(creation, CreateJob):
-        return refusal_of(observed, name, refused)
-    return refusal_of(observed, name, refused, creation.pod_hash, RESOURCES_OF_TASKS)
+        refusal = refusal_of(observed, name, refused)
+    else:
+        refusal = refusal_of(observed, name, refused, creation.pod_hash, RESOURCES_OF_TASKS)
+    return replace(refusal, template=fields_of_template(refused, observed.connector.spec.template))
 
 
 def refusal_of(

@@ -25,6 +25,7 @@ from penstock_operator.connector.observe.gather import observe
 from penstock_operator.connector.observe.name_lookup import left_behind
 from penstock_operator.connector.observe.plan_cache import PlanCache
 from penstock_operator.connector.observe.pods import pods_of
+from penstock_operator.connector.policy.refused_template import with_refused_template
 from penstock_operator.connector.policy.template_policy import with_template_policy
 from penstock_operator.connector.render.metrics import figures, undecided
 from penstock_operator.connector.render.pod_manifests import PodManifests
@@ -93,7 +94,7 @@ class Reconciler:
                 await report_failure(key, document, cached, Unforeseen(), context)
                 raise
             except asyncio.CancelledError:  # it took too long
-                context.metrics.connector(key, undecided(document))
+                context.metrics.connector(key, undecided(document, Reason.OPERATOR_FAULT))
                 raise
             else:
                 if cached.trouble.passed():  # and the status still reports it
@@ -111,7 +112,7 @@ class Reconciler:
             if (cached := self._cache.get(key)) is not None:
                 cached.trouble.failed(e, context.clock(), looking=True)
                 if cached.trouble.verdict is not None:
-                    context.metrics.not_ready(key)
+                    context.metrics.not_ready(key, cached.trouble.verdict.reason)
             raise
 
     def _of(self, key: Key, uid: str) -> CachedConnector:
@@ -127,12 +128,12 @@ class Reconciler:
             connector = Connector.draft(document)
         except ConfigError as e:  # the schema of the resource refuses such a thing; an older one may have let it in
             log.warning("%s cannot be read: %s", key, e)
-            context.metrics.connector(key, undecided(document))
+            context.metrics.connector(key, undecided(document, Reason.CONFIG_INVALID))
             return None
         if connector.metadata.name != key.name:  # a name that no Connector may have; the status then says so under it
             metadata = connector.metadata.model_copy(update={"name": key.name})
             connector = connector.model_copy(update={"metadata": metadata})
-        connector = with_template_policy(connector, context.settings)
+        connector = with_refused_template(with_template_policy(connector, context.settings), cached.refusals)
         trouble, trouble_lasts_in = self._trouble.lasting(context.status.trouble, context.clock())
         cached.undecided = True
         observed = await observe(connector, document, context, cached, trouble, self._plans)

@@ -4,9 +4,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import ConfigError, ConnectError
 from penstock_kafka.compacted_reader import CompactedReader
@@ -20,6 +20,7 @@ from penstock_model.contracts.pod_identity import Standing
 from penstock_model.contracts.status_snapshot import StatusSnapshot, topic_marks
 from penstock_model.contracts.task_reports import Claim, Control, Report, UsedTokens, control_key
 from penstock_operator.errors import Unavailable
+from penstock_operator.kafka.cleanup_policy import CleanupPolicy
 from penstock_operator.kafka.clients import reader_clients
 from penstock_operator.kafka.connectivity import ClientErrors, needs_other_settings, trouble_sentence
 from penstock_operator.kafka.records import News, Records
@@ -60,7 +61,7 @@ class StatusTopic:
         on_change: called from the thread with a Connect name, whenever what is known about it has changed.
         on_topics: likewise, where nothing but its active topics has.
         on_progress: likewise, where nothing but the time of the last record has.
-        on_turn: called from the thread when `trouble` or `caught_up` changed.
+        on_turn: called from the thread when `trouble`, `caught_up` or `policy_fault` changed.
         permit: called before records are written that may take so many seconds to arrive; raises if they must not be.
     """
 
@@ -99,6 +100,10 @@ class StatusTopic:
         self._state_writer = Writer(worker, self._topic, self._sentence, seconds=_STATE_SECONDS, permit=permit)
         self.trouble: str | None = f"Kafka at {self._servers} has not answered yet"
         self.caught_up = False
+        self.policy_fault: str | None = None
+        """Why the topic loses records, since it is not compacted; None: it is, or that is not known."""
+        self._policy = CleanupPolicy(self._topic)
+        self._policy_at = 0.0
         self._thread = threading.Thread(target=self._run, name="status-topic", daemon=True)
         self._thread.start()
 
@@ -297,6 +302,7 @@ class StatusTopic:
             on_answer=answered,
         )
         records, beginnings = Records(), 0
+        admin = reader_clients(worker, errors.add).admin
         with reader:
             while not self._stopping.is_set():
                 entries: Sequence[Entry] = ()
@@ -324,8 +330,11 @@ class StatusTopic:
                 self._beat()
                 if reader.beginnings != beginnings:
                     records, beginnings = Records(), reader.beginnings
+                    self._policy_at = 0.0  # it may be another topic
                 self._take(records, entries, reader)
                 reader.check_seconds = _CHECK if reader.caught_up and self.trouble is None else _CHECK_IN_TROUBLE
+                if reader.caught_up and self.trouble is None:
+                    self._check_policy(admin)
                 if wait:
                     self._has_looked()
                     if self._hurry.wait(wait) and not self._stopping.is_set():
@@ -376,6 +385,25 @@ class StatusTopic:
             log.warning("%s", trouble)
         elif before is not None:
             log.info("Kafka at %s is reached", self._servers)
+        self._on_turn()
+
+    def _check_policy(self, admin: Mapping[str, Any]) -> None:
+        """Check whether the topic is compacted, if that is due."""
+        if time.monotonic() < self._policy_at:
+            return
+        self._policy_at = time.monotonic() + _CHECK
+        try:
+            fault = self._policy.fault(admin)
+        except (KafkaException, TimeoutError) as e:  # the reader reports what keeps it from Kafka
+            log.debug("The cleanup.policy of the status topic is not known: %s", e)
+            return
+        if fault == self.policy_fault:
+            return
+        self.policy_fault = fault
+        if fault is not None:
+            log.error("%s", fault)
+        else:
+            log.info("Topic %s is compacted", self._topic)
         self._on_turn()
 
     def _beat(self) -> None:

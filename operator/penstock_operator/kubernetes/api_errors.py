@@ -65,6 +65,7 @@ def error_of(answer: Answer, doing: str) -> OperatorError:
                 status=code,
                 reason=reason,
                 causes=frozenset(str(c.get("reason", "")) for c in causes),
+                fields=tuple((str(c["field"]), str(c.get("message", ""))) for c in causes if c.get("field")),
             )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from penstock_model.resources.plugin_offers import class_names, is_java, is_unread
+from penstock_model.resources.plugin_offers import class_names, is_java, is_unread, unverified
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
 from penstock_operator.names import CONNECTOR_LABEL, ROLE_LABEL, VERIFYING
@@ -94,7 +94,8 @@ class EventKeys:
         (self._plugins.gone if event["type"] == "DELETED" else self._plugins.seen)(event["object"])
         metadata = event["object"]["metadata"]
         names, is_waited_for = class_names(event["object"]), is_unread(event["object"])
-        version = f"{metadata.get('generation', '')} {is_waited_for} {' '.join(sorted(names))}"
+        unseen = unverified([event["object"]]).get(metadata["name"], "")
+        version = f"{metadata.get('generation', '')} {is_waited_for} {unseen} {' '.join(sorted(names))}"
         if self._is_new("plugin", event, version, listed=True):
             namespace = metadata["namespace"]
             if is_java(event["object"]):  # any may have waited to learn which classes it holds

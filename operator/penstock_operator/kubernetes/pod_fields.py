@@ -1,4 +1,7 @@
-"""Finds fields that pods do not have, by the definitions of the Kubernetes client: the API server drops them. Pure."""
+"""Finds what pods cannot have in a template: fields, types and quantities, by the definitions of Kubernetes' client. Pure.
+
+The API server drops a field that it does not know, and refuses a pod with a value of another type without naming the field.
+"""
 
 import difflib
 import re
@@ -8,63 +11,119 @@ from typing import Any, Final
 import kubernetes
 from kubernetes.client import models
 
-__all__ = ["unknown_fields"]
+from penstock.errors import Problem
 
-_OF_CONTAINER: Final = frozenset(("env", "envFrom", "resources", "volumeMounts"))
+__all__ = ["template_problems"]
+
+_OF_CONTAINER: Final = frozenset(("env", "envFrom", "imagePullPolicy", "resources", "volumeMounts"))
 _OWN: Final = frozenset(("labels", "annotations"))
 """Fields of the template that hold any keys."""
 _MOST: Final = 10
 _VERSION: Final = f"Kubernetes 1.{kubernetes.__version__.partition('.')[0]}"
-_DEFINITION: Final = re.compile(r"(?:List\[|Dict\[str, )?(\w+)\]?")
+_TYPE: Final = re.compile(r"(?P<of>List|Dict)?\[?(?:str, )?(?P<element>\w+)\]?")
+_QUANTITIES: Final = frozenset(("limits", "requests", "overhead", "sizeLimit", "divisor"))
+_QUANTITY: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?")
+_SCALARS: Final[Mapping[str, type]] = {"str": str, "int": int, "bool": bool}
+_WORDS: Final[Mapping[str, str]] = {"str": "a string", "int": "a whole number", "bool": "true or false"}
 
 
-def unknown_fields(template: Mapping[str, Any]) -> tuple[str, ...]:
-    """A sentence for each field in `spec.template`, at any depth, that pods do not have; ten at most.
+def template_problems(template: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """What is wrong in `spec.template`, at any depth; ten problems at most.
 
-    They are no reason to refuse a template, since a cluster may be newer than the client.
+    A field that is newer than the client is refused as well: no pod could be told from one with a mistyped field.
     """
-    unknown = [*_unknown_in_template(template)]
-    rest = len(unknown) - _MOST
-    more = [f"and {rest} more fields of spec.template that pods do not have"] if rest > 0 else []
-    return (*unknown[:_MOST], *more)
+    found = [*_in_template(template)]
+    rest = len(found) - _MOST
+    more = [Problem("spec.template", f"has {rest} more problems of this kind")] if rest > 0 else []
+    return (*found[:_MOST], *more)
 
 
-def _unknown_in_template(template: Mapping[str, Any]) -> Iterator[str]:
+def _in_template(template: Mapping[str, Any]) -> Iterator[Problem]:
     for key, value in template.items():
-        if key not in _OWN:
+        if key in _OWN:
+            yield from _of_type("Dict[str, str]", value, f"spec.template.{key}")
+        else:
             definition = models.V1Container if key in _OF_CONTAINER else models.V1PodSpec
-            yield from _unknown(definition, {key: value}, "spec.template")
+            yield from _of_definition(definition, {key: value}, "spec.template")
 
 
-def _unknown(definition: Any, value: Any, path: str) -> Iterator[str]:
+def _of_definition(definition: Any, value: Any, path: str) -> Iterator[Problem]:
     if not isinstance(value, Mapping):
+        yield _other(path, "a map", value)
         return
     attributes = {camel: snake for snake, camel in definition.attribute_map.items()}
     for key, inner in value.items():
-        if key.startswith("$"):  # a directive of a strategic merge patch
+        if str(key).startswith("$"):  # a directive of a strategic merge patch
             continue
         if key not in attributes:
-            near = difflib.get_close_matches(key, attributes, 1)
+            near = difflib.get_close_matches(str(key), attributes, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            yield f"{path}.{key}: pods have no such field in {_VERSION}, and the API server drops it{hint}"
-            continue
-        type_ = definition.openapi_types[attributes[key]]
-        name = _DEFINITION.match(type_)
-        inner_definition = getattr(models, name[1], None) if name else None
-        if inner_definition is None or not hasattr(inner_definition, "openapi_types"):
-            continue
-        for suffix, element in _elements(type_, inner):
-            yield from _unknown(inner_definition, element, f"{path}.{key}{suffix}")
+            yield Problem(f"{path}.{key}", f"pods have no such field in {_VERSION}{hint}")
+        else:
+            type_ = definition.openapi_types[attributes[key]]
+            yield from _of_type(type_, inner, f"{path}.{key}", is_quantity=key in _QUANTITIES)
 
 
-def _elements(type_: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The values in a field that have the definition of its type, each with the end of its path."""
-    if type_.startswith("List["):
-        for number, element in enumerate(value if isinstance(value, list | tuple) else ()):
-            name = element.get("name") if isinstance(element, Mapping) else None
-            yield f"[{name if isinstance(name, str) else number}]", element
-    elif type_.startswith("Dict["):
-        for key, element in value.items() if isinstance(value, Mapping) else ():
-            yield f"[{key}]", element
-    else:
-        yield "", value
+def _of_type(type_: str, value: Any, path: str, *, is_quantity: bool = False) -> Iterator[Problem]:
+    if value is None:
+        return
+    parsed = _TYPE.fullmatch(type_)
+    assert parsed is not None, type_
+    match parsed["of"]:
+        case "List" if isinstance(value, list | tuple):
+            for number, element in enumerate(value):
+                name = element.get("name") if isinstance(element, Mapping) else None
+                place = f"{path}[{name if isinstance(name, str) else number}]"
+                yield from _of_element(parsed["element"], element, place, is_quantity=is_quantity)
+        case "List":
+            yield _other(path, "a list", value)
+        case "Dict" if isinstance(value, Mapping):
+            for key, element in value.items():
+                if not str(key).startswith("$"):
+                    yield from _of_element(parsed["element"], element, f"{path}.{key}", is_quantity=is_quantity)
+        case "Dict":
+            yield _other(path, "a map", value)
+        case _:
+            yield from _of_element(type_, value, path, is_quantity=is_quantity)
+
+
+def _of_element(name: str, value: Any, path: str, *, is_quantity: bool) -> Iterator[Problem]:
+    definition = getattr(models, name, None)
+    if hasattr(definition, "openapi_types"):
+        yield from _of_definition(definition, value, path)
+    elif value is None:
+        return
+    elif is_quantity:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            yield _other(path, "a quantity", value)
+        elif not _QUANTITY.fullmatch(str(value).strip()):
+            yield Problem(path, "is no quantity: write a number with or without a unit, such as 500m, 2 or 1Gi")
+    elif not _is_scalar(value, name):
+        yield _other(path, _WORDS[name], value)
+
+
+def _is_scalar(value: Any, name: str) -> bool:
+    """Whether a value is of a simple type; of a type that has no Python counterpart, any value is."""
+    scalar = _SCALARS.get(name)
+    return scalar is None or (isinstance(value, scalar) and (scalar is bool or not isinstance(value, bool)))
+
+
+def _other(path: str, wanted: str, value: Any) -> Problem:
+    quotes = "; write it in quotes" if wanted == _WORDS["str"] and isinstance(value, bool | int | float) else ""
+    return Problem(path, f"must be {wanted}, and is {_kind(value)}{quotes}")
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case Mapping():
+            return "a map"
+        case None:
+            return "empty"
+        case _:
+            return "a list"

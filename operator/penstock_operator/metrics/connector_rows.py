@@ -25,20 +25,24 @@ class ConnectorFigures:
 
     Attributes:
         class_name, type, version: of its plugin; type is `source`, `sink` or empty.
+        connector: its Connect name, as in the metrics of its tasks.
         state: one of `STATES`, or another one, which then has a row too.
         tasks: how many are in each state.
         restarts: of its tasks, since the connector was created.
         ready: condition Ready is True; False if the operator cannot find that out.
+        reason: of condition Ready, or why the operator cannot find that out.
         active_topics: how many topics it has used (KIP-558); None: they are not tracked.
     """
 
     class_name: str = ""
     type: str = ""
     version: str = ""
+    connector: str = ""
     state: str = ""
     tasks: Mapping[str, int] = field(default_factory=dict)
     restarts: int = 0
     ready: bool = False
+    reason: str = ""
     active_topics: int | None = None
 
 
@@ -55,10 +59,10 @@ class ConnectorRows:
         if shown is None or shown[0] != figures:
             self._shown[key] = figures, [block.rows for block in _blocks(_families({key: figures}))]
 
-    def not_ready(self, key: Key) -> None:
+    def not_ready(self, key: Key, reason: str) -> None:
         """Set a known connector to not ready."""
         if (shown := self._shown.get(key)) is not None:
-            self.put(key, replace(shown[0], ready=False))
+            self.put(key, replace(shown[0], ready=False, reason=reason))
 
     def drop(self, key: Key) -> None:
         """Remove a connector."""
@@ -96,7 +100,7 @@ def _blocks(families: Iterable[Metric]) -> list[_Block]:
 
 
 def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
-    names = ["namespace", "name"]
+    names = ["namespace", "name", "connector"]
     info = GaugeMetricFamily(
         "penstock_connector_info", "A connector and its plugin.", labels=[*names, "class", "type", "version"]
     )
@@ -105,7 +109,7 @@ def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
     ready = GaugeMetricFamily(
         "penstock_connector_ready",
         "1: condition Ready is True; 0 also while the Connector cannot be looked at.",
-        labels=names,
+        labels=[*names, "reason"],
     )
     restarts = CounterMetricFamily("penstock_connector_restarts", "Restarts of its tasks.", labels=names)
     topics = GaugeMetricFamily(
@@ -114,13 +118,14 @@ def _families(shown: Mapping[Key, ConnectorFigures]) -> Iterable[Metric]:
         labels=names,
     )
     for key, f in shown.items():
-        info.add_metric([*key, f.class_name, f.type, f.version], 1)
+        values = [*key, f.connector]
+        info.add_metric([*values, f.class_name, f.type, f.version], 1)
         for word in dict.fromkeys((*STATES, *([f.state] if f.state else []))):
-            state.add_metric([*key, word], float(word == f.state))
+            state.add_metric([*values, word], float(word == f.state))
         for word in dict.fromkeys((*STATES, *f.tasks)):
-            tasks.add_metric([*key, word], f.tasks.get(word, 0))
-        ready.add_metric(list(key), float(f.ready))
-        restarts.add_metric(list(key), f.restarts)
+            tasks.add_metric([*values, word], f.tasks.get(word, 0))
+        ready.add_metric([*values, f.reason], float(f.ready))
+        restarts.add_metric(values, f.restarts)
         if f.active_topics is not None:
-            topics.add_metric(list(key), f.active_topics)
+            topics.add_metric(values, f.active_topics)
     return (info, state, tasks, ready, restarts, topics)

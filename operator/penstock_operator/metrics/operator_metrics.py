@@ -77,6 +77,12 @@ class Metrics:
             registry=self.registry,
         )
         self._kafka = Gauge("penstock_operator_kafka_up", "1: the status topic can be read.", registry=self.registry)
+        self._compacted = Gauge(
+            "penstock_operator_status_topic_compacted",
+            "0: the cleanup.policy of the status topic is not compact, and Kafka deletes its records.",
+            registry=self.registry,
+        )
+        self._compacted.set(1)
         self._leading = Gauge(
             "penstock_operator_leading", "1: this operator holds the Lease of its release.", registry=self.registry
         )
@@ -92,9 +98,9 @@ class Metrics:
         """Set the figures of a connector."""
         self._connectors.put(key, figures)
 
-    def not_ready(self, key: Key) -> None:
+    def not_ready(self, key: Key, reason: str) -> None:
         """Set a connector that cannot be read to not ready; its other figures stay."""
-        self._connectors.not_ready(key)
+        self._connectors.not_ready(key, reason)
 
     def forget(self, key: Key) -> None:
         """Remove a connector."""
@@ -120,6 +126,10 @@ class Metrics:
     def kafka(self, *, up: bool) -> None:
         """Whether the status topic can be read."""
         self._kafka.set(up)
+
+    def compacted(self, *, is_so: bool) -> None:
+        """Whether the status topic is compacted, as far as that is known."""
+        self._compacted.set(is_so)
 
     def leading(self, is_held: Callable[[], bool]) -> None:
         """Ask here whether this operator holds the Lease."""

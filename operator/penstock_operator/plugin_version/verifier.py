@@ -1,23 +1,28 @@
-"""Has the PluginVersions of a release verified, a few at once."""
+"""Has the PluginVersions of a release verified, a few at once, and their configuration definitions published."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from penstock.errors import ConfigError
+from penstock_model.contracts.definitions import LARGEST, find_line
+from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_model.resources.plugin_offers import offer_of
+from penstock_model.resources.plugin_version import PublishedDefinitions
+from penstock_operator.connector.kubernetes_writes import put_config_map
 from penstock_operator.connector.model.api_failures import cause
 from penstock_operator.connector.model.persisted_state import JobMemory
 from penstock_operator.connector.model.pod_status import JobPod, pod_of
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.context import Run
-from penstock_operator.errors import Refused
+from penstock_operator.errors import OperatorError, Refused
 from penstock_operator.job_slots import JobSlots
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
-from penstock_operator.kubernetes.kinds import POD
+from penstock_operator.kubernetes.kinds import CONFIG_MAP, POD
+from penstock_operator.plugin_version.definitions_map import definitions_labels, definitions_map
 from penstock_operator.plugin_version.pod import labels_of, name_of, verifying_pod
-from penstock_operator.plugin_version.verifying import Seen, Step, failed, step
+from penstock_operator.plugin_version.verifying import Seen, Step, failed, published, step, unpublished
 from penstock_operator.reasons import ConditionType
 from penstock_operator.settings import Settings
 
@@ -25,6 +30,8 @@ __all__ = ["Verifier"]
 
 _AT_ONCE: Final = 4
 """Verifying pods of a release; less where `limits.jobPods` is less."""
+_LOG_BYTES: Final = 2 * LARGEST
+"""Of a pod's log: the definitions in base64, and what the image printed before, of which the pod shows 64 KiB."""
 
 
 class Verifier:
@@ -47,7 +54,7 @@ class Verifier:
         self._open: set[Key] = set()
 
     async def verify(self, kube: Kube, key: Key, document: Mapping[str, Any], now: float) -> Step | None:
-        """Do the next step for a PluginVersion, but for `Step.delete`: call `finish` once the status is written.
+        """Do the next step for a PluginVersion, but for what is deleted: call `finish` once the status is written.
 
         Returns:
             None: it cannot be used, and no pod looks into its image.
@@ -70,6 +77,8 @@ class Verifier:
             except Refused as e:
                 reason, remedy = cause(e)
                 found = failed(seen, reason, "; ".join(filter(None, (e.answer or str(e), remedy))))
+        if found.publish is not None:
+            found = await self._publish(kube, key, document, seen, found)
         if found.queued:
             self._slots.wait(key)
         else:
@@ -81,13 +90,19 @@ class Verifier:
         return found
 
     async def finish(self, kube: Kube, key: Key, document: Mapping[str, Any], found: Step) -> None:
-        """Delete the pods of a step, whose status is written."""
+        """Delete the pods of a step, whose status is written, and the definitions that it does not name any more."""
         if found.is_decided:
             self._decided[key] = document["metadata"]["uid"]
             self._open.discard(key)
         for pod in found.delete:
             await self._run(kube.delete, POD, key.namespace, pod.name, uid=pod.uid)
             self._slots.give_back(f"{key.namespace}/{pod.name}")
+        if found.finding is not None:
+            labels, where = definitions_labels(document), found.finding.definitions
+            for listed in await self._run(kube.list, CONFIG_MAP, key.namespace, labels=labels, bodies=False):
+                name = listed["metadata"]["name"]
+                if where is None or name != where.config_map:
+                    await self._run(kube.delete, CONFIG_MAP, key.namespace, name, uid=listed["metadata"]["uid"])
 
     def forget(self, key: Key) -> None:
         """The PluginVersion is gone, or cannot be used."""
@@ -100,6 +115,28 @@ class Verifier:
     def undecided(self) -> Collection[Key]:
         """Those that take slots or wait: where deletions were missed, look whether they are still there."""
         return tuple(self._open)
+
+    async def _publish(self, kube: Kube, key: Key, document: Mapping[str, Any], seen: Seen, found: Step) -> Step:
+        """Put what a pod has logged into a ConfigMap, if it is what the pod's termination message has the digest of."""
+        assert found.publish is not None
+        pod, digest = found.publish
+        try:
+            log = await self._run(kube.log, key.namespace, pod, JOB_CONTAINER, limit_bytes=_LOG_BYTES)
+            content = find_line(log, digest)
+            if content is None:
+                return unpublished(seen, found, f"the log of pod {pod} does not hold them whole")
+            manifest = definitions_map(document, content, digest)
+            await put_config_map(key, manifest, kube, self._run)
+        except OperatorError as e:
+            return unpublished(seen, found, str(e))
+        return published(found, PublishedDefinitions(config_map=manifest["metadata"]["name"], digest=digest))
+
+    async def _is_lost(self, kube: Kube, key: Key, status: Mapping[str, Any]) -> bool:
+        named = (status.get("definitions") or {}).get("configMap")
+        if not named:
+            return False
+        fields = f"metadata.name={named}"
+        return not await self._run(kube.list, CONFIG_MAP, key.namespace, fields=fields, bodies=False)
 
     async def _see(self, kube: Kube, key: Key, document: Mapping[str, Any], now: float) -> Seen:
         settings, name = self._settings, name_of(document, self._settings)
@@ -114,6 +151,7 @@ class Verifier:
             runtime=settings.images.runtime,
             verified_by=str(status.get("verifiedBy") or ""),
             said=_said(status),
+            is_lost=await self._is_lost(kube, key, status),
             is_decided=self._decided.get(key) == document["metadata"]["uid"],
             failure=failure if failure.key == name else JobMemory(),
             slot=self._slots.room(key),

@@ -2,30 +2,33 @@
 
 A pod that has looked into the image decides for good, as long as the release has the same runtime: image and spec never
 change. Any other end (the image cannot be pulled, no node, not enough memory, an import without an end) is told, and after a
-pause, which doubles to ten minutes, another pod looks. Another runtime has it looked at anew; until that is decided, the
-status stays as it is.
+pause, which doubles to ten minutes, another pod looks. Another runtime has it looked at anew, and so has a ConfigMap of
+configuration definitions that is gone; until that is decided, the status stays as it is.
 """
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.verification import FoundClass, read_classes
+from penstock_model.resources.plugin_version import PublishedDefinitions
 from penstock_operator.connector.model.persisted_state import JobMemory
 from penstock_operator.connector.model.pod_end import OUT_OF_MEMORY, Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.reasons import Reason
 
-__all__ = ["Seen", "Step", "failed", "step"]
+__all__ = ["Finding", "Logged", "Seen", "Step", "failed", "published", "step", "unpublished"]
 
 _BACKOFF: Final = ExponentialBackoff(first=15.0, longest=600.0)
 _SLOT_WAIT: Final = 60.0
 """Seconds, should no event come: a PluginVersion that waits for a slot is woken when there is one."""
 _NONE: Final = JobMemory()
+_PUBLISHING: Final = 3
+"""Pods that look until the PluginVersion is decided without configuration definitions, which can be read of none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Seen:
         runtime: the image of the runtime that is to look.
         verified_by: the one that has looked, as the status says; empty: none has.
         said: what the status says; None: nothing yet.
+        is_lost: whether the ConfigMap that the status names is gone.
         is_decided: whether this operator has decided it since it began. It does so once, whatever the status says of who
             has: another release with another runtime may watch the same namespace, and the CRD may be an older one.
         failure: of pods before that decided nothing.
@@ -52,6 +56,7 @@ class Seen:
     runtime: str
     verified_by: str
     said: Verdict | None
+    is_lost: bool
     is_decided: bool
     failure: JobMemory
     slot: bool
@@ -61,13 +66,40 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """What a pod has found that decided, for the status.
+
+    Attributes:
+        classes: the Java classes.
+        definitions: the ConfigMap with the configuration definitions, and their digest; None: there are none.
+    """
+
+    classes: tuple[FoundClass, ...] = ()
+    definitions: PublishedDefinitions | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of the status."""
+        classes = [c.model_dump(mode="json", by_alias=True) for c in self.classes]
+        where = self.definitions.model_dump(mode="json", by_alias=True) if self.definitions is not None else None
+        return {name: value for name, value in (("classes", classes), ("definitions", where)) if value}
+
+
+class Logged(NamedTuple):
+    """Configuration definitions in the log of a pod, by their digest."""
+
+    pod: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """What is done about a PluginVersion.
 
     Attributes:
         verdict: what its status says.
         verified_by: for its status.
-        classes: for its status, the Java classes that a pod has found; None: those that it has already.
+        finding: for its status, what a pod has found; None: what it says already.
+        publish: configuration definitions to publish first.
         failure: to remember.
         create: the name of a pod to create.
         delete: pods to delete, once the status is written.
@@ -78,7 +110,8 @@ class Step:
 
     verdict: Verdict
     verified_by: str = ""
-    classes: tuple[FoundClass, ...] | None = None
+    finding: Finding | None = None
+    publish: Logged | None = None
     failure: JobMemory = _NONE
     create: str | None = None
     delete: tuple[JobPod, ...] = ()
@@ -90,7 +123,8 @@ class Step:
 def step(seen: Seen) -> Step:
     """The step for a PluginVersion that is well-formed."""
     living = tuple(p for p in seen.pods if p.leaving is None)
-    if seen.said is not None and (seen.is_decided or seen.verified_by == seen.runtime):
+    is_known = seen.is_decided or seen.verified_by == seen.runtime
+    if seen.said is not None and is_known and not seen.is_lost:
         return Step(seen.said, seen.verified_by or seen.runtime, delete=living, is_decided=True)
     own = [p for p in seen.pods if p.name == seen.name or p.name.startswith(f"{seen.name}-")]
     found = _as_before(seen, _next_step(replace(seen, pods=own)))
@@ -103,6 +137,23 @@ def failed(seen: Seen, reason: str, message: str) -> Step:
     pause = _BACKOFF.pause(attempts)
     memory = JobMemory(seen.name, attempts, seen.now + pause, reason, f"{message}; it is tried again by itself")
     return _as_before(seen, Step(_waits(memory, reason, message), failure=memory, requeue_after=pause))
+
+
+def published(found: Step, where: PublishedDefinitions) -> Step:
+    """The step, once what it publishes is in a ConfigMap."""
+    assert found.finding is not None
+    return replace(found, finding=replace(found.finding, definitions=where), publish=None)
+
+
+def unpublished(seen: Seen, found: Step, why: str) -> Step:
+    """The step, where what it publishes cannot be had: another pod looks, and the third one decides without them."""
+    before = seen.failure.attempts if seen.failure.reason == Reason.DEFINITIONS_UNPUBLISHED else 0
+    cause = f"configuration definitions are not published: {why}"
+    if before + 1 >= _PUBLISHING:
+        verdict = replace(found.verdict, message=f"{found.verdict.message}; {cause}")
+        return replace(found, verdict=verdict, publish=None)
+    counted = replace(seen, failure=replace(seen.failure, attempts=before))
+    return replace(failed(counted, Reason.DEFINITIONS_UNPUBLISHED, cause), delete=found.delete)
 
 
 def _as_before(seen: Seen, found: Step) -> Step:
@@ -159,10 +210,13 @@ def _after_end(seen: Seen, pod: JobPod) -> Step:
         message = word.message or ""
         if ended.code == ExitCode.OK:
             verdict = Verdict(Kind.READY, Reason.VERIFIED, message)
-            return Step(verdict, seen.runtime, read_classes(word.classes or ""), delete=gone, is_decided=True)
+            publish = Logged(pod.name, word.definitions) if word.definitions else None
+            if publish is None or pod.leaving is None or seen.failure.reason != Reason.DEFINITIONS_UNPUBLISHED:
+                finding = Finding(read_classes(word.classes or ""))
+                return Step(verdict, seen.runtime, finding, publish, delete=gone, is_decided=True)
         if ended.code == ExitCode.CONFIG_INVALID:
             verdict = Verdict(Kind.STALLED, Reason.VERIFICATION_FAILED, message)
-            return Step(verdict, seen.runtime, (), delete=gone, is_decided=True)
+            return Step(verdict, seen.runtime, Finding(), delete=gone, is_decided=True)
     if pod.leaving is not None and seen.failure.attempts:  # counted already
         left = (pod.leaves_by or seen.now) + seen.node_timeout - seen.now
         return Step(_waits(seen.failure, "", ""), failure=seen.failure, requeue_after=left)

@@ -5,12 +5,26 @@ What a Connector runs is resolved from what is read from the API server; this te
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from penstock_model.contracts.plugin_mount import PluginMount
-from penstock_model.resources.plugin_offers import offered
+from penstock_model.resources.plugin_offers import offered, unverified
 
-__all__ = ["PluginOffers"]
+__all__ = ["KnownOffers", "PluginOffers"]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownOffers:
+    """What the PluginVersions of a namespace offer.
+
+    Attributes:
+        offers: by name.
+        unverified: why PluginVersions of these have not been verified, by name.
+    """
+
+    offers: Sequence[PluginMount]
+    unverified: Mapping[str, str]
 
 
 class PluginOffers:
@@ -18,6 +32,7 @@ class PluginOffers:
 
     def __init__(self) -> None:
         self._offers: defaultdict[str, dict[str, tuple[PluginMount, ...]]] = defaultdict(dict)
+        self._unverified: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._gone: set[tuple[str, str]] = set()
         self._is_complete = False
 
@@ -32,14 +47,15 @@ class PluginOffers:
     def seen(self, document: Mapping[str, Any]) -> None:
         """Add or replace a PluginVersion."""
         metadata = document["metadata"]
-        self._offers[metadata["namespace"]].pop(metadata["name"], None)  # it may be none that can be used
+        self._drop(metadata["namespace"], metadata["name"])  # it may be none that can be used
         if offers := offered([document]):
             self._offers[metadata["namespace"]][metadata["name"]] = offers
+            self._unverified[metadata["namespace"]].update(unverified([document]))
 
     def gone(self, document: Mapping[str, Any]) -> None:
         """Remove a PluginVersion."""
         metadata = document["metadata"]
-        self._offers[metadata["namespace"]].pop(metadata["name"], None)
+        self._drop(metadata["namespace"], metadata["name"])
         self._gone.add((metadata["namespace"], metadata["name"]))
 
     def listed(self, documents: Iterable[Mapping[str, Any]], known: Collection[tuple[str, str]]) -> None:
@@ -51,12 +67,19 @@ class PluginOffers:
         """
         there = {(d["metadata"]["namespace"], d["metadata"]["name"]): d for d in documents}
         for namespace, name in {*known} - there.keys():
-            self._offers[namespace].pop(name, None)
+            self._drop(namespace, name)
         for key in there.keys() - self._names() - self._gone:
             self.seen(there[key])
         self._is_complete = True
 
-    def of(self, namespace: str) -> Sequence[PluginMount] | None:
+    def of(self, namespace: str) -> KnownOffers | None:
         """Those of a namespace, by name; None: it is not known yet which there are."""
+        if not self._is_complete:
+            return None
         offers = self._offers.get(namespace, {})
-        return [offer for name in sorted(offers) for offer in offers[name]] if self._is_complete else None
+        every = [offer for name in sorted(offers) for offer in offers[name]]
+        return KnownOffers(every, dict(self._unverified.get(namespace, {})))
+
+    def _drop(self, namespace: str, name: str) -> None:
+        self._offers[namespace].pop(name, None)
+        self._unverified[namespace].pop(name, None)

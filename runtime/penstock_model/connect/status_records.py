@@ -18,6 +18,7 @@ __all__ = [
     "is_topic_of",
     "task_key",
     "task_status",
+    "topic_key",
     "topic_status",
 ]
 
@@ -95,6 +96,11 @@ def is_topic_of(key: bytes, connector: str) -> bool:
     return key.startswith(TOPIC_PREFIX) and key.partition(b":")[2] == f"connector-{connector}".encode()
 
 
+def topic_key(topic: str, connector: str) -> bytes:
+    """The key of an active topic."""
+    return TOPIC_PREFIX + f"{topic}:connector-{connector}".encode()
+
+
 def connector_key(name: str) -> bytes:
     """The key of the state of a connector."""
     return f"status-connector-{name}".encode()
@@ -129,7 +135,7 @@ def task_status(
 def topic_status(topic: str, connector: str, task: int, discovered: int) -> tuple[bytes, bytes]:
     """The record of an active topic (KIP-558); `discovered` in milliseconds."""
     value = {"topic": {"name": topic, "connector": connector, "task": task, "discoverTimestamp": discovered}}
-    return TOPIC_PREFIX + f"{topic}:connector-{connector}".encode(), _json(value)
+    return topic_key(topic, connector), _json(value)
 
 
 def _json(value: object) -> bytes:

@@ -111,6 +111,7 @@ class Report(_Record):
         since: start of this state, in milliseconds.
         versions: plugin versions by place (`connector`, `value.converter`, `transforms.hoist`).
         trouble: a temporary hindrance (Kafka cannot be reached); None for none.
+        lagging: how the lag of a sink grows; None: it does not, or it is not known.
         progress: how far this incarnation has shown that it works: `none`, `loop` (it has written records, or found that
             there are none), `steady` (and has lived on for some seconds). None: an earlier release wrote it.
         last_record: when the last record was delivered, in milliseconds and up to a minute too early; None: none was.
@@ -133,6 +134,7 @@ class Report(_Record):
     since: int
     versions: dict[str, str] = Field(default_factory=dict)
     trouble: str | None = None
+    lagging: str | None = None
     progress: Literal["none", "loop", "steady"] | None = None
     last_record: int | None = None
     last_loop: int | None = None
@@ -197,6 +199,7 @@ class TerminationMessage(_Record):
         reason: of exit code LOST, a word for the status: `JvmLost`, or `OOMKilled` where the kernel killed a child process;
             None: Spark was lost.
         classes: of a verifying pod, the Java classes that it has found (`verification.classes_text`).
+        definitions: of a verifying pod, the digest of the configuration definitions in its log (`definitions.find_line`).
     """
 
     api_version: Literal["penstock.dev/last-word/v1"] = "penstock.dev/last-word/v1"
@@ -206,6 +209,7 @@ class TerminationMessage(_Record):
     trouble: str | None = None
     reason: str | None = None
     classes: str | None = None
+    definitions: str | None = None
 
     def to_message(self, limit: int = TERMINATION_LIMIT) -> str:
         """JSON of at most `limit` bytes: the trace is cut at its beginning, then the message at its end."""

@@ -1,7 +1,8 @@
 """The request to a pod that verifies a PluginVersion (KIP-891): what the image must hold. Pure.
 
 The answer is the container's termination message: exit code 0 where the image holds it, `CONFIG_INVALID` where it does not.
-Of Java plugins it has the classes that were found, compressed.
+Of Java plugins it has the classes that were found, compressed. Of an image that holds what it must, it has the digest of the
+configuration definitions of the classes, which are in the log (`contracts/definitions`).
 """
 
 import base64

@@ -83,7 +83,7 @@ class Spark(Part):
         ge=0,
         le=MOST,
         strict=True,
-        description="Executor pods per task; 0: Spark runs inside the task's own pod.",
+        description="Executor pods per task. Not in this release: must be 0, since Spark runs inside the task's own pod.",
     )
     conf: ConfigMapping = Field(
         {},

@@ -122,8 +122,8 @@ class ConnectorSpec(Part):
     offsets: Offsets = Field(
         Offsets(),
         examples=[{"configMap": "orders-in-offsets"}],
-        description="Where offsets are listed to (annotation penstock.dev/list-offsets) and altered from "
-        "(penstock.dev/alter-offsets).",
+        description="Not in this release: refused. Offsets are listed and altered by the annotations "
+        "penstock.dev/list-offsets, penstock.dev/alter-offsets and penstock.dev/reset-offsets.",
     )
     connect_name: Annotated[Text, AtMost(255)] | None = Field(
         None,

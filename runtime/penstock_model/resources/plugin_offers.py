@@ -26,7 +26,17 @@ from penstock_model.contracts.pod_layout import PLUGINS_DIR
 from penstock_model.contracts.verification import FoundClass
 from penstock_model.resources.plugin_version import PluginVersion, PluginVersionSpec
 
-__all__ = ["KINDS", "class_names", "is_java", "is_unread", "offer_of", "offered", "offering", "offers_of"]
+__all__ = [
+    "KINDS",
+    "class_names",
+    "is_java",
+    "is_unread",
+    "offer_of",
+    "offered",
+    "offering",
+    "offers_of",
+    "unverified",
+]
 
 KINDS: Final[Mapping[str, PluginKind]] = {
     "source": "connector",
@@ -117,6 +127,28 @@ def offered(documents: Iterable[Mapping[str, Any]]) -> tuple[PluginMount, ...]:
         with suppress(ConfigError):
             found += offers_of(document)
     return tuple(sorted(found, key=lambda o: o.name))
+
+
+def unverified(documents: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Why PluginVersions have not been verified, by name: of those into whose images no pod has looked with success.
+
+    A reason that changes while an image cannot be pulled is given as one, so that the text of a status stays the same.
+    """
+    found: dict[str, str] = {}
+    for document in documents:
+        status = document.get("status")
+        listed = status.get("conditions") if isinstance(status, Mapping) else None
+        conditions = {str(c.get("type")): c for c in listed or () if isinstance(c, Mapping)}
+        ready = conditions.get("Ready", {})
+        if ready.get("status") == "True":
+            continue
+        reason, why = str(ready.get("reason") or ""), "a pod has yet to look into its image"
+        if "Stalled" in conditions:
+            why = str(ready.get("message") or reason)
+        elif reason not in ("", "Verifying"):
+            why = "ImagePullBackOff" if reason == "ErrImagePull" else reason
+        found[document["metadata"]["name"]] = why
+    return found
 
 
 def class_names(document: Mapping[str, Any]) -> frozenset[str]:

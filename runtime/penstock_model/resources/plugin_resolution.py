@@ -18,7 +18,10 @@ from penstock_model.connect.versions import Version, VersionRange, choose_versio
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.plugin_offers import offering
 
-__all__ = ["ResolvedPlugins", "resolve_plugins"]
+__all__ = ["NO_VERSION", "ResolvedPlugins", "resolve_plugins"]
+
+NO_VERSION: Final = "Plugin {} not found that matches the version range {}, available versions: [{}]"
+"""Kafka Connect's words."""
 
 _NO_VERSION: Final = "undefined"
 """The version of a Java class that has none."""
@@ -177,11 +180,7 @@ def _version(asked: Sequence[AskedPlugin], offers: _Mounts, kept: _ByPlace, own:
         fitting = offering(a, offers)
         allowed.append([o for o in (*fitting, *offering(a, present)) if versions is None or o.version in versions])
         if not allowed[-1]:
-            text = (
-                f"Plugin {a.name} not found that matches the version range {versions}, available versions: "
-                f"[{_versions(fitting)}]"
-            )
-            problem = Problem(a.version_property, text)
+            problem = Problem(a.version_property, NO_VERSION.format(a.name, versions, _versions(fitting)))
             raise _Missing(problem) if (a.version or "").strip() else ConfigError(problem)
     common = [o for o in (*present, *offers) if all(o in some for some in allowed)]
     if not common:

@@ -8,7 +8,14 @@ from penstock_model.resources.base import API_VERSION, ObjectMeta, Part, Resourc
 from penstock_model.resources.connector_status import Conditions
 from penstock_model.resources.constraints import AtMost, Mark, Matches, list_of, rule, ruled
 
-__all__ = ["PluginClass", "PluginVersion", "PluginVersionSpec", "PluginVersionStatus", "PublishedClass"]
+__all__ = [
+    "PluginClass",
+    "PluginVersion",
+    "PluginVersionSpec",
+    "PluginVersionStatus",
+    "PublishedClass",
+    "PublishedDefinitions",
+]
 
 _BY_DIGEST: Final = (
     "must be by digest, <repository>@sha256:<64 hex digits>: a tag can be moved to another image, and tasks of one "
@@ -130,6 +137,13 @@ class PublishedClass(StatusPart):
     )
 
 
+class PublishedDefinitions(StatusPart):
+    """Where the configuration definitions of the classes are."""
+
+    config_map: str = Field(description="The ConfigMap that holds them, compressed.")
+    digest: str = Field(description="The SHA-256 of its content, sha256:<64 hex digits>.")
+
+
 class PluginVersionStatus(StatusPart):
     """What the operator sees."""
 
@@ -143,6 +157,9 @@ class PluginVersionStatus(StatusPart):
     verified_by: str | None = Field(None, description="The runtime image that has looked into it.")
     classes: Annotated[list[PublishedClass], Mark(**list_of("atomic"))] | None = Field(
         None, description="The classes that an image of Java plugins holds. Connectors find it by these names."
+    )
+    definitions: PublishedDefinitions | None = Field(
+        None, description="Where the configuration definitions of the classes are published."
     )
     used_by: Annotated[list[str], Mark(**list_of("atomic"))] | None = Field(
         None, description="The Connectors that run it, at most 100. It may be deleted: their pods keep the image."

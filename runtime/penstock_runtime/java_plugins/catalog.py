@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from penstock.config import Importance, Property
 from penstock.errors import ConfigError
+from penstock_model.contracts.definitions import ConfigKey
 from penstock_runtime.class_files import newer_class
 from penstock_runtime.java import find_java
 from penstock_runtime.java_plugins.hosts import host
 from penstock_runtime.java_plugins.java_error import JavaError, JvmEnded
 from penstock_runtime.java_plugins.locations import jars_of, plugin_locations
 
-__all__ = ["KINDS", "JavaPlugin", "discover", "find_class", "plugins_in", "properties_of"]
+__all__ = ["KINDS", "JavaPlugin", "config_keys", "discover", "find_class", "plugins_in", "properties_of"]
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +132,7 @@ def _plugins(classes: Iterable[Sequence[Any]], location: str) -> list[JavaPlugin
     ]
 
 
-def properties_of(location: str, class_name: str) -> tuple[Property, ...]:
+def config_keys(location: str, class_name: str) -> tuple[ConfigKey, ...]:
     """Return the configuration definition of a plugin of any kind.
 
     Raises:
@@ -144,7 +145,45 @@ def properties_of(location: str, class_name: str) -> tuple[Property, ...]:
         raise ConfigError(f"cannot load {class_name} from {location}: {e}") from e
     except JvmEnded as e:
         raise e.during(f"cannot load {class_name} from {location}") from None
+    return tuple(map(_config_key, keys))
+
+
+def properties_of(location: str, class_name: str) -> tuple[Property, ...]:
+    """Return the configuration definition of a plugin as that of one in Python.
+
+    Raises:
+        ConfigError, JvmEnded: as `config_keys`.
+    """
     return tuple(
-        Property(name, type_, default, required, Importance(importance), doc, valid)
-        for name, type_, required, default, importance, doc, valid in keys
+        Property(k.name, k.type, k.default_value, k.required, Importance(k.importance), k.documentation, k.valid)
+        for k in config_keys(location, class_name)
     )
+
+
+def _config_key(packed: Sequence[Any]) -> ConfigKey:
+    name, type_, required, default, importance, doc, valid, group, order, width, display, dependents = packed[:12]
+    values, any_case, minimum, maximum = packed[12:]
+    return ConfigKey(
+        name=name,
+        type=type_,
+        required=required,
+        default_value=default,
+        importance=importance,
+        documentation=doc,
+        group=group,
+        width=width,
+        display_name=display,
+        dependents=tuple(dependents),
+        order_in_group=order,
+        valid=valid,
+        values=tuple(values) or None,
+        any_case=any_case,
+        minimum=_number(minimum),
+        maximum=_number(maximum),
+    )
+
+
+def _number(text: str) -> int | float | None:
+    if not text:
+        return None
+    return int(text) if text.removeprefix("-").isdecimal() else float(text)

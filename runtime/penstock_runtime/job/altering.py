@@ -1,14 +1,14 @@
 """Sets positions of a connector: a source's in offsets topics, a sink's in its consumer group (KIP-875).
 
-A position is what the request says, for each partition that it names; others stay. A null position of a source removes the
-partition.
+A position is what the request says, for each partition that it names; others stay. A null position removes the partition.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from penstock.errors import RetriableError
+from penstock.errors import ConnectError, RetriableError
 from penstock.offsets import Offset, OffsetUpdates, SourcePartition
+from penstock.sink import TopicPartition
 from penstock_kafka.murmur2 import partition_of
 from penstock_model.contracts.job import JobRequest, OffsetsWork
 from penstock_runtime.job.offsets_change import Change, carry_out, fence_tasks, refuse_members, target_to_ask
@@ -17,7 +17,7 @@ from penstock_runtime.job.offsets_target import Target
 from penstock_runtime.job.preparing import ClientErrors
 from penstock_runtime.job.sink_positions import check_positions, positions_of
 from penstock_runtime.kafka.admin import Admin
-from penstock_runtime.kafka.groups import Groups
+from penstock_runtime.kafka.groups import GroupHasMembers, Groups
 from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
 from penstock_runtime.kafka.offsets_transaction import PlacedRecord
 
@@ -56,7 +56,7 @@ def requested_offsets(target: Target, document: str) -> dict[SourcePartition, Of
     if "sink" not in target.kinds:
         return read_source_offsets(document)
     return {
-        SourcePartition({"kafka_topic": p.topic, "kafka_partition": p.partition}): {"kafka_offset": offset}
+        _of_kafka(p): None if offset is None else {"kafka_offset": offset}
         for p, offset in read_sink_offsets(document, target.place.connector).items()
     }
 
@@ -130,9 +130,28 @@ def _of_sink(request: JobRequest, work: OffsetsWork, target: Target, offsets: Of
     positions = positions_of(offsets)
 
     def prepared() -> Change:
-        refuse_members("alter", target, Groups(target.place.settings))
+        groups = Groups(target.place.settings)
+        refuse_members("alter", target, groups)
         check_positions(target, positions)
         plan_fence = fence_tasks(target, request, work.generation)
-        return Change(plan_fence, offsets, of_group=lambda groups, check: groups.set(target.group, positions, check))
+        committed = {_of_kafka(p): p for p in groups.committed(target.group)}
+        nulls = {p for p, offset in offsets.items() if offset is None}
+        removed = [committed[p] for p in nulls if p in committed]
+
+        def write(groups: Groups, check: Callable[[], None]) -> None:
+            if positions:
+                groups.set(target.group, positions, check)
+            if removed:
+                try:
+                    groups.remove(target.group, removed, check)
+                except GroupHasMembers as e:
+                    raise ConnectError(str(e)) if positions else e from e
+
+        return Change(plan_fence, offsets, of_group=write, absent=frozenset(nulls - committed.keys()))
 
     return prepared
+
+
+def _of_kafka(partition: TopicPartition) -> SourcePartition:
+    """A partition of Kafka as KIP-875's JSON names it."""
+    return SourcePartition({"kafka_topic": partition.topic, "kafka_partition": partition.partition})

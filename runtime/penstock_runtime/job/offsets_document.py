@@ -32,10 +32,6 @@ _NUMBER: Final = (
     "Failed to parse the following Kafka {what} value in the provided offsets: '{value}'. {What} values for sink connectors "
     "need to be integers"
 )
-_ONE_NULL: Final = (
-    "A single partition of a sink cannot be reset: Kafka's client for Python has no request for it. Set it to a position, "
-    "or reset all offsets of the connector"
-)
 _LONG: Final = range(-(1 << 63), 1 << 63)
 _MOST_TOLD: Final = 20
 """Problems that one message has; the rest are counted."""
@@ -63,8 +59,8 @@ def read_source_offsets(document: str) -> dict[SourcePartition, Offset | None]:
     return _read(document, partition, offset)
 
 
-def read_sink_offsets(document: str, connector: str) -> dict[TopicPartition, int]:
-    """The positions that a sink is to have, by partition of Kafka.
+def read_sink_offsets(document: str, connector: str) -> dict[TopicPartition, int | None]:
+    """The positions that a sink is to have, by partition of Kafka; None removes a position.
 
     Args:
         document: the JSON.
@@ -85,9 +81,9 @@ def read_sink_offsets(document: str, connector: str) -> dict[TopicPartition, int
             raise ConnectError(_NUMBER.format(what="partition", What="Partition", value=_shown(number)))
         return TopicPartition(topic, number)
 
-    def offset(value: object) -> int:
+    def offset(value: object) -> int | None:
         if value is None:
-            raise ConnectError(_ONE_NULL)
+            return None
         number = _fields(value, ("kafka_offset",), _OFFSET_KEY)["kafka_offset"]
         if not _is_integer(number) or number not in _LONG:
             raise ConnectError(_NUMBER.format(what="offset", What="Offset", value=_shown(number)))

@@ -1,7 +1,7 @@
 """Reads the offsets and members of consumer groups, sets offsets, and deletes groups."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from penstock.errors import ConnectError, RetriableError
 from penstock.sink import TopicPartition
 from penstock_kafka.errors import translated
+from penstock_kafka.offset_deletion import delete_offsets
 from penstock_runtime.kafka.connectivity import connection_properties
 from penstock_runtime.kafka.settings import ClientSettings
 
@@ -21,7 +22,12 @@ _SECONDS: Final = 20.0
 _PAUSE: Final = 0.3
 
 
-_OF_MEMBERS: Final = (KafkaError.NON_EMPTY_GROUP, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION)
+_OF_MEMBERS: Final = (
+    KafkaError.NON_EMPTY_GROUP,
+    KafkaError.UNKNOWN_MEMBER_ID,
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.GROUP_SUBSCRIBED_TO_TOPIC,
+)
 """What brokers answer to a change of a group that has members."""
 
 
@@ -34,6 +40,7 @@ class Groups:
 
     def __init__(self, settings: ClientSettings) -> None:
         config = {**settings.for_admin(), **connection_properties(settings.consumer)}
+        self._config = config
         self._servers = str(config.get("bootstrap.servers", ""))
         try:
             self._client = AdminClient(config)
@@ -121,6 +128,31 @@ class Groups:
             raise ConnectError(
                 f"{doing}: they were set, and others are read back for {', '.join(other[:3])}: look for a consumer that "
                 f"commits to this group."
+            )
+
+    def remove(self, group: str, partitions: Collection[TopicPartition], check: Callable[[], None]) -> None:
+        """Delete the offsets of these partitions of a group without members, and see that they are gone; others stay.
+
+        Raises:
+            RetriableError: Kafka did not answer in time; some offsets may be deleted.
+            GroupHasMembers: nothing was deleted.
+            ConnectError: not authorised, say, or offsets are still there.
+        """
+        doing = f"Deleting single offsets of consumer group '{group}'"
+
+        def _request() -> None:
+            try:
+                delete_offsets(self._config, group, partitions, seconds=_SECONDS)
+            except KafkaException as e:
+                if e.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:  # its offsets went with it
+                    raise
+
+        self._retried(doing, _request, None, check)
+        found = self.committed(group)
+        if left := [f"{p.topic}-{p.partition}" for p in partitions if p in found]:
+            raise ConnectError(
+                f"{doing}: they were deleted, and are read back for {', '.join(left[:3])}: look for a consumer that commits "
+                f"to this group."
             )
 
     def _retried(self, doing: str, ask: Callable[[], T], none: T, check: Callable[[], None] = lambda: None) -> T:

@@ -4,7 +4,7 @@ Penstock's own keys start with `penstock-`; a Kafka Connect worker on the same t
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from penstock_kafka.records import Entry
 from penstock_model.connect.status_records import (
@@ -21,6 +21,7 @@ from penstock_model.contracts.status_snapshot import topic_mark
 __all__ = [
     "Incarnation",
     "State",
+    "active_topics",
     "connector_status",
     "incarnated_tasks",
     "incarnation_key",
@@ -34,9 +35,20 @@ __all__ = [
 
 def recorded_topics(entries: Iterable[Entry], connector: str) -> frozenset[bytes]:
     """The marks of the topics that this connector has used (`topic_mark`), in records of the whole status topic."""
-    last = {key: value for key, value in entries if is_topic_of(key, connector)}
-    topics = (ActiveTopic.of(value) for value in last.values())
-    return frozenset(topic_mark(t.name) for t in topics if t is not None)
+    return frozenset(topic_mark(topic.name) for topic in active_topics(entries, connector))
+
+
+def active_topics(entries: Iterable[Entry], connector: str) -> Sequence[ActiveTopic]:
+    """The active topics of a connector in the records of the status topic, by name; of each that which came first."""
+    records: dict[bytes, bytes] = {}
+    for key, value in entries:
+        if not is_topic_of(key, connector):
+            continue
+        if value is None:
+            records.pop(key, None)
+        else:
+            records[key] = ActiveTopic.earlier(records.get(key), value)
+    return sorted(t for value in records.values() if (t := ActiveTopic.of(value)) is not None)
 
 
 def latest_incarnation(entries: Iterable[Entry], connector: str, task: int) -> Incarnation | None:

@@ -3,49 +3,57 @@
 import json
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple, Self, get_args
 
 from penstock import ConfigError, Plugin, Problem, Transform
-from penstock.config import Property, nearest
-from penstock_runtime.java_plugins.catalog import properties_of
+from penstock.config import nearest
+from penstock_model.contracts.definitions import ClassDefinition, ConfigKey, config_key_info
+from penstock_model.contracts.plugin_mount import PluginType
+from penstock_runtime.java_plugins.catalog import config_keys
 from penstock_runtime.java_plugins.java_class import JavaClass
 from penstock_runtime.local.plugin_rows import Row, offers_of, rows, within
+from penstock_runtime.local.published import Given
+from penstock_runtime.plugins.definitions import definition_of
 from penstock_runtime.plugins.discovery import PluginRef, Plugins
 
 __all__ = ["listing"]
 
+_TYPES: Final[Mapping[str, PluginType]] = {word.lower(): word for word in get_args(PluginType)}
+"""The words of a PluginVersion, by the kinds of rows."""
+
 
 def listing(
-    name: str | None, *, as_json: bool, version: str | None = None, documents: Sequence[Mapping[str, Any]] | None = None
+    name: str | None, *, as_json: bool, version: str | None = None, given: Given | None = None
 ) -> tuple[str, bool]:
     """The text to print, and whether it is an answer and not an error.
 
     Args:
         name: show this plugin with its configuration; None lists all.
-        as_json: print JSON.
+        as_json: print JSON: of all plugins a list, of one its properties as Kafka Connect's REST API has them.
         version: show this version alone, or a range of versions; None shows all.
-        documents: PluginVersions of one namespace, besides what is installed; None: none were given.
+        given: PluginVersions of one namespace, besides what is installed; None: none were given.
     """
     plugins = Plugins.installed()
     every = list(plugins.every())
     refs = [r for r in every if isinstance(r, PluginRef) and not issubclass(r.cls, JavaClass)]
     broken = [p for p in every if isinstance(p, Problem)]
     try:
-        offers, refused = offers_of(documents or ())
+        offers, refused = offers_of(given.plugin_versions if given is not None else ())
         found = rows(refs, offers, plugins.java)
         if name is not None:
             found = [r for r in found if r.is_named(name)] or rows(_by_name(name, plugins, broken, found), ())
         if version is not None:
             found = within(found, version, name)
+        if as_json:
+            whole = [_as_data(r) for r in found] if name is None else _key_infos(found, given)
+            return json.dumps(whole, indent=2) + "\n", True
     except ConfigError as e:
         return f"{e}\n", False
-    if as_json:
-        return json.dumps([_as_data(r) for r in found], indent=2) + "\n", True
     told = "".join(f"broken: {p}\n" for p in refused)
     if name is not None:
-        return "\n".join(map(_described, found)) + told, True
+        return "\n".join(_described(r, given) for r in found) + told, True
     told = "".join(f"broken: {p.message}\n" for p in broken) + told
-    table = _table(found, with_origin=documents is not None)
+    table = _table(found, with_origin=given is not None)
     return f"{table}\n\nOne plugin's configuration: penstock plugins NAME\n{told}", True
 
 
@@ -97,52 +105,70 @@ def _as_data(row: Row) -> dict[str, Any]:
         "image": row.offer.image if row.offer is not None else None,
         "javaNames": list(row.java_names),
         "variants": list(ref.cls.variants) if ref is not None and issubclass(ref.cls, Transform) else [],
-        "config": None if row.offer is not None else [_property(p) for p in _properties(row)],
     }
 
 
-def _property(p: Property) -> dict[str, Any]:
-    return {
-        "name": p.name,
-        "type": p.type,
-        "required": p.required,
-        "default": p.default if isinstance(p.default, (str, int, float, bool, list)) else None,
-        "importance": p.importance.value,
-        "documentation": p.doc,
-        "validValues": p.valid,
-    }
+class _Configuration(NamedTuple):
+    """What is shown of a plugin besides its name and version."""
+
+    keys: Sequence[ConfigKey]
+    description: str = ""
+    variants: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, definition: ClassDefinition) -> Self:
+        return cls(definition.config, definition.description, definition.variants)
 
 
-def _properties(row: Row) -> Sequence[Property]:
+def _key_infos(found: Sequence[Row], given: Given | None) -> list[dict[str, object]]:
+    """The properties of the latest version, as `GET /connector-plugins/<name>/config` has those of the plugin."""
+    kind = found[0].kind  # a converter's name also means what stands in for it at headers
+    return [config_key_info(k) for k in _configuration([r for r in found if r.kind == kind][-1], given).keys]
+
+
+def _configuration(row: Row, given: Given | None) -> _Configuration:
+    """What a row's configuration is.
+
+    Raises:
+        ConfigError: it is published by a PluginVersion, and cannot be had.
+    """
     if row.java is not None:
-        return properties_of(row.java.location, row.java.class_name)
-    return row.ref.cls.Config.properties() if row.ref is not None else ()
+        return _Configuration(config_keys(row.java.location, row.java.class_name))
+    if row.ref is not None:
+        return _Configuration.of(definition_of(row.alias, row.ref.cls, row.version))
+    assert row.offer is not None
+    assert given is not None
+    definition = given.definitions(row.offer.name).of(row.class_name, _TYPES[row.kind], row.version)
+    if definition is None:
+        raise ConfigError(
+            f"PluginVersion {row.offer.name} has not published the configuration of {row.class_name} {row.version}; its "
+            "condition Ready says why"
+        )
+    return _Configuration.of(definition)
 
 
-def _described(row: Row) -> str:
-    ref = row.ref
-    title = f"{row.alias} {row.version} ({row.kind})"
+def _described(row: Row, given: Given | None) -> str:
+    name, origin = row.class_name, []
     if row.java is not None:
-        title = f"{row.java.class_name} {row.version} ({row.kind})"
-        return "\n".join([title, f"  Java, from {row.java.location}", "", *_described_properties(row)]) + "\n"
-    if ref is None:
-        offer = row.offer
-        assert offer is not None
-        where = f"PluginVersion {offer.name}, image {offer.image}"
-        return f"{title}\n  {where}\n  Its configuration stands in the image: install it to have it described here.\n"
-    doc = (ref.cls.__doc__ or "").strip()
-    variants = ""
-    if issubclass(ref.cls, Transform) and ref.cls.variants:
-        variants = "  write " + " or ".join(f"{ref.alias}${v}" for v in ref.cls.variants)
-    lines = [f"{title}{variants}", textwrap.indent(doc, "  "), ""]
-    return "\n".join([*lines, *_described_properties(row)]) + "\n"
+        name, origin = row.java.class_name, [f"  Java, from {row.java.location}"]
+    if row.offer is not None:
+        origin = [f"  PluginVersion {row.offer.name}, image {row.offer.image}"]
+    title = f"{name} {row.version} ({row.kind})"
+    try:
+        configuration = _configuration(row, given)
+    except ConfigError as e:
+        return "\n".join([title, *origin, f"  {e}"]) + "\n"
+    if configuration.variants:
+        title += "  write " + " or ".join(f"{row.alias}${v}" for v in configuration.variants)
+    description = [textwrap.indent(configuration.description, "  ")] if configuration.description else []
+    return "\n".join([title, *origin, *description, "", *_described_properties(configuration)]) + "\n"
 
 
-def _described_properties(row: Row) -> list[str]:
+def _described_properties(configuration: _Configuration) -> list[str]:
     lines = []
-    for p in _properties(row):
-        default = "required" if p.required else f"default {json.dumps(p.default, default=str)}"
-        valid = f"; {p.valid}" if p.valid and p.type != "BOOLEAN" else ""
-        lines.append(f"  {p.name}  ({p.type}, {default}, {p.importance.value}{valid})")
-        lines.append(textwrap.fill(p.doc, 100, initial_indent="      ", subsequent_indent="      "))
+    for k in configuration.keys:
+        default = "required" if k.required else f"default {json.dumps(k.default_value)}"
+        valid = f"; {k.valid}" if k.valid and k.type != "BOOLEAN" else ""
+        lines.append(f"  {k.name}  ({k.type}, {default}, {k.importance}{valid})")
+        lines.append(textwrap.fill(k.documentation, 100, initial_indent="      ", subsequent_indent="      "))
     return lines

@@ -37,6 +37,12 @@ class Row:
     java: JavaPlugin | None = None
     versions: tuple[str, ...] = ()
 
+    @property
+    def class_name(self) -> str:
+        """The name under which a PluginVersion publishes its configuration, where it is in one."""
+        is_java = self.offer is not None and self.offer.runtime == "Java"
+        return self.java_names[0] if is_java else self.alias
+
     def is_named(self, name: str) -> bool:
         """Whether a name leads to it: an alias, a class's path, or a Java name, with or without a variant."""
         plain = name.partition("$")[0]

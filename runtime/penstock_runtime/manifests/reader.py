@@ -19,6 +19,12 @@ from penstock_runtime.manifests.yaml_text import Document, documents
 
 __all__ = ["Manifest", "chosen", "read_manifests", "read_resources"]
 
+_TO_IMPORT: Final[Mapping[str, Sequence[str]]] = {
+    "kafka.strimzi.io": ("KafkaConnector", "KafkaConnect"),
+    "eventstreams.ibm.com": ("KafkaConnector", "KafkaConnect"),
+    "platform.confluent.io": ("Connector",),
+}
+"""Kinds of other operators, by API group."""
 _LATER: Final = ("TopicCreationPolicy", "PluginVersion")
 
 
@@ -65,8 +71,13 @@ def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> 
     return tuple(_told_apart(found))
 
 
-def read_resources(file: str | Path, kind: str, stdin: TextIO | None = None) -> list[Mapping[str, Any]]:
-    """The resources of a kind in a file of manifests, or in what `kubectl get --output=yaml` prints; `-` is standard input.
+def read_resources(file: str | Path, *kinds: str, stdin: TextIO | None = None) -> list[Mapping[str, Any]]:
+    """The resources of these kinds in a file of manifests, or in what `kubectl get --output=yaml` prints.
+
+    Args:
+        file: its name; `-` is standard input.
+        kinds: of the resources.
+        stdin: in place of the process's own.
 
     Raises:
         ConfigError: something else stands in it, or it cannot be read.
@@ -77,11 +88,13 @@ def read_resources(file: str | Path, kind: str, stdin: TextIO | None = None) -> 
     for document in documents(text):
         problems += (Problem(f"{name}: {p.property}", p.message) for p in document.problems)
         for value in _items(document.value) if document.value is not None else ():
-            if isinstance(value, dict) and value.get("kind") == kind:
+            if isinstance(value, dict) and value.get("kind") in kinds:
                 found.append(value)
             else:
                 other = value.get("kind") if isinstance(value, dict) else None
-                problems.append(Problem(f"{name}: kind", f"must be {kind}, or a List of those, not {other}"))
+                problems.append(
+                    Problem(f"{name}: kind", f"must be {' or '.join(kinds)}, or a List of those, not {other}")
+                )
     if problems:
         raise ConfigError(problems)
     return found
@@ -196,6 +209,9 @@ def _read(where: str, read: Callable[[], Connector], text: Reading) -> Manifest:
 
 def _no_connector(value: Mapping[str, Any]) -> Problem | None:
     kind = value.get("kind")
+    group = str(value.get("apiVersion") or "").partition("/")[0]
+    if kind in _TO_IMPORT.get(group, ()):
+        return Problem("kind", f"{kind} is a resource of {group}; `penstock import FILE` makes a Connector of it")
     if kind in _LATER:
         return Problem("kind", f"{kind} is not supported by `penstock run` yet; remove the document")
     if kind is None:

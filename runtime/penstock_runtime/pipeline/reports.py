@@ -1,6 +1,6 @@
 """What a task reports: states, progress, active topics. The pipeline knows this protocol, and not who implements it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from penstock.sink import TopicPartition
@@ -41,6 +41,9 @@ class Reports(Protocol):
 
     def active(self, topics: list[str]) -> None:
         """Records went to these topics (sink: came from them)."""
+
+    def reads(self, is_read: Callable[[str], object], known: Collection[str]) -> None:
+        """Sink: its first task has begun; it reads the topics for which `is_read` holds, among them the known ones."""
 
     def trouble(self, message: str | None) -> None:
         """Something hinders the task that may pass (Kafka is away); None when it has passed."""

@@ -40,6 +40,7 @@ class Summary(msgspec.Struct):
         offsets: sink: the next offset of each partition, as [topic, partition, offset].
         messages: sink: what the writers returned.
         unfinished: sink: not all of what was given is written; the rest is to be read again, from `offsets` on.
+        cause: what the last failure was, without values of the record.
         logged: failures that were to be written to the log.
         log: lines for the log, at most fifty.
         measures: what a worker's plugins have measured, which counts whatever becomes of the batch.
@@ -59,6 +60,7 @@ class Summary(msgspec.Struct):
     offsets: list[tuple[str, int, int]] = []
     messages: list[Any] = []
     unfinished: bool = False
+    cause: str = ""
     log: list[str] = []
     measures: list[Measure] = []
 
@@ -71,6 +73,7 @@ class Summary(msgspec.Struct):
         self.topics = sorted({*self.topics, *other.topics})
         self.offsets = [*self.offsets, *other.offsets]
         self.messages = [*self.messages, *other.messages]
+        self.cause = other.cause or self.cause
         self.log = [*self.log, *other.log][:_LOG_LINES]
 
     def add_time(self, stage: str, seconds: float) -> None:
@@ -86,6 +89,7 @@ class Summary(msgspec.Struct):
     def failed(self, failure: Failure, where: str, *, log: bool, detail: str) -> None:
         """A failure that is passed over."""
         self.failures += 1
+        self.cause = f"{failure.stage} ({failure.plugin}): {type(failure.error).__name__}"
         if log:
             self.logged += 1
             if len(self.log) < _LOG_LINES:

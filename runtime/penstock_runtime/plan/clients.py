@@ -1,6 +1,7 @@
 """Client overrides of a connector: allowed by the worker, known, possible; and whose consumer group it is."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from penstock import Problem
 from penstock_model.connect.topic_creation_rules import PREFIX
@@ -12,6 +13,9 @@ from penstock_runtime.plan.problems import Findings
 __all__ = ["OVERRIDES", "check_clients", "unused_overrides", "used"]
 
 OVERRIDES: Mapping[ClientKind, str] = {kind: f"{kind}.override." for kind in CLIENT_KINDS}
+
+_CREDENTIALS: Final = ("sasl.", "ssl.", "security.protocol")
+"""Properties that say as whom a client connects."""
 
 
 def check_clients(
@@ -53,6 +57,8 @@ def check_clients(
             findings.warn(name, overruled.message)
     if kind == "sink":
         findings.problems += _group(config, worker, connector)
+    if kind == "source" and worker.topic_creation_enable and _has_rules(config, has_policy=has_policy):
+        findings.warnings += _for_records_alone(config)
     for name in unused_overrides(kind, config, has_policy=has_policy):
         findings.warn(name, f"has no effect: this {kind} has no such client{_allowed(kind, name, worker)}")
 
@@ -72,8 +78,23 @@ def used(kind: str, config: Mapping[str, str], *, has_policy: bool = False) -> t
     elsewhere = "offsets.storage.topic" in config or "producer.override.bootstrap.servers" in config
     if dead_letters or elsewhere:
         return ("producer", "consumer", "admin")
-    has_rules = has_policy or any(name.startswith(PREFIX) for name in config)
-    return ("producer", "admin") if has_rules else ("producer",)
+    return ("producer", "admin") if _has_rules(config, has_policy=has_policy) else ("producer",)
+
+
+def _has_rules(config: Mapping[str, str], *, has_policy: bool) -> bool:
+    return has_policy or any(name.startswith(PREFIX) for name in config)
+
+
+def _for_records_alone(config: Mapping[str, str]) -> Iterator[Problem]:
+    """Warnings of credentials of the producer that the client which creates topics does not have (KIP-158, example 5)."""
+    producer, admin = (_below(OVERRIDES[client], config) for client in ("producer", "admin"))
+    for name, text in producer.items():
+        if name.startswith(_CREDENTIALS) and admin.get(name) != text:
+            yield Problem(
+                f"{OVERRIDES['producer']}{name}",
+                f"counts for records alone: topics are created with the worker's {name}; to create them with the "
+                f"connector's, set {OVERRIDES['admin']}{name} too",
+            )
 
 
 def _allowed(kind: str, name: str, worker: WorkerConfig) -> str:

@@ -11,7 +11,7 @@ from penstock_model.connect.redaction import HIDDEN, client_secrets
 from penstock_model.connect.variables import Secret
 from penstock_runtime.plugins.discovery import Plugins
 
-__all__ = ["check_literals", "literal_passwords", "plugin_secrets"]
+__all__ = ["check_literals", "literal_passwords", "plugin_passwords", "plugin_secrets"]
 
 _VARIABLE: Final = re.compile(r"\$\{[^}:\s]+:[^}]*\}")
 
@@ -52,6 +52,11 @@ def check_literals(literals: Mapping[str, str]) -> Iterator[Problem]:
 
 def plugin_secrets(class_name: str, config: Mapping[str, str], plugins: Plugins) -> Iterator[Secret]:
     """The passwords in a configuration that may be wrong, known before any plugin is given it. Raises nothing."""
+    return (Secret(HIDDEN, text) for text in plugin_passwords(class_name, config, plugins).values())
+
+
+def plugin_passwords(class_name: str, config: Mapping[str, str], plugins: Plugins) -> Mapping[str, str]:
+    """Return the passwords in a configuration that may be wrong, by property. Raises nothing."""
     found = dict[str, type[Plugin]]()
     wanted: list[tuple[str, type[Plugin], str | None]] = [("connector", Connector, class_name)]
     with suppress(Exception):  # planning reports what is wrong with these
@@ -66,4 +71,5 @@ def plugin_secrets(class_name: str, config: Mapping[str, str], plugins: Plugins)
             if name:
                 found[place] = plugins.at(place).find(kind, name).cls
     with suppress(Exception):
-        yield from (Secret(HIDDEN, text) for text in literal_passwords(config, found).values())
+        return literal_passwords(config, found)
+    return {}

@@ -73,6 +73,8 @@ def _in_place(
     if found is None:
         return
     own = name[len(place) + 1 :]
+    if own == "schemas.enable" and place in plugin_chain.CONVERTERS:
+        return  # set for all converters alike, and harmless where a converter has no schemas
     known = {*fixed, *_names(found.cls.Config)}
     if own not in known and not (found.cls.Config.open_prefixes and own.startswith(found.cls.Config.open_prefixes)):
         near = nearest(own, known)

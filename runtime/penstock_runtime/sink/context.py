@@ -82,6 +82,10 @@ class SinkContext(TaskContext):
         pattern = self.framework.topics_regex
         return compile_java(pattern).matches if pattern else None
 
+    def reads(self, topic: str) -> object:
+        """Whether the sink reads a topic, of whichever task it is, and whether it exists or not."""
+        return topic in self.topics if self.topic_matches is None else self.topic_matches(topic)
+
     @property
     def topics_text(self) -> str:
         """What the sink reads, for messages."""

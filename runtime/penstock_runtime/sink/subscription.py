@@ -67,6 +67,11 @@ class Subscription:
         """Whether it is time to look."""
         return self._clock() >= self._next_look
 
+    @property
+    def topics(self) -> Collection[str]:
+        """The topics that the sink reads, by any of its tasks, as of the last look; those that are listed need not exist."""
+        return {*self._context.topics, *filter(self._context.reads, self._partition_counts)}
+
     def hurry(self) -> None:
         """Look at the next occasion: something has failed, perhaps as a partition is gone."""
         self._next_look = 0.0

@@ -173,6 +173,8 @@ class SinkTask:
             self._until_done(self._sink.start)
         self._until_done(self._refresh)
         self._report_state()
+        if self._context.spec.task == 0:
+            self._reports.reads(self._context.reads, self._subscription.topics)
         while not self._stopping.is_set():
             LOOP.turned()
             if self._paused.is_set():

@@ -101,6 +101,8 @@ class SourceTask:
         self._batch_size = AdaptiveBatchSize(context.limits, context.batch_seconds)
         self._memory = FreedMemory()
         self._failures = 0
+        self._retried = ""
+        """The error after which the last try was repeated: a source may wait for hours."""
         self._worker_losses = 0
         self._expiries = 0
 
@@ -167,7 +169,7 @@ class SourceTask:
             self._process.check()  # a source that leaves one open may have no more records
         begun = time.monotonic()
         delivered = self._deliver_poll(source) if isinstance(source, PollingSource) else self._deliver_batch(source)
-        self._failures = 0
+        self._failures, self._retried = 0, ""
         self._reports.looped(proven=True)
         self._report_backlog(source)
         self._reports.trouble(None if self._spark is None else self._spark.trouble)
@@ -400,7 +402,8 @@ class SourceTask:
         given = error.retry_after if isinstance(error, RetriableError) else None
         seconds = given or BATCH_BACKOFF.pause(self._failures)
         if not (self._outcome_unknown or self._process.void):
-            log.warning("Trying again in %.1f s: %s", seconds, error)
+            is_new, self._retried = str(error) != self._retried, str(error)
+            log.log(logging.WARNING if is_new else logging.DEBUG, "Trying again in %.1f s: %s", seconds, error)
             self._reports.trouble(str(error))
             self._retry_at = time.monotonic() + seconds
             return

@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 
 from penstock.sink import TopicPartition
 from penstock_runtime.kafka.end_offsets import EndOffsets
+from penstock_runtime.task.lag_growth import LagGrowth
 
 __all__ = ["LagWatch"]
 
@@ -45,6 +46,10 @@ class LagWatch(Collector):
     def __init__(self, labels: Mapping[str, str], clock: Callable[[], float] = time.monotonic) -> None:
         self._labels = dict(labels)
         self._clock = clock
+        self._lock = threading.Lock()
+        self._growth = LagGrowth()
+        self.on_growth: Callable[[str | None], None] = lambda text: None
+        """Called with each lag, from several threads: how the lag grows; None: it does not."""
         self._lags: Mapping[TopicPartition, int] | None = None
         self._known_at = clock()
         self._is_lost: Callable[[], bool] = lambda: False
@@ -52,7 +57,7 @@ class LagWatch(Collector):
     def report(self, lags: Mapping[TopicPartition, int]) -> None:
         """Take what the loop knows, unless Kafka does not answer: the ends that it knows are those of the last fetch."""
         if not self._is_lost():
-            self._lags, self._known_at = lags, self._clock()
+            self._take(lags)
 
     def watch(self, task: Positions, ends: EndOffsets, is_lost: Callable[[], bool]) -> None:
         """Measure in a thread whenever the loop is silent.
@@ -71,9 +76,16 @@ class LagWatch(Collector):
                     continue
                 if (found := ends.of(partitions)) is not None:
                     with suppress(KeyError):  # another partition was assigned meanwhile
-                        self._lags, self._known_at = task.lag_to(found), self._clock()
+                        self._take(task.lag_to(found))
 
         threading.Thread(target=run, name="lag", daemon=True).start()
+
+    def _take(self, lags: Mapping[TopicPartition, int]) -> None:
+        with self._lock:
+            self._lags, self._known_at = lags, self._clock()
+            self._growth.add(sum(lags.values()), self._known_at)
+            text = self._growth.text
+        self.on_growth(text)
 
     def collect(self) -> Iterable[Metric]:
         """Return the lag, in all and by partition, and its age, and no lag that is too old."""

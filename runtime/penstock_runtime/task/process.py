@@ -53,6 +53,7 @@ from penstock_runtime.task.pod.pod import KafkaUnreachable, OperatorConnection, 
 from penstock_runtime.task.redactor import redactor_of
 from penstock_runtime.task.reports import ParentPipe, SynchronousStatusRecords, TaskReports
 from penstock_runtime.task.shutdown import GracefulShutdown
+from penstock_runtime.task.unread_topics import forget_unread
 
 __all__ = ["run"]
 
@@ -299,6 +300,7 @@ class _Process:
             redact=self._redact,
             listener=self._connection.reports if self._connection else None,
             recorded=partial(self._recorded_topics, context),
+            forget_unread=partial(forget_unread, context),
         )
 
     def _recorded_topics(self, context: TaskContext) -> Collection[bytes]:

@@ -18,6 +18,7 @@ from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.task.metrics import TaskMetrics
+from penstock_runtime.task.passed_over import PassedOver
 
 __all__ = ["ParentPipe", "StatusRecords", "SynchronousStatusRecords", "TaskReports"]
 
@@ -131,6 +132,9 @@ class StateListener(Protocol):
     def trouble(self, text: str | None) -> None:
         """Something hinders the task; None: nothing does any more."""
 
+    def lagging(self, text: str | None) -> None:
+        """The lag of a sink grows; None: it does not. From several threads."""
+
     def ask(self, asked: str) -> None:
         """The plugin asks to be split into tasks anew."""
 
@@ -159,6 +163,8 @@ class TaskReports:
         redact: Callable[[str], str] = str,
         listener: StateListener | None = None,
         recorded: Callable[[], Collection[bytes]] = tuple,
+        forget_unread: Callable[[Callable[[str], object], Collection[str]], None] = lambda is_read, known: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connector = connector
         self._task = task
@@ -173,14 +179,19 @@ class TaskReports:
         self._redact = redact
         self._active: set[str] = set()
         self._ask_recorded = recorded
+        self._forget_unread = forget_unread
         self._recorded: Collection[bytes] | None = None
         """Marks of the topics that the connector had used before; None: not asked for yet."""
         self._forgets = False
         self._total = Summary()
+        self._clock = clock
+        self._passed_over = PassedOver()
         self._trouble: str | None = None
         self._state: State | None = None
         self.batches = 0
         self._spark_batches = 0
+        if listener is not None:
+            metrics.lag_watch.on_growth = listener.lagging
 
     def state(
         self, state: State, *, trace: str | None = None, message: str | None = None, timeout: float | None = None
@@ -223,6 +234,7 @@ class TaskReports:
         self.batches += 1
         self._spark_batches += on_spark
         self._metrics.batch(summary, seconds, on_spark=on_spark)
+        self._passed_over.add(summary, self._clock())
         if summary.written and self._listener is not None:
             self._listener.delivered()
         for line in summary.log:
@@ -297,12 +309,21 @@ class TaskReports:
         if entries:
             self._records.write(entries, timeout=30.0)
 
+    def reads(self, is_read: Callable[[str], object], known: Collection[str]) -> None:
+        """Have the active topics forgotten that are not read."""
+        self._forget_unread(is_read, known)
+
     def forget_topics(self) -> None:
         """The active topics were reset: those that are used from now on are recorded again. From any thread."""
         self._forgets = True
 
     def trouble(self, message: str | None) -> None:
-        """Report what hinders the task to the parent and the listener, when it changes."""
+        """Report what hinders the task to the parent and the listener, when it changes.
+
+        Records of which none is delivered hinder it too, although its loop meets nothing.
+        """
+        if message is None and self._state is State.RUNNING:
+            message = self._passed_over.trouble(self._clock())
         message = message and self._redact(message)
         if message != self._trouble:
             self._trouble = message

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from penstock_model.contracts.definitions import definitions_line
 from penstock_model.contracts.verification import VerificationRequest
 from penstock_runtime.process import termination_message
 from penstock_runtime.verify.guard import become_untouchable, end_all_others
@@ -15,6 +16,9 @@ def main(file: str) -> int:
     request = VerificationRequest.from_json(Path(file).read_bytes())
     found = watch([sys.executable, "-m", "penstock_runtime.verify.look", file], request.seconds)
     end_all_others(found.group)  # none is left that could write the message as well
+    if found.definitions is not None:
+        sys.stdout.write(f"\n{definitions_line(found.definitions)}\n")
+        sys.stdout.flush()
     termination_message.write(found.message)
     sys.stdout.write(f"{found.message.message}\n")
     return found.message.exit_code

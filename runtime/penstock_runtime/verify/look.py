@@ -1,4 +1,4 @@
-"""Looks into the image of a PluginVersion, and imports every class of it: a process of its own.
+"""Looks into the image of a PluginVersion, imports every class of it, and defines its configuration: a process of its own.
 
 `python -m penstock_runtime.verify.look REQUEST`, with `ANSWER_VARIABLE`.
 """
@@ -6,27 +6,54 @@
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from posixpath import normpath
+from typing import Any, Final, NamedTuple
 
 from penstock import ConfigError, ConnectError
+from penstock_model.contracts.definitions import ClassDefinition
 from penstock_model.contracts.plugin_mount import PluginMount
-from penstock_model.contracts.verification import VerificationRequest
+from penstock_model.contracts.verification import FoundClass, VerificationRequest
+from penstock_runtime.java_plugins.catalog import config_keys
 from penstock_runtime.plan.mounted_images import check_class, check_images, ignored_copies
+from penstock_runtime.plugins.definitions import definition_of
 from penstock_runtime.plugins.discovery import entries_in
 from penstock_runtime.plugins.mounted import append_folders
 from penstock_runtime.process.termination_message import bounded
 from penstock_runtime.verify.java_classes import list_classes
 from penstock_runtime.verify.watch import ANSWER_VARIABLE, Answer
 
-__all__ = ["look"]
+__all__ = ["Looked", "look"]
 
 _MOST: Final = 20
 """Problems that are told."""
 
 
-def look(mount: PluginMount, begin: Callable[[str], None]) -> Answer:
+class Looked(NamedTuple):
+    """What was found in an image.
+
+    Attributes:
+        answer: what it lacks, or holds.
+        definitions: has the configuration definition of each class, which is read when it is asked for.
+    """
+
+    answer: Answer
+    definitions: Sequence[tuple[str, Callable[[], ClassDefinition]]] = ()
+
+    def defined(self) -> Iterator[dict[str, Any]]:
+        """The definitions, as the process that watches reads them."""
+        for name, definition in self.definitions:
+            try:
+                yield {"definition": definition().model_dump(mode="json", by_alias=True)}
+            except (Exception, SystemExit) as e:  # noqa: BLE001 (code of the plugin)
+                cause = str(e) if isinstance(e, ConnectError) else f"{type(e).__name__}: {e}"
+                yield {"undefined": f"the configuration of {name} cannot be read: {cause}"}
+
+
+def look(mount: PluginMount, begin: Callable[[str], None]) -> Looked:
     """What the image lacks of the declaration, or holds otherwise; of Java plugins, what it holds.
 
     Args:
@@ -37,8 +64,9 @@ def look(mount: PluginMount, begin: Callable[[str], None]) -> Answer:
         return _look_into_jars(mount)
     append_folders([mount.folder])
     if problems := [p.message for p in check_images([mount])]:
-        return Answer(problems=_short(problems))
+        return Looked(Answer(problems=_short(problems)))
     entries = entries_in(mount.folder, mount.plugin)
+    definitions = []
     for entry in entries:
         begin(entry.alias)
         try:
@@ -47,18 +75,30 @@ def look(mount: PluginMount, begin: Callable[[str], None]) -> Answer:
             problems += [p.message for p in e.problems]
         else:
             problems += [p.message for p in check_class(mount, mount.places[0], entry.alias, cls, [mount.folder])]
+            definitions.append((entry.alias, partial(definition_of, entry.alias, cls, entry.version)))
+    if problems:
+        return Looked(Answer(problems=_short(problems)))
     warnings = [p.message for p in ignored_copies(mount, [mount.folder])]
-    return Answer(problems=_short(problems), warnings=_short(warnings), classes=tuple(e.alias for e in entries))
+    return Looked(Answer(warnings=_short(warnings), classes=tuple(e.alias for e in entries)), definitions)
 
 
-def _look_into_jars(mount: PluginMount) -> Answer:
+def _look_into_jars(mount: PluginMount) -> Looked:
     try:
         found = list_classes(mount)
     except ConfigError as e:
-        return Answer(problems=_short([p.message for p in e.problems]))
+        return Looked(Answer(problems=_short([p.message for p in e.problems])))
     except ConnectError as e:
-        return Answer(trouble=str(bounded(str(e))))
-    return Answer(java=found.classes, warnings=_short([*found.warnings]))
+        return Looked(Answer(trouble=str(bounded(str(e)))))
+    definitions = [(c.class_name, partial(_definition_in_jars, c, mount.folder)) for c in found.classes]
+    return Looked(Answer(java=found.classes, warnings=_short([*found.warnings])), definitions)
+
+
+def _definition_in_jars(found: FoundClass, folder: str) -> ClassDefinition:
+    """The definition of a class. What is in several places in one version is read from the first of them."""
+    keys = config_keys(normpath(f"{folder}/{found.paths[0]}"), found.class_name)
+    return ClassDefinition(
+        class_name=found.class_name, type=found.type, version=found.version, paths=found.paths, config=keys
+    )
 
 
 def _short(texts: list[str]) -> tuple[str, ...]:
@@ -74,7 +114,9 @@ def main(file: str) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8", buffering=1) as answers:
         request = VerificationRequest.from_json(Path(file).read_bytes())
         found = look(request.mount, lambda alias: print(key, json.dumps({"importing": alias}), sep="", file=answers))
-        print(key, found.model_dump_json(), sep="", file=answers)
+        print(key, found.answer.model_dump_json(), sep="", file=answers)
+        for line in chain(found.defined(), [{"end": True}]):
+            print(key, json.dumps(line), sep="", file=answers)
         answers.flush()
         sys.stdout.flush()
         os._exit(0)

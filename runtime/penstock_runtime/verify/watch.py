@@ -1,7 +1,8 @@
 """Watches the process that imports the classes of an image: its answer, its output, its end, its time.
 
 That process runs foreign code. So its answer counts when it is whole, its output is read to the end and shown up to a limit,
-and neither its silence nor its end keeps this process from telling what happened.
+and neither its silence nor its end keeps this process from telling what happened. Configuration definitions come after the
+answer: whatever goes wrong with them leaves the answer as it is.
 """
 
 import json
@@ -15,11 +16,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ValidationError
 
+from penstock.errors import ConfigError
 from penstock_model.contracts.base import Part
+from penstock_model.contracts.definitions import LARGEST_TEXT, ClassDefinition, PackedDefinitions, pack
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.verification import LONGEST_CLASSES, FoundClass, classes_text
@@ -27,12 +30,17 @@ from penstock_model.contracts.verification import LONGEST_CLASSES, FoundClass, c
 __all__ = ["ANSWER_VARIABLE", "Answer", "Found", "watch"]
 
 ANSWER_VARIABLE: Final = "PENSTOCK_ANSWER"
-"""The descriptor to which the watched process writes lines: `{"importing": <alias>}`, and at last an `Answer`.
+"""The descriptor to which the watched process writes lines: `{"importing": <alias>}`, then an `Answer`, then for each class
+`{"definition": <ClassDefinition>}` or `{"undefined": <why>}`, and at last `{"end": true}`.
 
 Each begins with the first line of its standard input, which code that writes to any descriptor does not know.
 """
 _CHUNK: Final = 1 << 16
 _LONGEST_ANSWER: Final = 1 << 20  # bytes
+_LONGEST: Final = _LONGEST_ANSWER + LARGEST_TEXT
+"""Bytes of the answer, and of the definitions after it."""
+_SHOWN_UNDEFINED: Final = 3
+_UNDEFINED: Final = 512  # characters
 _SHOWN: Final = 1 << 16
 """Bytes of the output that are shown in the pod's log."""
 
@@ -57,10 +65,17 @@ class Answer(Part):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is told, and the process group of the watched process."""
+    """What a process was watched to find.
+
+    Attributes:
+        message: what is told.
+        group: the process group of the watched process.
+        definitions: the configuration definitions whose digest the message has; None: there are none.
+    """
 
     message: TerminationMessage
     group: int
+    definitions: PackedDefinitions | None = None
 
 
 @dataclass(slots=True)
@@ -70,35 +85,58 @@ class _Lines:
     Attributes:
         key: the beginning of each line.
         importing: the class that is being imported.
-        answer: the answer, once it is whole.
-        is_lost: what came is no answer, and no more is read.
+        answer: the answer, once it is whole. Nothing that comes after it can change it.
+        definitions: of the classes, which come after the answer.
+        undefined: why classes have none.
+        has_ended: all definitions have come.
+        is_broken: what came was not written by the watched process, and no more is read.
     """
 
     key: bytes
     importing: str = ""
     answer: Answer | None = None
-    is_lost: bool = False
+    definitions: list[ClassDefinition] = field(default_factory=list)
+    undefined: list[str] = field(default_factory=list)
+    has_ended: bool = False
+    is_broken: bool = False
     _rest: bytes = b""
     _length: int = 0
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the answer was written over before it was whole."""
+        return self.is_broken and self.answer is None
 
     def add(self, data: bytes) -> None:
         self._length += len(data)
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
-            self._read(line)
-        self.is_lost = self.is_lost or self._length > _LONGEST_ANSWER
+            if not self.is_broken:
+                self._read(line)
+        longest = _LONGEST_ANSWER if self.answer is None else _LONGEST
+        self.is_broken = self.is_broken or self._length > longest
 
     def _read(self, line: bytes) -> None:
         try:
             if not line.startswith(self.key):
                 raise ValueError
             document = json.loads(line.removeprefix(self.key))
-            if "importing" in document:
+            if self.answer is not None:
+                self._read_definition(document)
+            elif "importing" in document:
                 self.importing = str(document["importing"])[:128]
             else:
                 self.answer = Answer.model_validate(document)
         except (ValidationError, ValueError, TypeError):
-            self.is_lost = True
+            self.is_broken = True
+
+    def _read_definition(self, document: dict[str, Any]) -> None:
+        if "definition" in document:
+            self.definitions.append(ClassDefinition.model_validate(document["definition"]))
+        elif "undefined" in document:
+            self.undefined.append(str(document["undefined"])[:_UNDEFINED])
+        else:
+            self.has_ended = True
 
 
 @dataclass(slots=True)
@@ -124,10 +162,10 @@ class _Watch:
 
     @property
     def is_over(self) -> bool:
-        return self.lines.answer is not None or self.lines.is_lost
+        return self.lines.has_ended or self.lines.is_broken
 
     def until(self, child: int, answer: int, output: int, deadline: float) -> bool:
-        """Read until there is an answer or the process has ended; False: it has not, and its time is over."""
+        """Read until all has come or the process has ended; False: it has not, and its time is over."""
         process = os.pidfd_open(child)
         try:
             with selectors.DefaultSelector() as ready:
@@ -182,20 +220,47 @@ def watch(command: Sequence[str], seconds: float) -> Found:
         state.output.end()
         os.close(answer)
     code = child.wait() if is_in_time and not state.is_over else None
-    return Found(_message(state.lines, code, seconds), child.pid)
+    message = _message(state.lines, code, seconds)
+    if message.exit_code != ExitCode.OK:
+        return Found(message, child.pid)
+    packed, note = _packed(state.lines)
+    text = "; ".join(filter(None, (message.message, note)))
+    digest = packed.digest if packed is not None else None
+    return Found(message.model_copy(update={"message": text, "definitions": digest}), child.pid, packed)
 
 
 def _drain(descriptor: int, add: Callable[[bytes], None]) -> None:
     """Read what is there; another process may have the descriptor still, so that its end may never come."""
     os.set_blocking(descriptor, False)
     try:
-        for _ in range(_LONGEST_ANSWER // _CHUNK):
+        for _ in range(_LONGEST // _CHUNK):
             data = os.read(descriptor, _CHUNK)
             if not data:
                 return
             add(data)
     except BlockingIOError:
         return
+
+
+def _packed(lines: _Lines) -> tuple[PackedDefinitions | None, str]:
+    """The definitions of the classes, and what is to be said of those that are missing or cut."""
+    if not lines.has_ended:
+        lacking = "a plugin ended the process that reads them, or takes too long"
+        cause = "something wrote over them, or they are too large" if lines.is_broken else lacking
+        return None, f"configuration definitions are not published: {cause}"
+    if not lines.definitions and not lines.undefined:
+        return None, ""
+    try:
+        packed = pack(lines.definitions)
+    except ConfigError as e:
+        return None, f"configuration definitions are not published: {e}"
+    notes = lines.undefined[:_SHOWN_UNDEFINED]
+    if (more := len(lines.undefined) - len(notes)) > 0:
+        notes.append(f"and so {more} more")
+    if packed.documentation_cut is not None:
+        most = packed.documentation_cut
+        notes.append(f"the documentation of each property is cut to {most} characters, so that the definitions fit")
+    return packed, "; ".join(notes)
 
 
 def _of_java(classes: Sequence[FoundClass], warnings: Sequence[str]) -> TerminationMessage:

@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_spec import TaskState
+from penstock_runtime.java import find_java
 
 from ..checking import assert_exactly_once
 from ..reading import create
@@ -75,6 +76,19 @@ def test_what_ends_start_is_told(probe_lab: ProbeLab, topic: str, action: str, t
     create(probe_lab.servers, topic)
     log = probe_lab.fails(topic, {"start.action": action})
     assert text in next(line for line in reversed(log.splitlines()) if "has ended" in line)
+
+
+@pytest.mark.slow
+def test_a_task_that_needs_a_newer_java_fails_with_both_versions_and_the_remedy(
+    probe_lab: ProbeLab, topic: str, tmp_path: Path
+) -> None:
+    """Its connector does not: Java loads the class of the task when it is made."""
+    probe_lab.probe.for_java_99(tmp_path / "newer", "ProbeTask").jar(tmp_path / "plugins" / "probe.jar")
+    create(probe_lab.servers, topic)
+    log = probe_lab.fails(topic, path=tmp_path / "plugins")
+    assert "UnsupportedClassVersionError: dev/penstock/probe/ProbeTask has been compiled" in log
+    java = find_java().major
+    assert f"compiled for Java 99, and the runtime has Java {java}; use a version of the plugin for Java {java}" in log
 
 
 @pytest.mark.slow

@@ -96,6 +96,7 @@ def test_debezium_goes_on_in_penstock_and_comes_back_to_kafka_connect(
             ((made,), report) = imported(
                 *("--connect-url", connect.url, "--connect-worker", str(connect.file)),
                 *("--worker", str(release), "--secrets-to", secrets),
+                code=1,  # Debezium is to be brought first
             )
             spec = made["spec"]
             assert (spec["class"], spec["state"], spec.get("version")) == (CLASS, "Stopped", None)

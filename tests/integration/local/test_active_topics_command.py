@@ -73,3 +73,24 @@ def test_where_topics_are_not_tracked_that_is_said_in_connects_words(lab: Lab, t
     worker.write_text(f"bootstrap.servers={lab.servers}\ntopic.tracking.enable=false\n")
     done = penstock(tmp_path, lab.source_manifest([["v"]], "t"), "--worker", str(worker))
     assert (done.returncode, "Topic tracking is disabled." in done.stderr) == (2, True), done.stderr
+
+
+def test_the_active_topics_of_a_connector_that_does_not_run_are_forgotten(lab: Lab, tmp_path: Path) -> None:
+    topic, name = lab.topic(), new_name("reset")
+    _, task = lab.source([["v"]], topic, name=name)
+    lab.journal.count("commit")
+    resource, options = lab.source_manifest([["v"]], topic, name=name), ["--bootstrap-servers", lab.servers]
+    refused = penstock(tmp_path, resource, *options, words=("--reset",))
+    assert (refused.returncode, "penstock.dev/reset-topics" in refused.stderr) == (5, True), refused.stderr
+    task.stop()
+    done = penstock(tmp_path, resource, *options, words=("--reset",))
+    assert (done.returncode, done.stderr) == (0, f"{name}: 1 active topic forgotten\n")
+    assert lab.status(f"status-topic-{topic}:connector-{name}")[-1] is None
+    assert penstock(tmp_path, resource, *options).stderr.startswith(f"{name}: 0 active topics")
+
+
+def test_where_a_reset_of_active_topics_is_not_allowed_that_is_said_in_connects_words(lab: Lab, tmp_path: Path) -> None:
+    worker = tmp_path / "worker.properties"
+    worker.write_text(f"bootstrap.servers={lab.servers}\ntopic.tracking.allow.reset=false\n")
+    done = penstock(tmp_path, lab.source_manifest([["v"]], "t"), "--worker", str(worker), words=("--reset",))
+    assert (done.returncode, "Topic tracking reset is disabled." in done.stderr) == (2, True), done.stderr

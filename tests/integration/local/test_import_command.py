@@ -22,7 +22,7 @@ OURS = {"group.id": "penstock", "offset.storage.replication.factor": "1", "statu
 """A group.id of its own, so that the ids of Kafka Connect's tasks are none of a task here."""
 
 
-def imported(*arguments: str) -> tuple[list[dict[str, Any]], str]:
+def imported(*arguments: str, code: int = 0) -> tuple[list[dict[str, Any]], str]:
     """The manifests and the report."""
     done = subprocess.run(
         [sys.executable, "-m", "penstock_runtime.cli", "import", *arguments],
@@ -31,7 +31,7 @@ def imported(*arguments: str) -> tuple[list[dict[str, Any]], str]:
         check=False,
         env=dict(os.environ),
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return list(yaml.safe_load_all(done.stdout)), done.stderr
 
 

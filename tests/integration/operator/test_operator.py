@@ -291,7 +291,10 @@ def process(
             str(tmp_path / "key"),
             "--kubeconfig",
             str(api_server.kubeconfig),
+            "--termination",
+            str(tmp_path / "termination"),
         ]
+        (tmp_path / "termination").touch()
         made.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path))
         return made[-1]
 
@@ -323,8 +326,8 @@ def test_the_process_ends_as_asked_and_its_log_is_json(
     assert "has ended as asked" in json.loads(rest.splitlines()[-1])["message"]
 
 
-def test_a_wrong_configuration_ends_the_process_with_everything_that_is_wrong(
-    process: Callable[..., subprocess.Popen[str]],
+def test_a_wrong_configuration_ends_the_process_with_everything_that_is_wrong_in_its_pods_status(
+    process: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     one = process(logLevel="LOUD", probes={"port": 0})
     _, text = one.communicate(timeout=60)
@@ -332,3 +335,4 @@ def test_a_wrong_configuration_ends_the_process_with_everything_that_is_wrong(
     messages = [json.loads(line)["message"] for line in text.splitlines()]
     assert len(messages) == 2
     assert all("operator.yaml: " in m for m in messages)
+    assert (tmp_path / "termination").read_text().splitlines() == messages

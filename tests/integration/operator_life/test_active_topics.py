@@ -59,7 +59,8 @@ def test_a_burst_of_topics_is_few_writes_and_since_when_survives_tasks_and_opera
     assert told(body)[0][:2] == ("one-more", 0)
     site.settled("orders")
     assert told(site.get("orders"))[1:] == before
-    row = f'penstock_connector_active_topics{{name="orders",namespace="{site.namespace}"}} 151.0'
+    of = f'connector="{site.namespace}.orders",name="orders",namespace="{site.namespace}"'
+    row = f"penstock_connector_active_topics{{{of}}} 151.0"
     operator.until(lambda: row in operator.metrics(), "the metric counts them")
     site.check()
 

@@ -215,32 +215,35 @@ def test_a_connector_that_cannot_be_looked_at_is_not_ready_in_status_and_metrics
     operator = site.operator(proxy.kubeconfig).start()
     site.create("orders")
     site.settled("orders")
-    row = f'penstock_connector_ready{{name="orders",namespace="{site.namespace}"}}'
-    operator.until(lambda: f"{row} 1.0" in operator.metrics(), "it is ready")
+    row = f'penstock_connector_ready{{connector="{site.namespace}.orders",name="orders",namespace="{site.namespace}",reason='
+    good, bad = f'{row}"Running"}} 1.0', f'{row}"{reason}"}} 0.0'
+    operator.until(lambda: good in operator.metrics(), "it is ready")
     rule = proxy.spoil(fault, method="GET", path=path, times=None)
     site.change("orders", tasksMax=2)
     site.until("orders", lambda b: condition(b, "Ready").startswith(f"Unknown {reason}"), "it is told")
-    operator.until(lambda: f"{row} 0.0" in operator.metrics(), "the metrics tell it")
+    operator.until(lambda: bad in operator.metrics(), "the metrics tell it")
     operator.kill()
     operator.ended()
     operator.start()
     operator.until(lambda: row in operator.metrics(), "an operator shows it that has never looked at it")
-    assert f"{row} 0.0" in operator.metrics()
+    assert f"{row}" in operator.metrics()
+    assert good not in operator.metrics()
     rule.times = 0
     site.settled("orders", seconds=120)
-    operator.until(lambda: f"{row} 1.0" in operator.metrics(), "it is ready again")
+    operator.until(lambda: good in operator.metrics(), "it is ready again")
 
 
 def test_a_connector_that_cannot_even_be_read_is_not_ready_in_the_metrics(site: Site, proxy: Proxy) -> None:
     operator = site.operator(proxy.kubeconfig).start()
     site.create("orders")
     site.settled("orders")
-    row = f'penstock_connector_ready{{name="orders",namespace="{site.namespace}"}}'
-    operator.until(lambda: f"{row} 1.0" in operator.metrics(), "it is ready")
+    row = f'penstock_connector_ready{{connector="{site.namespace}.orders",name="orders",namespace="{site.namespace}",reason='
+    good, bad = f'{row}"Running"}} 1.0', f'{row}"ApiServerUnavailable"}} 0.0'
+    operator.until(lambda: good in operator.metrics(), "it is ready")
     rule = proxy.spoil(fail(500), method="GET", path=r"/connectors/orders$", times=None)
     site.change("orders", tasksMax=2)
-    operator.until(lambda: f"{row} 0.0" in operator.metrics(), "the metrics tell it")
+    operator.until(lambda: bad in operator.metrics(), "the metrics tell it")
     rule.times = 0
     site.settled("orders", seconds=120)
-    operator.until(lambda: f"{row} 1.0" in operator.metrics(), "it is ready again")
+    operator.until(lambda: good in operator.metrics(), "it is ready again")
     site.check()

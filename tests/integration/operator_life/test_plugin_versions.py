@@ -1,9 +1,11 @@
 """PluginVersions on a real API server: connectors wait for them, keep them, and name them (KIP-891)."""
 
+import base64
 from typing import Any
 
 import pytest
 
+from penstock_model.contracts.definitions import ClassDefinition, ConfigKey, unpack
 from penstock_model.contracts.verification import FoundClass
 
 from ..running import until
@@ -66,6 +68,26 @@ def ready(site: Site, resource: dict[str, Any], begins: str) -> dict[str, Any]:
     return site.api.get(resource)
 
 
+def test_a_new_connector_takes_the_version_before_one_whose_image_cannot_be_pulled(site: Site) -> None:
+    site.kubelet.cannot_pull(image_of("2.0.0"))
+    site.operator().start().ready()
+    good, bad = plugin_version(site, "1.0.0"), plugin_version(site, "2.0.0")
+    site.api.create(good)
+    site.api.create(bad)
+    ready(site, good, "True Verified")
+    site.create("orders", **{"class": "Files"})
+    status = site.settled("orders")["status"]
+    assert status["connector"]["pluginVersion"] == "files-1.0.0"
+    site.until(
+        "orders",
+        lambda b: "PluginVersion files-2.0.0 is newer, 2.0.0, and is not taken up" in condition(b, "ConfigValid"),
+        "it names the newer one",
+    )
+    site.kubelet.can_pull(image_of("2.0.0"))
+    site.until("orders", lambda b: b["status"].get("newerPluginVersions") == ["files-2.0.0"], "it is offered")
+    site.check()
+
+
 def verifying(site: Site) -> list[str]:
     """The names of the pods that verify something now."""
     return [
@@ -123,6 +145,75 @@ def test_java_classes_of_an_image_are_listed_and_connectors_that_waited_for_them
     assert images(site, "orders") == [image_of("7")]
     until(lambda: site.api.get(java)["status"].get("usedBy") == ["orders"], what="it names who runs it")
     assert site.api.get(java)["status"]["classes"] == listed
+    site.check()
+
+
+FILES_KEY = ConfigKey(
+    name="path",
+    type="STRING",
+    required=True,
+    default_value=None,
+    importance="HIGH",
+    documentation="The folder to read.",
+    display_name="path",
+)
+DEFINED = ClassDefinition(class_name="Files", type="source", version="1.0.0", config=(FILES_KEY,))
+
+
+def config_map(site: Site, name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": site.namespace}}
+
+
+def published(site: Site, resource: dict[str, Any]) -> list[str]:
+    """The classes whose configuration is in the ConfigMap that the status names."""
+    document = site.api.get(resource)
+    where = document["status"]["definitions"]
+    found = site.api.get(config_map(site, where["configMap"]))
+    assert [o["uid"] for o in found["metadata"]["ownerReferences"]] == [document["metadata"]["uid"]]
+    content = unpack(base64.b64decode(found["binaryData"]["definitions.json.gz"]), where["digest"])
+    return [c.class_name for c in content.classes]
+
+
+def test_configurations_are_published_again_where_they_are_gone_and_earlier_ones_are_removed(site: Site) -> None:
+    site.kubelet.defines(image_of("1.0.0"), DEFINED)
+    operator = site.operator().start().ready()
+    files = plugin_version(site, "1.0.0")
+    site.api.create(files)
+    first = ready(site, files, "True Verified")["status"]["definitions"]
+    assert published(site, files) == ["Files"]
+
+    written = site.api.get(config_map(site, first["configMap"]))
+    earlier = config_map(site, "earlier")
+    earlier["metadata"]["labels"] = written["metadata"]["labels"]
+    site.api.create(earlier)
+    site.api.delete(written)
+    operator.kill()
+    operator.ended()
+    site.kubelet.defines(image_of("1.0.0"), DEFINED, DEFINED.model_copy(update={"class_name": "Other"}))
+    operator.start().ready()
+    until(lambda: site.api.get(files)["status"]["definitions"] != first, what="what is published now is named")
+    assert published(site, files) == ["Files", "Other"]
+    until(lambda: not any(m["metadata"]["name"] == "earlier" for m in site.api.list("v1", "ConfigMap", site.namespace)))
+    assert condition(site.api.get(files), "Ready").startswith("True Verified")
+    site.check()
+
+
+@pytest.mark.slow
+def test_a_log_that_is_gone_leaves_it_verified_without_configurations_after_three_pods_and_it_says_so(
+    site: Site,
+) -> None:
+    site.kubelet.defines(image_of("1.0.0"), DEFINED)
+    site.kubelet.loses_logs()
+    site.operator().start().ready()
+    files = plugin_version(site, "1.0.0")
+    site.api.create(files)
+    ready(site, files, "False DefinitionsUnpublished: configuration definitions are not published: the log of pod")
+    until(
+        lambda: condition(site.api.get(files), "Ready").startswith("True Verified"), seconds=120, what="it is decided"
+    )
+    assert "configuration definitions are not published: the log" in condition(site.api.get(files), "Ready")
+    assert "definitions" not in site.api.get(files)["status"]
+    assert len(site.kubelet.verified) == 3
     site.check()
 
 

@@ -22,6 +22,7 @@ from tests.integration.java.probe_plugin import (
     probe,
 )
 
+from penstock_model.contracts.definitions import find_line, unpack
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, OffsetsVerb, OffsetsWork, Outcome
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
@@ -45,6 +46,12 @@ IMAGE = f"quay.example/connect@sha256:{'0' * 64}"
 
 def looked(folder: Path, *declared: DeclaredClass, seconds: float = 60) -> tuple[int, str, tuple[FoundClass, ...]]:
     """The answer of a verifying pod: its exit code, its message, and the classes."""
+    word, _ = ended(folder, *declared, seconds=seconds)
+    return word.exit_code, word.message or "", read_classes(word.classes or "")
+
+
+def ended(folder: Path, *declared: DeclaredClass, seconds: float = 60) -> tuple[TerminationMessage, str]:
+    """The termination message of a verifying pod, and its log."""
     whole = PluginMount(
         name="java", plugin="", version="", image=IMAGE, folder=str(folder), runtime="Java", classes=declared
     )
@@ -60,7 +67,8 @@ def looked(folder: Path, *declared: DeclaredClass, seconds: float = 60) -> tuple
     word = TerminationMessage.of(log.read_bytes())
     assert word is not None, done.stderr.decode()
     assert len(log.read_bytes()) <= 4096
-    return done.returncode, word.message or "", read_classes(word.classes or "")
+    assert word.exit_code == done.returncode
+    return word, done.stdout.decode()
 
 
 def mounted(folder: Path, class_name: str, *places: str) -> PluginMount:
@@ -92,6 +100,25 @@ def test_a_pod_lists_the_classes_of_an_image_with_versions_and_folders_and_needs
     assert {SOURCE, TRANSFORM, f"{TRANSFORM}$Value", PREDICATE} <= {c.class_name for c in classes}
     sources = [(c.type, c.version, c.paths) for c in classes if c.class_name == SOURCE]
     assert sources == [("source", "1.0.0", ("one",)), ("source", "2.0.0", ("same", "two"))]
+
+
+def test_a_pod_publishes_the_configuration_of_each_class_in_each_version(plugins: Path) -> None:
+    shutil.copytree(plugins / "two", plugins / "same")
+    word, log = ended(plugins)
+    assert word.definitions is not None
+    content = find_line(log, word.definitions)
+    assert content is not None
+    found = unpack(content, word.definitions)
+    transform = found.of(TRANSFORM, "transform", "2.0.0")
+    assert transform is not None
+    assert transform.paths == ("same", "two")
+    keys = {k.name: k for k in transform.config}
+    assert (keys["does"].type, keys["does"].required, keys["does"].documentation) == ("STRING", True, "What is done.")
+    most = keys["most"]
+    assert (most.default_value, most.valid, most.minimum, most.maximum) == ("0", "[0,...,9]", 0, 9)
+    assert {(c.class_name, c.type, c.version) for c in found.classes} == {
+        (c.class_name, c.type, c.version) for c in read_classes(word.classes or "")
+    }
 
 
 def test_plugins_lie_in_an_image_as_the_build_of_strimzi_puts_them(probe: Probe, tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from penstock.errors import ConnectError
+from penstock.sink import TopicPartition
 from penstock_kafka.murmur2 import partition_of
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest, OffsetsVerb, OffsetsWork, Outcome
 from penstock_runtime.job import offsets_change, offsets_target
 from penstock_runtime.job.altering import alter
 from penstock_runtime.kafka.admin import Admin
+from penstock_runtime.kafka.groups import GroupHasMembers, Groups
 from penstock_runtime.kafka.offsets_topic import load
 from penstock_runtime.kafka.offsets_transaction import PlacedRecord, write_in_transaction
 from penstock_runtime.kafka.settings import ClientSettings
@@ -201,7 +203,7 @@ def test_a_malformed_request_for_a_source_writes_nothing_and_tells_every_error_a
     nothing = ["offsets: Partitions / offsets need to be provided for an alter offsets request"]
     assert problems(altered(pods, resource, text="{}")) == nothing
     assert problems(altered(pods, resource)) == nothing
-    good = ({"filename": "/x"}, {"position": 1})
+    good = ({"filename": str(tmp_path / "in.txt")}, {"position": 1})
     assert problems(
         altered(pods, resource, good, (None, {"position": 1}), ({"filename": {"a": 1}}, {"position": []}))
     ) == [
@@ -361,6 +363,34 @@ def test_a_sink_that_never_ran_begins_where_it_is_set(pods: Pods) -> None:
     assert asked["offsets"] == [list(position(topic, 0, 0)), list(position(topic, 1, 2))]
 
 
+def test_null_removes_the_offset_of_one_partition_of_a_sink_and_leaves_the_others(pods: Pods) -> None:
+    topic = pods.lab.topic(partitions=3)
+    for partition in range(3):
+        pods.lab.produce(topic, "a", "b", "c", partition=partition)
+    resource = sink(pods, topic)
+    name = f"shop.{resource['metadata']['name']}"
+    assert altered(pods, resource, *(position(topic, p, 2) for p in range(3))).outcome is Outcome.DONE
+    nulls = [(position(topic, p, 0)[0], None) for p in (0, 7)]
+    answer = altered(pods, resource, *nulls, position(topic, 1, 1))
+    told = "1 position was set, 1 position was removed, 1 position was null and had not been there"
+    assert (answer.outcome, answer.message) == (Outcome.DONE, f"{OURS} {told}."), answer
+    assert [pods.lab.committed(name, topic, p) for p in range(3)] == [None, 1, 2]
+    task = started(pods, resource)
+    assert sorted(pods.lab.journal.values(6)) == ["a", "b", "b", "c", "c", "c"]  # all of the first partition
+    task.process.stop()
+
+
+def test_null_for_a_sink_whose_group_has_members_is_refused_and_removes_nothing(pods: Pods) -> None:
+    topic = pods.lab.topic()
+    pods.lab.produce(topic, "a")
+    with pods.lab.member(f"group-{topic}", topic) as member:
+        member.commit(1)
+        groups = Groups(clients(pods))
+        with pytest.raises(GroupHasMembers):
+            groups.remove(f"group-{topic}", [TopicPartition(topic, 0)], lambda: None)
+    assert pods.lab.committed("", topic, group=f"group-{topic}") == 1
+
+
 @pytest.mark.scenario("offsets-sink-alter-unknown-partition")
 def test_positions_that_are_not_in_kafka_are_refused_with_all_their_names(pods: Pods) -> None:
     topic = pods.lab.topic()
@@ -373,11 +403,9 @@ def test_positions_that_are_not_in_kafka_are_refused_with_all_their_names(pods: 
         f"offsets: Failed to alter consumer group offsets for connector {name}: 3 is past the end of {topic}-0, which is 2; "
         f"topic '{topic}' has no partition 7, and 1 in all; topic '{gone}' does not exist, or may not be described"
     ]
-    answer = altered(pods, resource, position(topic, 0, -5), (position(topic, 1, 0)[0], None))
+    answer = altered(pods, resource, position(topic, 0, -5))
     assert problems(answer) == [
-        f"offsets[0].offset: Failed to modify offsets for sink connector {name}: -5 is negative",
-        "offsets[1].offset: A single partition of a sink cannot be reset: Kafka's client for Python has no request for it. "
-        "Set it to a position, or reset all offsets of the connector",
+        f"offsets[0].offset: Failed to modify offsets for sink connector {name}: -5 is negative"
     ]
     assert pods.lab.committed(name, topic) is None
     assert altered(pods, resource, position(topic, 0, 2)).outcome is Outcome.DONE

@@ -156,18 +156,21 @@ def test_the_topic_that_was_read_is_active_whatever_a_router_made_of_it(lab: Lab
     assert lab.status(f"status-topic-{now}:connector-{name}") == []
 
 
-@pytest.mark.slow
 @pytest.mark.scenario("active-topics-sink-reconfigured")
-def test_a_topic_that_is_no_longer_consumed_stays_active(lab: Lab) -> None:
-    one, two, name = lab.topic(), lab.topic(), new_name("tt")
+@pytest.mark.parametrize("by_pattern", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_topic_that_a_sink_does_not_read_any_more_leaves_its_active_topics(lab: Lab, by_pattern: bool) -> None:
+    one, two, name = lab.topic("one"), lab.topic("two"), new_name("tt")
     lab.produce(one, "a")
     lab.produce(two, "b")
-    for life, topics in enumerate((f"{one},{two}", two), 1):
+    for life, topics in enumerate((f"{one},{two}", f"regex:{two}|{two}-later" if by_pattern else two), 1):
         _, task = lab.sink(topics, name=name)
         lab.journal.count("open", life)
         lab.journal.values(2)
+        if life == 2:
+            until(lambda: lab.status(f"status-topic-{one}:connector-{name}")[-1] is None)
         task.stop()
-    assert all(lab.status(f"status-topic-{t}:connector-{name}")[-1] for t in (one, two))
+    assert lab.status(f"status-topic-{two}:connector-{name}")[-1]
+    assert len(lab.status(f"status-topic-{one}:connector-{name}")) == 2
 
 
 @pytest.mark.scenario("offsets-sink-overridden-group")

@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,8 @@ class News:
     def backlog(self, backlog: Backlog) -> None: ...
 
     def active(self, topics: list[str]) -> None: ...
+
+    def reads(self, is_read: Callable[[str], object], known: Collection[str]) -> None: ...
 
     def trouble(self, message: str | None) -> None:
         self.turns += 1

@@ -41,7 +41,8 @@ class Rendered:
     @property
     def configuration(self) -> Document:
         """The operator's configuration file, parsed."""
-        text = self.one("ConfigMap", "penstock-operator")["data"]["operator.yaml"]
+        annotations = self.one("Deployment")["spec"]["template"]["metadata"]["annotations"]
+        text = annotations["penstock.dev/configuration"]
         parsed: Document = yaml.load(text, _LOADER)
         return parsed
 

@@ -31,14 +31,13 @@ def test_pods_keep_to_the_restricted_pod_security_standard(rendered: Rendered) -
                 "capabilities": {"drop": ["ALL"]},
             }
             assert "memory" in container["resources"]["limits"]
-        allowed = {"configMap", "secret", "emptyDir"}
+        allowed = {"downwardAPI", "secret", "emptyDir"}
         assert all(set(volume) <= {"name", *allowed} for volume in pod.get("volumes", []))
 
 
 def test_one_operator_is_the_default(rendered: Rendered) -> None:
     spec = rendered.one("Deployment")["spec"]
     assert spec["replicas"] == 1
-    assert spec["strategy"] == {"type": "Recreate"}
     assert rendered.of("PodDisruptionBudget") == []
     assert "topologySpreadConstraints" not in rendered.pod
 
@@ -48,13 +47,28 @@ def test_operators_that_stand_by_are_spread_and_drained_one_by_one(helm: Helm, r
     rendered = helm.render(least(operator={"replicas": replicas}))
     spec = rendered.one("Deployment")["spec"]
     assert spec["replicas"] == replicas
-    assert spec["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
     budget = rendered.one("PodDisruptionBudget")["spec"]
     assert budget == {"maxUnavailable": 1, "selector": spec["selector"]}
     spread = rendered.pod["topologySpreadConstraints"]
     assert [s["topologyKey"] for s in spread] == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
     assert all(s["labelSelector"] == spec["selector"] for s in spread)
     assert all(s["whenUnsatisfiable"] == "ScheduleAnyway" for s in spread)
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_an_operator_goes_only_once_its_successor_is_ready(helm: Helm, replicas: int) -> None:
+    spec = helm.render(least(operator={"replicas": replicas})).one("Deployment")["spec"]
+    assert spec["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+
+
+def test_an_operator_that_starts_again_keeps_the_values_of_its_own_pod(rendered: Rendered) -> None:
+    volume = next(v for v in rendered.pod["volumes"] if v["name"] == "configuration")
+    field = "metadata.annotations['penstock.dev/configuration']"
+    assert volume["downwardAPI"]["items"] == [{"path": "operator.yaml", "fieldRef": {"fieldPath": field}}]
+
+
+def test_the_cause_of_an_operators_end_stands_in_its_pod(rendered: Rendered) -> None:
+    assert rendered.pod["containers"][0]["terminationMessagePolicy"] == "FallbackToLogsOnError"
 
 
 @pytest.mark.parametrize("replicas", [0, 4, "2", 1.5])

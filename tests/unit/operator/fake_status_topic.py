@@ -32,6 +32,7 @@ class FakeStatusTopic(StatusTopic):
         self._is_there = exists
         self._unread: list[Entry] | None = None
         self.trouble = None
+        self.policy_fault = None
         self.caught_up = True
         self.before_write: Callable[[], None] = lambda: None
         self.written: list[Entry] = []

@@ -139,9 +139,22 @@ def test_what_is_refused_is_a_field_of_the_resource() -> None:
     assert {".".join(p) for p in plain_fields()} >= set(SAMPLES)
 
 
-def sample(field: Mapping[str, Any]) -> Any:
+OF_TEMPLATE: dict[str, Any] = {
+    "affinity": {"podAffinity": {}},
+    "dnsConfig": {"searches": ["x"]},
+    "envFrom": [{"prefix": "X"}],
+    "hostAliases": [{"ip": "1.2.3.4"}],
+    "resources": {"limits": {"cpu": "7"}},
+    "securityContext": {"runAsUser": 7},
+    "tolerations": [{"key": "x"}],
+    "topologySpreadConstraints": [{"topologyKey": "x"}],
+}
+
+
+def sample(name: str, field: Mapping[str, Any]) -> Any:
     """A value for a field of the template."""
-    return {"boolean": True, "integer": 7, "string": "x", "array": [{"name": "x"}]}.get(field["type"], {"a": "b"})
+    of_type = {"boolean": True, "integer": 7, "string": "x", "array": [{"name": "x"}], "object": {"a": "b"}}
+    return OF_TEMPLATE.get(name, of_type[field["type"]])
 
 
 @pytest.mark.parametrize("name", schema("connectors")["properties"]["template"]["properties"])
@@ -154,7 +167,7 @@ def test_every_field_of_the_pod_template_changes_the_pod(name: str) -> None:
             "podSecurity": {"level": "Unrestricted"},
         }
     )
-    value = sample(schema("connectors")["properties"]["template"]["properties"][name])
+    value = sample(name, schema("connectors")["properties"]["template"]["properties"][name])
 
     def pod(template: dict[str, Any]) -> dict[str, Any]:
         made = connector({"template": template})

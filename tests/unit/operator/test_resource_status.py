@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from penstock_model.contracts.verification import FoundClass
 from penstock_operator.connector.model import verdict
 from penstock_operator.connector.model.verdict import Verdict
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION, POLICY, Kind
@@ -70,17 +69,20 @@ def test_a_plugin_version_names_at_most_a_hundred_connectors_that_run_it() -> No
     assert len(status_of(PLUGIN_VERSION, document(TICKER), *(f"c-{n:04}" for n in range(2_000)))["usedBy"]) == 100
 
 
-def test_java_classes_are_listed_as_they_were_found_and_stay_while_nobody_looks_again() -> None:
+def test_classes_and_definitions_are_named_as_they_were_found_and_stay_while_nobody_looks_again() -> None:
     image = {"runtime": "Java", "image": TICKER["image"]}
-    classes = [FoundClass(class_name="com.acme.Clock", type="source", version="1.0", paths=("clock",))]
+    found = {
+        "classes": [{"class": "com.acme.Clock", "type": "source", "version": "1.0", "paths": ["clock"]}],
+        "definitions": {"configMap": "one-definitions-1", "digest": "sha256:1"},
+    }
     verified = Verdict(verdict.Kind.READY, "Verified", "it holds 1 class")
-    there = resource_status(PLUGIN_VERSION, document(image), [], NOW, verified, "runtime:1", classes)
+    there = resource_status(PLUGIN_VERSION, document(image), [], NOW, verified, "runtime:1", found)
     assert there is not None
-    assert there["classes"] == [{"class": "com.acme.Clock", "type": "source", "version": "1.0", "paths": ["clock"]}]
+    assert {name: there[name] for name in found} == found
     assert resource_status(PLUGIN_VERSION, document(image, **there), [], NOW, verified, "runtime:1") is None
-    gone = resource_status(PLUGIN_VERSION, document(image, **there), [], NOW, verified, "runtime:1", ())
+    gone = resource_status(PLUGIN_VERSION, document(image, **there), [], NOW, verified, "runtime:1", {})
     assert gone is not None
-    assert "classes" not in gone
+    assert found.keys().isdisjoint(gone)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.secrets import too_many, with_namespace
 from penstock_operator.connector.model.verdict import Config
-from penstock_operator.kubernetes.pod_fields import unknown_fields
 from penstock_operator.reasons import Reason
 
 __all__ = ["invalid", "known_config", "known_problems", "unchecked", "valid"]
@@ -15,7 +14,7 @@ __all__ = ["invalid", "known_config", "known_problems", "unchecked", "valid"]
 
 def valid(observed: Observation, plan: Plan) -> Config:
     """The plugin accepts the configuration, perhaps with warnings."""
-    warnings = [*plan.warnings, *unknown_fields(observed.connector.spec.template)]
+    warnings = [*plan.warnings, *observed.plugin.passed_over]
     if left := plan.left_behind:
         warnings.append(
             f"it was of another kind before: {left} stay in Kafka under its name, also with deletion.offsets: Reset, and "
@@ -31,7 +30,7 @@ def invalid(problems: Sequence[str]) -> Config:
 
 
 def unchecked(when: str) -> Config:
-    """The plugin has not refused_actions yet; `when` follows "the configuration"."""
+    """The plugin has not answered yet; `when` follows "the configuration"."""
     return Config(None, Reason.NOT_CHECKED, (f"the configuration {when}",))
 
 

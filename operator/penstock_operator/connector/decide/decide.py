@@ -84,7 +84,9 @@ def _outcomes(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcom
     for check in _BEFORE_TASKS:
         if (outcome := check(observed)) is not None:
             return [outcome]
-    return _with_refused_template(observed) if is_template_refused(observed) else _running(observed, pod_hash)
+    if is_template_refused(observed):
+        return _with_refused_template(observed)
+    return _without_restarts(observed, pod_hash) or _running(observed, pod_hash)
 
 
 def _being_deleted(observed: Observation) -> StepOutcome | None:
@@ -176,6 +178,29 @@ def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOut
     if last is not None and last.kind == "sink":  # creates no topics
         return outcome
     return replace(outcome, pending=Pending(problem.reason, f"{problem.message}; the last good rules go on"))
+
+
+def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
+    """The status topic loses records, so tasks that end might not start again: those that run go on. Empty: none is to end.
+
+    A lost task is replaced as it was. What is asked for is done once the topic is compacted.
+    """
+    memory, annotations = observed.memory, observed.connector.metadata.annotations
+    last = observed.plan(memory.plan)
+    if not observed.topic_fault or last is None or not observed.is_prepared(last):
+        return ()
+    planning, present = plan_tasks(observed), hashes_of_present_pods(observed)
+    asked = restart_requests(annotations, memory, running=True, tasks=memory.tasks, now=observed.now)
+    plan = planning.plan
+    is_other = plan is not None and (
+        plan.hash != last.hash or any(pod_hash(plan, n) != present(plan, n) for n in range(len(plan.tasks)))
+    )
+    if not asked.handled and not is_other:
+        return ()
+    tasks = adopt_and_run(observed, present, RestartRequests(later=True), replace(planning, plan=None))
+    text = f"no task is restarted before the status topic is compacted: {observed.topic_fault}"
+    tasks = replace(tasks, pending=Pending(Reason.STATUS_TOPIC_NOT_COMPACTED, text))
+    return [planning, tasks, rollout_progress(observed, pod_hash, tasks)]
 
 
 def _with_refused_template(observed: Observation) -> Sequence[StepOutcome]:

@@ -79,6 +79,7 @@ class Observation:
         used_tokens: of requests that were used under its Connect name, also by earlier Connectors; from Kafka.
         run_by: another operator, whose pods and plans exist; empty: none.
         kafka_trouble: why the status topic cannot be read, for long enough to say so; None: it can.
+        topic_fault: why the status topic loses records, so that no task is ended for a restart; empty: it does not.
         status_unread: the status topic is not read at this moment, for whatever reason and however short a time.
         refusals: pods that the API server refused, by name.
         slot: whether a job slot is free for this Connector.
@@ -129,6 +130,7 @@ class Observation:
     used_tokens: tuple[UsedToken, ...] = ()
     run_by: str = ""
     kafka_trouble: str | None = None
+    topic_fault: str = ""
     status_unread: bool = False
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     slot: bool = True

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from penstock.errors import Problem
 from penstock_model.backoff import ExponentialBackoff
 from penstock_operator.reasons import Reason
 
@@ -29,6 +30,7 @@ class Refusal:
         again_at: seconds since 1970.
         generation: of the Connector when it was tried.
         pod_hash: of a task's pod, what it was taken to be made from when that was decided (`CreateTask.pod_hash`).
+        template: what is wrong in `spec.template`, by the answer.
     """
 
     reason: str
@@ -37,6 +39,7 @@ class Refusal:
     again_at: float = 0.0
     generation: int = 0
     pod_hash: str = ""
+    template: tuple[Problem, ...] = ()
 
 
 def after(

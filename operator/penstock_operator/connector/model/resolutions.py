@@ -53,6 +53,7 @@ class PluginResolution:
             class.
         is_missing: PluginVersions are not there, which may still come.
         newer: PluginVersions that a restart would take up.
+        passed_over: a sentence for each that is newer, and that a restart would not take up before it is verified.
     """
 
     mounts: tuple[PluginMount, ...] = ()
@@ -61,6 +62,7 @@ class PluginResolution:
     problems: tuple[str, ...] = ()
     is_missing: bool = False
     newer: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()
 
 
 OWN_PLUGIN: Final = PluginResolution()

@@ -95,6 +95,7 @@ async def observe(
         used_tokens=records.used_tokens,
         status_unread=records.status_unread,
         kafka_trouble=trouble,
+        topic_fault=context.status.policy_fault or "",
         release=context.release,
         rollout=settings.rollout,
         deleting=instant(document["metadata"].get("deletionTimestamp")),

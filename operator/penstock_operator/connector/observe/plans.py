@@ -63,7 +63,7 @@ async def look_up_plans(
             plugin_version.resolve, connector, settings.worker, running, memory.restarted, there
         )
     assert plugin is not None  # they have been looked at
-    plugin = replace(plugin, newer=_newer(subject, plugin))
+    plugin = _with_newer(subject, plugin)
     own = own_hash(connector, secrets.own, memory.restarted, asked=subject.asked)
     own_toggled = own_hash(connector, secrets.own, memory.restarted, toggled=True, asked=subject.asked)
     secrets_in_force = secrets_hash(connector, secrets.every, last, memory.restarted)
@@ -95,14 +95,19 @@ async def look_up_plans(
     )
 
 
-def _newer(subject: Subject, plugin: PluginResolution) -> tuple[str, ...]:
-    """PluginVersions that a restart would take up; as the status has them while it is not known which there are."""
+def _with_newer(subject: Subject, plugin: PluginResolution) -> PluginResolution:
+    """The same with the PluginVersions that are newer; as the status has them while it is not known which there are."""
     if not plugin.mounts or plugin.problems:
-        return ()
-    offers = subject.context.plugins.of(subject.key.namespace)
-    if offers is None:
-        return tuple((subject.document.get("status") or {}).get("newerPluginVersions") or ())
-    return plugin_version.newer(subject.connector, subject.context.settings.worker, plugin.mounts, offers)
+        return plugin
+    known = subject.context.plugins.of(subject.key.namespace)
+    if known is None:
+        return replace(plugin, newer=tuple((subject.document.get("status") or {}).get("newerPluginVersions") or ()))
+    connector, worker = subject.connector, subject.context.settings.worker
+    unseen = known.unverified
+    verified = [o for o in known.offers if o.name not in unseen]
+    passed_over = plugin_version.passed_over(connector, worker, plugin.mounts, known.offers, unseen) if unseen else ()
+    newer = plugin_version.newer(connector, worker, plugin.mounts, verified)
+    return replace(plugin, newer=newer, passed_over=passed_over)
 
 
 async def _listed(subject: Subject, kind: Kind) -> list[dict[str, Any]]:

@@ -5,21 +5,25 @@ from dataclasses import replace
 from typing import Any, Final
 
 from penstock.errors import Problem
-from penstock_model.connect.plugin_chain import CONNECTOR, asked_plugins
+from penstock_model.connect.plugin_chain import CONNECTOR, AskedPlugin, asked_plugins
 from penstock_model.connect.plugin_names import is_built_in
-from penstock_model.connect.versions import Version
+from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.plugin_offers import class_names, is_unread, offered
-from penstock_model.resources.plugin_resolution import resolve_plugins
+from penstock_model.resources.plugin_offers import class_names, is_unread, offered, offering, unverified
+from penstock_model.resources.plugin_resolution import NO_VERSION, ResolvedPlugins, resolve_plugins
 from penstock_operator.connector.model.plans import Plan, PluginRequest
 from penstock_operator.connector.model.resolutions import PluginResolution
 
-__all__ = ["newer", "resolve"]
+__all__ = ["newer", "passed_over", "resolve"]
 
 _UNREAD: Final = (
     "waits for a pod to look whether the Java plugins of {1} have {0}; `kubectl get pluginversions` says what keeps the pod "
     "from it; correct that, or delete a PluginVersion that is not needed"
+)
+_UNVERIFIED: Final = (
+    "waits until PluginVersion {0} is verified ({1}; `kubectl describe pluginversion {0}` says more), since none that fits "
+    "is; mend that, or ask for a version that is verified"
 )
 
 
@@ -33,7 +37,8 @@ def resolve(
     """What the PluginVersions of the namespace come to for a Connector; None: they must be looked at first.
 
     Neither a newer version nor a deleted one changes what a place runs, until its class, its version or
-    `penstock.dev/restart` asks anew. A plugin of the connector's own distribution goes with the connector.
+    `penstock.dev/restart` asks anew. A plugin of the connector's own distribution goes with the connector. One that has not
+    been verified is taken only where its very version is asked for.
 
     Args:
         connector: the resource.
@@ -53,12 +58,16 @@ def resolve(
     classes = {r[:2] for r in requests}
     before = _by_place(plans, lambda r: r[:2] in classes)
     names = {a.name for a in asked}
+    there = [d for d in found or () if names & class_names(d)]
+    offers, unseen = offered(there), unverified(there)
+    usable = [o for o in offers if o.name not in unseen or any(_pins(a, o) for a in changed)]
     resolved = resolve_plugins(
         [a for a in asked if a in changed or kept.get(a.place) is not None],
-        offered(d for d in found or () if names & class_names(d)),
+        usable,
         kept={place: mount for place, mount in kept.items() if mount is not None},
         before={place: mount for place, mount in before.items() if mount is not None},
     )
+    resolved = _with_waits(resolved, changed, [o for o in offers if o not in usable], unseen)
     chosen = {place for mount in resolved.mounts for place in mount.places}
     if unread := sorted(d["metadata"]["name"] for d in found or () if is_unread(d)):
         waits = (
@@ -84,6 +93,51 @@ def resolve(
     )
 
 
+def _with_waits(
+    resolved: ResolvedPlugins, changed: Sequence[AskedPlugin], others: Sequence[PluginMount], unseen: Mapping[str, str]
+) -> ResolvedPlugins:
+    """The same, where places without a plugin wait for the newest one that fits and has not been verified."""
+    chosen = {place for mount in resolved.mounts for place in mount.places}
+    waits: dict[str, tuple[str, Problem]] = {}
+    for asked in changed:
+        there = offering(asked, others)
+        fits = [o for o in there if _allows(asked, o)]
+        if asked.place in chosen or not there:
+            continue
+        if fits:
+            newest = max(fits, key=lambda o: Version(o.version)).name
+            text = _UNVERIFIED.format(newest, unseen[newest])
+            waits[asked.place] = asked.version_property, Problem(asked.type_property, text)
+        elif all(p.property != asked.version_property for p in resolved.problems):
+            versions = ", ".join(sorted({o.version for o in there}, key=Version))
+            text = NO_VERSION.format(asked.name, _range(asked), versions)
+            waits[asked.place] = "", Problem(asked.version_property, text)
+    answered = {version for version, _ in waits.values()}
+    rest = tuple(p for p in resolved.problems if p.property not in answered)
+    is_missing = resolved.is_missing and bool(rest)
+    return ResolvedPlugins(resolved.mounts, rest, is_missing).waiting_for(p for _, p in waits.values())
+
+
+def _range(asked: AskedPlugin) -> VersionRange | None:
+    try:
+        return VersionRange.requested(asked.version)
+    except ValueError:  # reported where it is resolved
+        return None
+
+
+def _allows(asked: AskedPlugin, offer: PluginMount) -> bool:
+    versions = _range(asked)
+    return versions is None or offer.version in versions
+
+
+def _pins(asked: AskedPlugin, offer: PluginMount) -> bool:
+    """Whether this very version is asked for, and no range."""
+    versions = _range(asked)
+    if versions is None or not offering(asked, [offer]):
+        return False
+    return any(r.lower == r.upper == Version(offer.version) for r in versions.restrictions if r.lower is not None)
+
+
 def _by_place(plans: Sequence[Plan], counts: Callable[[PluginRequest], bool]) -> dict[str, PluginMount | None]:
     """What each place has, in the first plan in which its request counts; None: the runtime's own plugin."""
     found: dict[str, PluginMount | None] = {}
@@ -106,14 +160,43 @@ def newer(
         mounts: what it runs.
         offers: what there is.
     """
+    return tuple(sorted({m.name for m in _taken_up(connector, worker, mounts, offers)}))
+
+
+def passed_over(
+    connector: Connector,
+    worker: Mapping[str, str],
+    mounts: Sequence[PluginMount],
+    offers: Sequence[PluginMount],
+    unseen: Mapping[str, str],
+) -> tuple[str, ...]:
+    """A sentence for each PluginVersion that is newer, and is not taken up because it has not been verified.
+
+    Args:
+        connector: the resource.
+        worker: the worker configuration as written.
+        mounts: what it runs.
+        offers: what there is, with what has not been verified.
+        unseen: why that has not been, by name.
+    """
+    found = {m.name: m.version for m in _taken_up(connector, worker, mounts, offers) if m.name in unseen}
+    return tuple(
+        f"PluginVersion {name} is newer, {version}, and is not taken up before it is verified: {unseen[name]}"
+        for name, version in sorted(found.items())
+    )
+
+
+def _taken_up(
+    connector: Connector, worker: Mapping[str, str], mounts: Sequence[PluginMount], offers: Sequence[PluginMount]
+) -> tuple[PluginMount, ...]:
+    """The images with newer versions that a restart would take up of these offers."""
     running = {place: mount for mount in mounts for place in mount.places}
     asked = asked_plugins(connector.spec.class_name, connector.spec.version, connector.spec.config, worker)
     asked = tuple(a for a in asked if a.place in running or not is_built_in(a.kind, a.name))
     resolved = resolve_plugins(asked, offers, before=running)
     if resolved.problems:  # a restart would change nothing
         return ()
-    taken = (m for m in resolved.mounts for p in m.places if p in running and _is_newer(m, running[p]))
-    return tuple(sorted({m.name for m in taken}))
+    return tuple(m for m in resolved.mounts for p in m.places if p in running and _is_newer(m, running[p]))
 
 
 def _is_newer(mount: PluginMount, running: PluginMount) -> bool:

@@ -1,10 +1,10 @@
-"""What `spec.template` of a Connector may ask for, as the release sets it; all that is refused is reported at once. Pure.
+"""What `spec.template` of a Connector may ask for, as pods have it and the release sets it; refused all at once. Pure.
 
 Kubernetes' own admission may be off in a namespace, and it sees a pod that the operator created, not its user.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from posixpath import normpath
 from typing import Any, Final
@@ -13,9 +13,10 @@ from penstock.errors import Problem
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.policy.pod_security import items, mapping, violations
 from penstock_operator.connector.policy.strategic_merge import merged
+from penstock_operator.kubernetes.pod_fields import template_problems
 from penstock_operator.settings import Level, Settings
 
-__all__ = ["refusals", "with_init_containers", "with_template_policy"]
+__all__ = ["refusals", "with_init_containers", "with_template_policy", "without_template"]
 
 _OURS: Final = "PENSTOCK_"
 _FOLDER: Final = "/etc/penstock"
@@ -29,8 +30,11 @@ _LEAST: Final[Mapping[str, Any]] = {"allowPrivilegeEscalation": False, "capabili
 def with_template_policy(connector: Connector, settings: Settings) -> Connector:
     """The Connector as pods are made from it: without a template that is refused, and with what is wrong with that."""
     problems = refusals(connector, settings)
-    if not problems:
-        return connector
+    return without_template(connector, problems) if problems else connector
+
+
+def without_template(connector: Connector, problems: Sequence[Problem]) -> Connector:
+    """The Connector without its template, for which these problems are reported."""
     reading = connector.reading
     spec = connector.spec.model_copy(update={"template": {}})
     return connector.model_copy(update={"spec": spec}).with_reading(
@@ -48,6 +52,8 @@ def refusals(connector: Connector, settings: Settings) -> tuple[Problem, ...]:
             f"is {length} characters long as JSON, and {_LONGEST} are the most; have scripts and files in a ConfigMap"
         )
         return (Problem("spec.template", message),)
+    if wrong := template_problems(template):
+        return wrong
     plain = _plain(settings)
     with_template = {
         "metadata": {"annotations": template.get("annotations")},

@@ -10,7 +10,7 @@ from typing import Any, Final
 from penstock_operator.connector.model.verdict import Config, Kind, Pending, Verdict
 from penstock_operator.connector.render.status_size import CONDITION_BYTES, cut
 from penstock_operator.kubernetes.times import timestamp
-from penstock_operator.reasons import ConditionType
+from penstock_operator.reasons import ConditionType, Reason
 
 __all__ = ["all_conditions", "undecided_conditions"]
 
@@ -53,8 +53,9 @@ def all_conditions(
     generation: int,
     now: float,
     pending: Pending | None = None,
+    lagging: str = "",
 ) -> list[dict[str, Any]]:
-    """The conditions, by type. Reconciling, Stalled and UpdatePending are there only while they are true, as in kstatus.
+    """The conditions, by type. Reconciling, Stalled, UpdatePending and Lagging are there only while they are true.
 
     Args:
         verdict: for Ready, Reconciling and Stalled.
@@ -63,6 +64,7 @@ def all_conditions(
         generation: the `metadata.generation` that was decided for.
         now: seconds since 1970.
         pending: for UpdatePending; None: no change is pending.
+        lagging: for Lagging; empty: no lag grows.
     """
     writer = _Writer(previous, generation, now)
     valid = "Unknown" if config.valid is None else str(config.valid)
@@ -70,6 +72,8 @@ def all_conditions(
     conditions.append(writer.condition(ConditionType.CONFIG_VALID, valid, config.reason, "; ".join(config.messages)))
     if pending is not None:
         conditions.append(writer.condition(ConditionType.UPDATE_PENDING, "True", pending.reason, pending.message))
+    if lagging:
+        conditions.append(writer.condition(ConditionType.LAGGING, "True", Reason.LAG_GROWS, lagging))
     return sorted(conditions, key=lambda c: str(c["type"]))
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from penstock_model.resources.connector import default_connect_name
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.verdict import Kind
@@ -19,25 +20,32 @@ def figures(observed: Observation, decision: Decision) -> ConnectorFigures:
         class_name=plan.class_name if plan is not None else observed.connector.spec.class_name,
         type=plan.kind if plan is not None else "",
         version=plan.version if plan is not None else "",
+        connector=observed.connector.connect_name,
         state=decision.state,
         tasks=dict(Counter(t.state for t in tasks)),
         restarts=sum(t.restarts for t in tasks),
         ready=decision.verdict.kind is Kind.READY,
+        reason=str(decision.verdict.reason),
         active_topics=observed.topic_count,
     )
 
 
-def undecided(document: Mapping[str, Any]) -> ConnectorFigures:
-    """The figures of a Connector for which nothing could be decided: those of its status, and not ready."""
+def undecided(document: Mapping[str, Any], reason: str) -> ConnectorFigures:
+    """The figures of a Connector for which nothing could be decided, for this reason: those of its status, and not ready."""
+    spec, metadata = document.get("spec") or {}, document["metadata"]
     status = document.get("status") or {}
     plugin, tasks = status.get("connector") or {}, status.get("tasks") or ()
     return ConnectorFigures(
-        class_name=plugin.get("class") or str((document.get("spec") or {}).get("class", "")),
+        class_name=plugin.get("class") or str(spec.get("class", "")),
         type=plugin.get("type", ""),
         version=plugin.get("version", ""),
+        connector=str(
+            spec.get("connectName") or default_connect_name(metadata.get("namespace"), str(metadata.get("name", "")))
+        ),
         state=status.get("state") or "Pending",
         tasks=dict(Counter(t["state"] for t in tasks if "state" in t)),
         restarts=sum(t.get("restarts", 0) for t in tasks),
         ready=False,
+        reason=str(reason),
         active_topics=status.get("activeTopicCount"),
     )

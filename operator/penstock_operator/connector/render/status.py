@@ -8,7 +8,7 @@ from penstock_operator import names
 from penstock_operator.connector.model.api_failures import KEPT_REASONS
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import task_status
+from penstock_operator.connector.model.persisted_state import TaskMemory, task_status
 from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.connector.model.verdict import Verdict
 from penstock_operator.connector.render.conditions import all_conditions, undecided_conditions
@@ -72,6 +72,7 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
             connector.metadata.generation,
             observed.now,
             decision.pending,
+            _lagging(observed, tasks),
         ),
         "taskSummary": f"{running}/{len(wanted)}",
         "replicas": sum(p.phase is not Phase.ENDED for p in observed.task_pods),
@@ -79,6 +80,13 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
         "labelSelector": ",".join(f"{k}={v}" for k, v in selector.items()),
     }
     return with_short_texts(status)
+
+
+def _lagging(observed: Observation, tasks: Sequence[TaskMemory]) -> str:
+    """Describe how the lag grows of the tasks that run; empty: of none."""
+    reports = {n: r for n, r in observed.reports.items() if r.lagging}
+    lagging = [t.id for t in tasks if t.state == "Running" and t.id in reports and reports[t.id].pod_uid == t.pod_uid]
+    return "; ".join(f"task {n}: {reports[n].lagging}" for n in lagging)
 
 
 def is_unchanged(status: Mapping[str, Any], before: Mapping[str, Any] | None) -> bool:

@@ -59,8 +59,8 @@ def _column(name: str, path: str, text: str, *, kind: str = "string", wide: bool
     return {**column, "priority": 1} if wide else column
 
 
-def _condition(name: str, part: str, text: str, *, of: str = "Ready") -> Json:
-    return _column(name, f'.status.conditions[?(@.type=="{of}")].{part}', text)
+def _condition(name: str, part: str, text: str, *, of: str = "Ready", wide: bool = False) -> Json:
+    return _column(name, f'.status.conditions[?(@.type=="{of}")].{part}', text, wide=wide)
 
 
 _READY: Final = (
@@ -88,6 +88,12 @@ RESOURCES: Final = (
             _column("Topics", ".status.activeTopicCount", "How many topics it has used.", kind="integer", wide=True),
             _column("Version", ".status.connector.version", "The plugin's version."),
             _column("Newer", ".status.newerPluginVersions", "What a restart would take up.", wide=True),
+            _condition(
+                "Update Pending", "reason", "Why a change has not reached all tasks.", of="UpdatePending", wide=True
+            ),
+            _condition(
+                "Config", "message", "Warnings about the configuration, or its problems.", of="ConfigValid", wide=True
+            ),
         ),
         scale={
             "specReplicasPath": ".spec.tasksMax",
@@ -106,7 +112,6 @@ RESOURCES: Final = (
         columns=(
             _column("Partitions", ".spec.default.partitions", "Where no group matches.", kind="integer"),
             _column("Replication", ".spec.default.replicationFactor", "Where no group matches.", kind="integer"),
-            _column("Groups", ".spec.groups[*].name", "The groups, by name.", wide=True),
             *_READY,
             _column("Connectors", ".status.connectorCount", "How many it applies to.", kind="integer"),
         ),

@@ -123,11 +123,16 @@ class Datagen(SourceConnector):
         return DatagenReader(config)
 
     def alter_offsets(self, config: DatagenConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accepts counts of records."""
+        """Accepts counts of records of the partitions that there are, and any deletion."""
         for partition, offset in offsets.items():
             if offset is not None:
                 if set(partition) != {"datagen", "partition"}:
                     raise ConnectError("Partition objects should contain the keys 'datagen' and 'partition'")
+                if partition["datagen"] != config.shape or partition["partition"] not in range(config.partitions):
+                    raise ConnectError(
+                        f"cannot set an offset of partition {dict(partition)}: this connector makes {config.shape} in "
+                        f"partitions 0 to {config.partitions - 1}"
+                    )
                 _count(offset)
         return True
 

@@ -56,7 +56,8 @@ class Follower:
         self._contents: list[Content] = []
         self._ends: deque[str] = deque(maxlen=_MAX_ENDS)
         """`Fingerprint.end` of the finished files."""
-        self._waiting = False
+        self.is_missing = False
+        """Whether there is no file at the path, and none was read before."""
         self._looked_at = clock()
         self._stamp: tuple[int, ...] = ()
         self._listed_since = False
@@ -181,16 +182,14 @@ class Follower:
         try:
             handle = Handle(self._path, open_regular(self._path))
         except (FileNotFoundError, NotADirectoryError):
-            if not self._contents and not self._waiting:
-                log.warning("File %s does not exist; waiting for it to be created.", self._path)
-                self._waiting = True
+            self.is_missing = not self._contents
             return None
         except ConnectError as e:
             if not self._contents:
                 raise
             # logrotate creates a new file before it changes its owner
             raise RetriableError(str(e)) from e
-        self._waiting = False
+        self.is_missing = False
         return handle
 
     def _find(self, mark: Fingerprint) -> None:

@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, TypeGuard
+from typing import ClassVar, Final, TypeGuard
 
 from pydantic import field_validator
 
@@ -49,6 +49,9 @@ from penstock_plugins.connectors.file.lines import split_lines
 from penstock_plugins.connectors.file.stdin_source import StdinSource
 
 __all__ = ["FileReader", "FileSource", "FileSourceConfig", "FileStreamSource"]
+
+_MISSING: Final = 1.0
+"""Seconds until a file that does not exist is looked for again, as in Kafka Connect."""
 
 
 class FileSourceConfig(Config):
@@ -106,7 +109,7 @@ class FileStreamSource(SourceConnector):
         return FileReader(config.topic, _portion(config))
 
     def alter_offsets(self, config: FileSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accepts byte positions of any file, and deletions. Errors have Kafka Connect's messages."""
+        """Accepts byte positions of the file, and any deletion. Errors have Kafka Connect's messages, where it has one."""
         if not config.file and any(offset is not None for offset in offsets.values()):
             raise ConnectError(
                 "Offsets cannot be modified if the 'file' configuration is unspecified. This is because stdin is used for "
@@ -126,6 +129,11 @@ class FileStreamSource(SourceConnector):
                 raise ConnectError("Partition objects cannot be null")
             if "filename" not in partition:
                 raise ConnectError("Partition objects should contain the key 'filename'")
+            if partition["filename"] != config.file:
+                raise ConnectError(
+                    f"cannot set an offset of file {partition['filename']}: this connector reads {config.file}; correct "
+                    "the partition, or the property `file` first"
+                )
         return True
 
 
@@ -153,12 +161,21 @@ class FileSource(Source):
             raise self._unreadable(e) from e
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
-        """The end of the last whole line of the file, or of the next file."""
+        """The end of the last whole line of the file, or of the next file.
+
+        Raises:
+            RetriableError: no file was found at the path yet.
+        """
         try:
             end = self._follower.plan(self._position(start), self._fingerprint(start), limits)
         except OSError as e:
             raise self._unreadable(e) from e
         if end is None:
+            if self._follower.is_missing:
+                raise RetriableError(
+                    f"cannot read file {self._path}: it does not exist; create it, or correct the property `file`",
+                    retry_after=_MISSING,
+                )
             return {}
         offset = end.offset()
         self._fingerprints.appendleft((offset, end))

@@ -2,10 +2,10 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from penstock.errors import ConfigError, Problem
 from penstock_model.connect.variables import resolve
@@ -15,52 +15,46 @@ from penstock_runtime.fencing.foreign_ids import record_ids
 from penstock_runtime.fencing.plan_fence import Place
 from penstock_runtime.job.prepare import make_status_topic
 from penstock_runtime.job.preparing import ClientErrors, with_kafka
-from penstock_runtime.local.migration.found import found_in
+from penstock_runtime.local.migration.connect_cluster import ConnectCluster
+from penstock_runtime.local.migration.documents import found_in
+from penstock_runtime.local.migration.found import Finding, LeftOut
 from penstock_runtime.local.migration.guidance import Moved, Step, bring, steps
 from penstock_runtime.local.migration.inventory import Inventory
 from penstock_runtime.local.migration.kept_secrets import keep_secrets
 from penstock_runtime.local.migration.manifest import Imported, imported
 from penstock_runtime.local.migration.options import ImportOptions
 from penstock_runtime.local.migration.rest import answers_of
+from penstock_runtime.local.migration.sources import Source, read_sources
+from penstock_runtime.local.migration.table import Refused, lines, row
 from penstock_runtime.local.migration.yaml_out import to_yaml
 from penstock_runtime.local.run import RunOptions, worker_config
 from penstock_runtime.logs import say
 from penstock_runtime.manifests.worker_file import read_texts
-from penstock_runtime.manifests.yaml_text import documents
 from penstock_runtime.pipeline.context import client_settings
 from penstock_runtime.plugins.config_providers import ConfigProviders
 
 __all__ = ["import_connectors"]
 
+_OFFSETS = "offset.storage.topic"
+
 
 def import_connectors(options: ImportOptions) -> ExitCode:
     """Print the manifests, and report.
 
+    A connector without a manifest, because it has no class or the name of another one, hinders no other.
+
     Raises:
-        ConfigError: an option or a file is wrong, or a connector has no name or class; all problems at once.
-        ConnectError: Kafka Connect or Kafka does not answer, or refuses.
+        ConfigError: an option or a file is wrong; all problems at once.
+        ConnectError: Kafka Connect or Kafka cannot be reached, or refuses.
     """
     of_connect = {} if options.connect_worker is None else read_texts(options.connect_worker)
     worker = worker_config(RunOptions([], options.bootstrap_servers, Path(), options.worker, options.secrets, "INFO"))
     problems: list[Problem] = []
     digests = dict(_digests(options, problems))
     url, inventory = _inventory(options, problems)
-    moved: list[Moved] = []
-    for found in inventory.connectors:
-        if options.connectors and found.name not in options.connectors:
-            continue
-        cluster = inventory.cluster_of(found)
-        of_worker = of_connect or ({} if cluster is None else cluster.properties)
-        known = inventory.plugins(cluster)
-        try:
-            made = imported(found, worker, of_worker, options.namespace, options.secrets, known)
-        except ConfigError as e:
-            problems += e.problems
-        else:
-            moved.append(Moved(found, made, cluster, of_worker))
-    missing = [n for n in options.connectors if n not in {m.made.name for m in moved}]
-    problems += (Problem("--connector", f"there is no connector {n}, or none that has a class") for n in missing)
-    problems += _twice([m.made for m in moved])
+    moved, refused = _manifests(options, inventory, of_connect, worker)
+    problems += _unfound(options, inventory, moved, refused)
+    problems += _offset_topics(options, moved, worker)
     kafka = None
     if options.records_ids:
         groups = [_group(m, options) for m in moved if m.made.kind != "sink"]
@@ -69,19 +63,114 @@ def import_connectors(options: ImportOptions) -> ExitCode:
         except ConfigError as e:
             problems += e.problems
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError([*problems, *(Problem(r.name, r.reason) for r in refused)])
     if options.secrets_to is not None:
         keep_secrets(options.secrets_to, [m.made for m in moved])
-    for m in moved:
-        _report(m.made)
-        if kafka is not None and m.made.kind != "sink":
-            say(f"  - {_recorded(m.made, kafka, _group(m, options))}")
+    _report([m.made for m in moved], refused, inventory.left_out)
+    if kafka is not None:
+        for m in moved:
+            if m.made.kind != "sink":
+                say(f"{m.made.name}: {_recorded(m.made, kafka, _group(m, options))}")
     brought = bring(moved, inventory, digests)
-    _report_steps(steps(moved, brought, url, options.secrets_to, are_recorded=kafka is not None))
-    if not moved:
-        say("There are no connectors.")
+    has_ids = kafka is not None
+    _report_steps(steps(moved, brought, url, options.secrets_to, are_recorded=has_ids, again=options.again))
+    rows = [row(m.made, is_brought=brought.has(m)) for m in moved]
+    if len(rows) + len(refused) > 1 or refused:
+        for line in lines(rows, refused):
+            say(_printable(line))
     sys.stdout.write(to_yaml([*brought.versions, *(m.made.manifest for m in moved)]))
-    return ExitCode.OK
+    if refused:
+        return ExitCode.CONFIG_INVALID
+    return ExitCode.OK if all(r.runs == "yes" for r in rows) else ExitCode.FAILED
+
+
+def _manifests(
+    options: ImportOptions, inventory: Inventory, of_connect: Mapping[str, str], worker: WorkerConfig
+) -> tuple[list[Moved], list[Refused]]:
+    """Return the connectors that are asked for with their manifests, and those that have none."""
+    moved: list[Moved] = []
+    refused: list[Refused] = []
+    first: dict[tuple[str, str], str] = {}
+    for found in inventory.connectors:
+        cluster = inventory.cluster_of(found)
+        if options.connectors and found.name not in options.connectors:
+            continue
+        if options.kafka_connect is not None and not _is_named(cluster, options.kafka_connect):
+            continue
+        of_worker = of_connect or ({} if cluster is None else cluster.properties)
+        known = inventory.plugins(cluster)
+        try:
+            made = imported(found, worker, of_worker, options.namespace, options.secrets, known)
+        except ConfigError as e:
+            reasons = (str(p).removeprefix(f"{found.where}: ") for p in e.problems)
+            refused.append(Refused(found.name or Path(found.where).name, "; ".join(reasons)))
+            continue
+        metadata = made.manifest["metadata"]
+        other = first.setdefault((metadata.get("namespace", ""), metadata["name"]), made.name)
+        if any(m.made.name == made.name and m.made.namespace == made.namespace for m in moved):
+            refused.append(Refused(made.name, f"there are two of this name, here in {found.where}"))
+        elif other != made.name:
+            reason = (
+                f"has the metadata.name of {other}, {metadata['name']}: import it by itself (--connector), with a "
+                "--secrets-to of its own, and rename it in its manifest"
+            )
+            refused.append(Refused(made.name, reason))
+        else:
+            moved.append(Moved(found, made, cluster, of_worker))
+    return moved, refused
+
+
+def _is_named(cluster: ConnectCluster | None, name: str) -> bool:
+    return cluster is not None and name in (cluster.name, f"{cluster.namespace}/{cluster.name}")
+
+
+def _unfound(
+    options: ImportOptions, inventory: Inventory, moved: Sequence[Moved], refused: Sequence[Refused]
+) -> Iterator[Problem]:
+    """Yield a problem for each option that names what there is not, or where there is no connector at all."""
+    names = {m.made.name for m in moved} | {r.name for r in refused}
+    for name in options.connectors:
+        if name not in names:
+            yield Problem("--connector", f"there is no connector {name}, or none that has a class")
+    clusters = inventory.clusters
+    if options.kafka_connect is not None and not any(_is_named(c, options.kafka_connect) for c in clusters):
+        there = ", ".join(c.name for c in clusters) or "none"
+        yield Problem("--kafka-connect", f"there is no KafkaConnect {options.kafka_connect}; there are: {there}")
+    images = [i.reference for c in clusters for i in c.images if i.reference]
+    for image in options.images:
+        tag = image.partition("@")[0]
+        if "@" in image and tag not in images:
+            yield Problem("--image", f"no KafkaConnect has the image {tag}; there are: {', '.join(images) or 'none'}")
+    if not names and not options.connectors and not inventory.problems:
+        yield Problem("", "there are no connectors in what was read")
+
+
+def _offset_topics(options: ImportOptions, moved: Sequence[Moved], worker: WorkerConfig) -> Iterator[Problem]:
+    """Yield a problem where one release cannot have the positions of all connectors."""
+    clusters = list(dict.fromkeys((m.cluster.name, m.cluster.namespace) for m in moved if m.cluster is not None))
+    places = {(m.worker.get(_OFFSETS), _hosts(m.cluster)) for m in moved if m.cluster is not None}
+    if len(places) > 1:
+        names = ", ".join(f"{namespace}/{name}" if namespace else name for name, namespace in clusters)
+        text = (
+            f"KafkaConnects {names} keep positions in different places, and a release has one offset.storage.topic: import "
+            "each by itself with --kafka-connect NAMESPACE/NAME, for a release of its own"
+        )
+        yield Problem("", text)
+    if options.worker is None:
+        return
+    for topic in dict.fromkeys(m.worker.get(_OFFSETS) for m in moved):
+        if topic and topic != worker.offset_storage_topic:
+            text = (
+                f"{_OFFSETS} is {worker.offset_storage_topic}, and the connectors have their positions in {topic}: set "
+                f"{_OFFSETS}={topic}, or they begin anew"
+            )
+            yield Problem("--worker", text)
+
+
+def _hosts(cluster: ConnectCluster | None) -> frozenset[str]:
+    """Return the hosts of a cluster's brokers: one Kafka has several listeners, each with a port of its own."""
+    servers = "" if cluster is None else cluster.bootstrap_servers
+    return frozenset(server.strip().rpartition(":")[0] for server in servers.split(","))
 
 
 def _group(m: Moved, options: ImportOptions) -> str:
@@ -122,48 +211,29 @@ def _kafka(worker: WorkerConfig, secrets: Path | None, *, has_groups: bool) -> W
 
 
 def _inventory(options: ImportOptions, problems: list[Problem]) -> tuple[str | None, Inventory]:
-    """The address of the Kafka Connect that was asked, and what was found; what is wrong is added to the problems."""
+    """Return the address of the Kafka Connect that was asked, and what was found; problems are added to the list."""
     if bool(options.files) == (options.connect_url is not None):
         raise ConfigError(Problem("FILE", "give files, or --connect-url URL, and not both"))
-    url, documents = None, _documents(options.files, problems)
+    url, sources = None, read_sources(options.files)
     if options.connect_url is not None:
         url, connectors, plugins = answers_of(options.connect_url)
-        documents = ((url, answer) for answer in (connectors, plugins) if answer)
-    inventory = Inventory(f for where, value in documents for f in found_in(where, value, options.namespace))
+        sources = iter([Source(url, answer) for answer in (connectors, plugins) if answer])
+    inventory = Inventory(f for source in sources for f in _findings(source, options))
     problems += inventory.problems
     return url, inventory
 
 
-def _documents(files: Sequence[str], problems: list[Problem]) -> Iterator[tuple[str, Any]]:
-    for file in files:
-        try:
-            text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            problems.append(Problem(file, "is not UTF-8 text; save it as UTF-8"))
-            continue
-        except (OSError, AttributeError) as e:  # standard input is None where it was closed
-            reason = getattr(e, "strerror", None) or "it is closed"
-            problems.append(Problem(file, f"cannot be read: {reason}"))
-            continue
-        name = "standard input" if file == "-" else file
-        for document in documents(text):
-            problems += (Problem(f"{name}: {p.property}", p.message) for p in document.problems)
-            if document.value is not None:
-                yield f"{name}, document {document.number}", document.value
-
-
-def _twice(made: Sequence[Imported]) -> Iterator[Problem]:
-    """A problem for each whose resource would have the name of one before it."""
-    first: dict[tuple[str, str], Imported] = {}
-    for one in made:
-        metadata = one.manifest["metadata"]
-        other = first.setdefault((metadata.get("namespace", ""), metadata["name"]), one)
-        if other is not one:
-            text = (
-                f"and {other.name} come to one metadata.name, {metadata['name']}: import each by itself (--connector), with "
-                f"a --secrets-to of its own, and rename one in its manifest"
-            )
-            yield Problem(one.name, "is there twice" if other.name == one.name else text)
+def _findings(source: Source, options: ImportOptions) -> Iterator[Finding]:
+    found: Iterable[Finding] = (
+        (source.value,)
+        if isinstance(source.value, Problem)
+        else found_in(source.where, source.value, options.namespace, options.name)
+    )
+    for finding in found:
+        if isinstance(finding, Problem) and source.is_of_folder:
+            yield LeftOut(source.where, f"document that is no connector ({source.where})")
+        else:
+            yield finding
 
 
 def _recorded(one: Imported, worker: WorkerConfig, group: str) -> str:
@@ -184,11 +254,26 @@ def _recorded(one: Imported, worker: WorkerConfig, group: str) -> str:
     return with_kafka(record, settings, client_errors=client_errors)
 
 
-def _report(one: Imported) -> None:
-    spec, metadata = one.manifest["spec"], one.manifest["metadata"]
-    say(f"{one.name}: Connector {metadata['name']}, {spec['class']}, {spec['state']}")
-    for note in one.notes:
-        say(f"  - {_printable(str(note))}")
+def _report(made: Sequence[Imported], refused: Sequence[Refused], left_out: Sequence[LeftOut]) -> None:
+    """Report what does not carry over. What holds for several connectors is said once."""
+    counts = Counter(note for one in made for note in one.notes)
+    for one in made:
+        spec, metadata = one.manifest["spec"], one.manifest["metadata"]
+        say(f"{one.name}: Connector {metadata['name']}, {spec['class']}, {spec['state']}")
+        for note in one.notes:
+            if counts[note] == 1:
+                say(f"  - {_printable(str(note))}")
+    for note, count in counts.items():
+        if count > 1:
+            names = [one.name for one in made if note in one.notes]
+            of = "all connectors" if count == len(made) else ", ".join(names)
+            say(f"{of}:")
+            say(f"  - {_printable(str(note))}")
+    for other in refused:
+        say(_printable(f"{other.name}: has no manifest: {other.reason}"))
+    if left_out:
+        kinds = Counter(one.kind for one in left_out)
+        say(f"Left out: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}")
 
 
 def _report_steps(found: Sequence[Step]) -> None:

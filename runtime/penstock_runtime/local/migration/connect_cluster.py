@@ -7,8 +7,19 @@ from typing import Any, Final
 from penstock_model.resources.values import text_of
 from penstock_runtime.local.migration.known_plugins import KnownPlugin, known_plugins
 
-__all__ = ["PLUGINS", "Artifact", "ConnectCluster", "PluginImage", "RunningImage", "connect_cluster", "running_image"]
+__all__ = [
+    "LABELS",
+    "PLUGINS",
+    "Artifact",
+    "ConnectCluster",
+    "PluginImage",
+    "RunningImage",
+    "connect_cluster",
+    "running_image",
+]
 
+LABELS: Final = {"kafka.strimzi.io": "strimzi.io", "eventstreams.ibm.com": "eventstreams.ibm.com"}
+"""What labels and annotations begin with, by API group: Strimzi's, which Red Hat has too, and IBM's."""
 PLUGINS: Final = "/opt/kafka/plugins"
 """The `plugin.path` of Strimzi's images: below it, a folder for each plugin with a folder for each of its artifacts."""
 _DEFAULTS: Final = {
@@ -85,6 +96,7 @@ class ConnectCluster:
         artifacts: what its build puts into the image.
         plugins: the classes that its status lists.
         left_out: fields of `spec` that have no counterpart.
+        bootstrap_servers: of its Kafka.
     """
 
     name: str
@@ -95,6 +107,7 @@ class ConnectCluster:
     artifacts: tuple[Artifact, ...] = ()
     plugins: tuple[KnownPlugin, ...] = ()
     left_out: tuple[str, ...] = ()
+    bootstrap_servers: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,20 +119,22 @@ class RunningImage:
     image: str
 
 
-def connect_cluster(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: object) -> ConnectCluster:
-    """Read a `KafkaConnect` of kafka.strimzi.io/v1beta2 or v1."""
+def connect_cluster(metadata: Mapping[str, Any], spec: Mapping[str, Any], status: object, group: str) -> ConnectCluster:
+    """Read a `KafkaConnect` of kafka.strimzi.io/v1beta2 or v1, or of eventstreams.ibm.com, whose defaults are not known."""
     name, namespace = str(metadata.get("name")), metadata.get("namespace")
     own = {str(n): text_of(t) for n, t in _map(spec.get("config")).items() if isinstance(t, str | int | float)}
+    defaults = _DEFAULTS if group == "kafka.strimzi.io" else {}
     own |= {prop: text_of(spec[field]) for field, prop in _OF_V1.items() if spec.get(field) is not None}
     return ConnectCluster(
         name,
         namespace if isinstance(namespace, str) else None,
-        {**_DEFAULTS, **own},
+        {**defaults, **own},
         tuple(_clients(spec)),
         tuple(_images(name, spec)),
         tuple(_artifacts(spec)),
         known_plugins(_map(status).get("connectorPlugins")),
         tuple(field for field in spec if field not in _READ),
+        str(spec.get("bootstrapServers") or ""),
     )
 
 
@@ -127,8 +142,9 @@ def running_image(pod: Mapping[str, Any]) -> RunningImage | None:
     """The image of a pod of a `KafkaConnect`; None for other pods, and for an image that is in no registry."""
     metadata = _map(pod.get("metadata"))
     labels = _map(metadata.get("labels"))
-    cluster = labels.get("strimzi.io/cluster")
-    if labels.get("strimzi.io/kind") != "KafkaConnect" or not isinstance(cluster, str):
+    prefix = next((p for p in LABELS.values() if labels.get(f"{p}/kind") == "KafkaConnect"), None)
+    cluster = labels.get(f"{prefix}/cluster")
+    if not isinstance(cluster, str):
         return None
     for container in _maps(_map(pod.get("status")).get("containerStatuses")):
         image = str(container.get("imageID", "")).rpartition("://")[2]

@@ -1,7 +1,7 @@
 """What to do with what was imported, in order: what to build, what to apply, what to stop. Pure."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -37,12 +37,21 @@ class Brought:
     Attributes:
         versions: manifests of PluginVersions.
         by_tag: images whose digest is not known.
+        rolled: images by digest, where the pods of a KafkaConnect run several.
+        covered: KafkaConnects whose plugins these PluginVersions bring.
         archives: what to make an image of.
     """
 
     versions: tuple[Mapping[str, Any], ...] = ()
     by_tag: tuple[PluginImage, ...] = ()
     archives: tuple[Archive, ...] = ()
+    rolled: tuple[str, ...] = ()
+    covered: tuple[ConnectCluster, ...] = ()
+
+    def has(self, m: Moved) -> bool:
+        """Return whether the plugins that a connector needs come with a PluginVersion."""
+        of_kafka = any(n.class_name.startswith(_IN_KAFKA) for n in m.made.needs)
+        return m.cluster in self.covered and not of_kafka
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,8 @@ def bring(moved: Sequence[Moved], inventory: Inventory, digests: Mapping[str, st
     versions: list[Mapping[str, Any]] = []
     by_tag: list[PluginImage] = []
     built: list[Archive] = []
+    rolled: list[str] = []
+    covered: list[ConnectCluster] = []
     needed = [n for m in moved if m.cluster is None for n in m.made.needs]
     for cluster in inventory.clusters:
         of_cluster = [m for m in moved if m.cluster is cluster]
@@ -75,16 +86,26 @@ def bring(moved: Sequence[Moved], inventory: Inventory, digests: Mapping[str, st
         made = {image: plugin_version(image, known, of_cluster[0].made.namespace) for image in cluster.images}
         versions += (v for v in made.values() if v is not None)
         by_tag += (image for image, v in made.items() if v is None and image.reference)
+        if made and all(v is not None for v in made.values()):
+            covered.append(cluster)
+        elif len(images := inventory.running(cluster)) > 1:
+            rolled += images
         if all(v is None and not image.reference for image, v in made.items()):
             built += built_archives(cluster.artifacts)
             needed += () if cluster.artifacts else needs
-    return Brought(tuple(versions), tuple(by_tag), (*built, *archives(needed)))
+    return Brought(tuple(versions), tuple(by_tag), (*built, *archives(needed)), tuple(rolled), tuple(covered))
 
 
 def steps(
-    moved: Sequence[Moved], brought: Brought, url: str | None, secrets_to: Path | None, *, are_recorded: bool
+    moved: Sequence[Moved],
+    brought: Brought,
+    url: str | None,
+    secrets_to: Path | None,
+    *,
+    are_recorded: bool,
+    again: Callable[..., str],
 ) -> list[Step]:
-    """What to do, in order.
+    """Return what to do, in order.
 
     Args:
         moved: the connectors.
@@ -92,18 +113,24 @@ def steps(
         url: of the Kafka Connect that they were asked of.
         secrets_to: the folder with the secrets that were taken out.
         are_recorded: the transactional ids of sources were recorded.
+        again: the command that imports once more, with further options.
     """
     if not moved:
         return []
     found = [Step("Give the release's worker configuration what Kafka Connect's has:", tuple(_worker(moved)))]
     if brought.by_tag:
         what = "Find the digest of an image, since a tag can be moved to another one, and import with it once more:"
-        found.append(Step(what, tuple(line for image in brought.by_tag for line in _digest(image, moved))))
+        lines = [line for image in brought.by_tag for line in _digest(image, moved, again)]
+        if brought.rolled:
+            lines.append(
+                f"its pods run {len(brought.rolled)} images, as while they are rolled: {', '.join(brought.rolled)}"
+            )
+        found.append(Step(what, tuple(lines)))
     if brought.archives:
         what = "Make an image of each plugin that Penstock does not have, and push it:"
         found.append(Step(what, tuple(line for a in brought.archives for line in _build(a))))
     if any(m.made.secrets for m in moved):
-        found.append(Step("Create the Secrets:", tuple(_secrets(moved, secrets_to))))
+        found.append(Step("Create the Secrets:", tuple(_secrets(moved, secrets_to, again))))
     if brought.versions or brought.archives:
         what = "Apply the PluginVersions, and wait until they are Ready:"
         found.append(Step(what, tuple(_apply(brought, _namespaces(moved)))))
@@ -112,10 +139,10 @@ def steps(
         found.append(Step(what, tuple(_stop(m, url) for m in live)))
     if not are_recorded and any(m.made.kind != "sink" for m in moved):
         what = (
-            "Import sources once more while they are stopped, with --worker FILE, the release's worker configuration: that "
-            "fences tasks that froze there"
+            "Import sources once more while they are stopped, with FILE, the release's worker configuration: that fences "
+            "tasks that froze there"
         )
-        found.append(Step(what))
+        found.append(Step(what, (again("--worker FILE"),)))
     found.append(
         Step("Apply the Connectors; spec.state says which of them run:", ("kubectl apply -f connectors.yaml",))
     )
@@ -150,10 +177,10 @@ def _workers(moved: Sequence[Moved]) -> Iterator[tuple[Mapping[str, str], Connec
             yield key
 
 
-def _digest(image: PluginImage, moved: Sequence[Moved]) -> Iterator[str]:
+def _digest(image: PluginImage, moved: Sequence[Moved], again: Callable[..., str]) -> Iterator[str]:
     name = shlex.quote(image.reference)
-    yield f"penstock import --image {name}@$(crane digest {name}) ..."
-    yield f"or --image {name}@$(skopeo inspect --format '{{{{.Digest}}}}' docker://{name})"
+    yield again(f"--image {name}@$(crane digest {name})")
+    yield f"or with --image {name}@$(skopeo inspect --format '{{{{.Digest}}}}' docker://{name})"
     namespace = next((f" --namespace {m.found.namespace}" for m in moved if m.found.namespace), "")
     if image.path != "/":
         yield f"or with its pods: kubectl get kafkaconnects,kafkaconnectors,pods{namespace} -o yaml | penstock import -"
@@ -179,14 +206,14 @@ def _build(archive: Archive) -> Iterator[str]:
     yield f"skopeo copy --preserve-digests oci-archive:{name}/{name}.tar docker://REGISTRY/{name}{tag}"
 
 
-def _secrets(moved: Iterable[Moved], folder: Path | None) -> Iterator[str]:
+def _secrets(moved: Iterable[Moved], folder: Path | None, again: Callable[..., str]) -> Iterator[str]:
+    if folder is None:
+        folder = Path("secrets")
+        yield again(f"--secrets-to {folder}")
     for m in moved:
-        for name, keys in m.made.secrets.items():
-            of = _in(m.made.namespace)
-            if folder is not None:
-                yield f"kubectl create secret generic {name}{of} --from-file={shlex.quote(str(folder / name))}"
-            else:
-                yield f"kubectl create secret generic {name}{of}, with keys {', '.join(keys)} (--secrets-to DIR writes them)"
+        for name in m.made.secrets:
+            files = shlex.quote(str(folder / name))
+            yield f"kubectl create secret generic {name}{_in(m.made.namespace)} --from-file={files}"
 
 
 def _apply(brought: Brought, namespaces: Sequence[str | None]) -> Iterator[str]:
@@ -205,9 +232,9 @@ def _apply(brought: Brought, namespaces: Sequence[str | None]) -> Iterator[str]:
 
 
 def _stop(m: Moved, url: str | None) -> str:
-    if m.found.cluster is not None:
+    if m.found.resource:
         patch = """-p '{"spec":{"state":"stopped"}}'"""
-        return f"kubectl patch kafkaconnector {m.made.name}{_in(m.found.namespace)} --type merge {patch}"
+        return f"kubectl patch {m.found.resource} {m.made.name}{_in(m.found.namespace)} --type merge {patch}"
     path = f"/connectors/{quote(m.made.name, safe='')}/stop"
     return f"PUT {path}" if url is None else f"curl -X PUT {url}{path}"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from penstock.errors import Problem
 from penstock_runtime.local.migration.connect_cluster import PLUGINS, ConnectCluster, RunningImage
-from penstock_runtime.local.migration.found import Finding, Found
+from penstock_runtime.local.migration.found import Finding, Found, LeftOut
 from penstock_runtime.local.migration.known_plugins import KnownPlugin, KnownPlugins
 
 __all__ = ["Inventory"]
@@ -16,12 +16,14 @@ class Inventory:
     Attributes:
         connectors: in their order.
         clusters: Strimzi's `KafkaConnect`s.
+        left_out: documents of other kinds.
         problems: what could not be read.
     """
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.connectors: list[Found] = []
         self.clusters: list[ConnectCluster] = []
+        self.left_out: list[LeftOut] = []
         self.problems: list[Problem] = []
         self._running: list[RunningImage] = []
         self._plugins: list[KnownPlugin] = []
@@ -35,6 +37,8 @@ class Inventory:
                     self._running.append(finding)
                 case KnownPlugin():
                     self._plugins.append(finding)
+                case LeftOut():
+                    self.left_out.append(finding)
                 case Problem():
                     self.problems.append(finding)
 
@@ -49,6 +53,11 @@ class Inventory:
 
     def digests(self, cluster: ConnectCluster, given: Mapping[str, str]) -> Mapping[str, str]:
         """References by digest, by reference: those that are given, and what the pods of a cluster run."""
-        pods = {r.image for r in self._running if (r.cluster, r.namespace) == (cluster.name, cluster.namespace)}
+        pods = self.running(cluster)
         own = [i.reference for i in cluster.images if i.path == PLUGINS]
-        return {own[0]: pods.pop(), **given} if own and len(pods) == 1 else given
+        return {own[0]: pods[0], **given} if own and len(pods) == 1 else given
+
+    def running(self, cluster: ConnectCluster) -> list[str]:
+        """Return the images by digest that the pods of a cluster run: several, while it is rolled."""
+        named = [r.image for r in self._running if (r.cluster, r.namespace) == (cluster.name, cluster.namespace)]
+        return list(dict.fromkeys(named))

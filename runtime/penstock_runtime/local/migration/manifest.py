@@ -17,7 +17,13 @@ from penstock_runtime.local.migration.found import Found
 from penstock_runtime.local.migration.known_plugins import KnownPlugin, KnownPlugins
 from penstock_runtime.local.migration.pod_variables import is_unresolved, looked_up_in_pods, not_looked_up
 from penstock_runtime.local.migration.renamed_properties import with_new_names
-from penstock_runtime.local.migration.secret_texts import hidden_parts, keys_of, secret_properties, with_references
+from penstock_runtime.local.migration.secret_texts import (
+    hidden_parts,
+    keys_of,
+    placeholders,
+    secret_properties,
+    with_references,
+)
 from penstock_runtime.manifests import connect_forms
 from penstock_runtime.plan import plan
 from penstock_runtime.plugins.discovery import Plugins
@@ -90,7 +96,12 @@ def imported(
     name = draft.connect_name
     unread = [p for p in draft.reading.problems if p.property in ("metadata.name", "spec.class")]
     if unread:
-        raise ConfigError(Problem(f"{found.where}: {p.property}", p.message) for p in unread)
+        raise ConfigError(
+            Problem(f"{found.where}: {p.property}", "is missing; give it by --name, as it is in Kafka Connect's URL")
+            if p.property == "metadata.name" and p.message.startswith("is missing")
+            else Problem(f"{found.where}: {p.property}", p.message)
+            for p in unread
+        )
     if not all(map(_is_text, [name, *draft.spec.config, *draft.spec.config.values()])):
         raise ConfigError(Problem(found.where, "holds half of a surrogate pair, which is no text"))
     known = known or KnownPlugins(())
@@ -127,13 +138,25 @@ def imported(
         manifest,
         found.kind or kind,
         max(found.tasks, draft.spec.tasks_max),
-        tuple(dict.fromkeys(redactor.problem(p) for p in open_problems if p not in draft.reading.problems)),
+        tuple(
+            dict.fromkeys(
+                [
+                    *found.problems,
+                    *placeholders(own),
+                    *(redactor.problem(p) for p in open_problems if p not in draft.reading.problems),
+                ]
+            )
+        ),
         tuple(
             dict.fromkeys(
                 [*found.changes, *dropped, *renamed, *map(redactor.problem, left_out), *_of_secrets(keys, secret_name)]
             )
         ),
-        tuple(dict.fromkeys([*_remarks(found, draft, own, place), *map(redactor.problem, remarks)])),
+        tuple(
+            dict.fromkeys(
+                [*_remarks(found, draft, own, place, has_worker=bool(of_worker)), *map(redactor.problem, remarks)]
+            )
+        ),
         {secret_name: {keys[n]: text for n, text in secrets.items()}} if secrets else {},
         needs,
     )
@@ -163,18 +186,29 @@ def _with_converters(config: Mapping[str, str], of_worker: Mapping[str, str]) ->
     return found, dropped
 
 
-def _remarks(found: Found, draft: Connector, config: Mapping[str, str], namespace: str | None) -> list[Problem]:
+def _remarks(
+    found: Found, draft: Connector, config: Mapping[str, str], namespace: str | None, *, has_worker: bool
+) -> list[Problem]:
     """Return what the user has to see to, of what was found and of the names and variables in it."""
     name = draft.connect_name
     notes = [*found.notes]
     unset = [c for c in _CONVERTERS[:2] if c not in config]
-    if unset:
+    if found.cluster and not has_worker:
+        notes.append(
+            Problem(
+                "",
+                f"KafkaConnect {found.cluster} is not in what was read: add it to the file, for its default converters, its "
+                "plugins and its offset.storage.topic",
+            )
+        )
+    elif unset:
         what = "are those" if len(unset) == 2 else "is that"
+        where = "which its resource does not show" if found.resource else "which its REST API does not show"
         notes.append(
             Problem(
                 " and ".join(unset),
-                f"{what} of Kafka Connect's worker, which its REST API does not show: give its file by --connect-worker, or "
-                f"see that the release has the same",
+                f"{what} of Kafka Connect's worker, {where}: give its file by --connect-worker, or see that the release has "
+                "the same",
             )
         )
     prefix = name.partition(".")[0] if "." in name else ""

@@ -1,9 +1,11 @@
 """The options of `penstock import`."""
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 __all__ = ["ImportOptions", "add_import"]
 
@@ -13,9 +15,11 @@ class ImportOptions:
     """Options of the command line.
 
     Attributes:
-        files: exported JSON, or resources of Strimzi; `-` is standard input.
+        files: configurations and resources, or folders of them; `-` is standard input.
         connect_url: of a worker of Kafka Connect.
         connectors: only these; empty: all.
+        name: of a configuration that has none.
+        kafka_connect: only connectors of this KafkaConnect, `[<namespace>/]<name>`.
         namespace: for `metadata.namespace`.
         connect_worker: Kafka Connect's worker configuration.
         connect_group_id: of that worker, where its file is not given.
@@ -23,11 +27,14 @@ class ImportOptions:
         secrets: where `${secret:...}` is found.
         secrets_to: folder for the secrets that were taken out; None: they are not kept.
         images: images with their tag and digest, as `<repository>:<tag>@sha256:<digest>`.
+        plugin_path: folders and archives of Java plugins.
     """
 
     files: Sequence[str]
     connect_url: str | None = None
     connectors: Sequence[str] = ()
+    name: str | None = None
+    kafka_connect: str | None = None
     namespace: str | None = None
     connect_worker: Path | None = None
     connect_group_id: str | None = None
@@ -36,6 +43,7 @@ class ImportOptions:
     secrets: Path | None = None
     secrets_to: Path | None = None
     images: Sequence[str] = ()
+    plugin_path: Sequence[str] = ()
 
     @classmethod
     def of(cls, given: argparse.Namespace) -> "ImportOptions":
@@ -44,6 +52,8 @@ class ImportOptions:
             files=given.files,
             connect_url=given.connect_url,
             connectors=given.connector or (),
+            name=given.name,
+            kafka_connect=given.kafka_connect,
             namespace=given.namespace,
             connect_worker=given.connect_worker,
             connect_group_id=given.connect_group_id,
@@ -52,12 +62,45 @@ class ImportOptions:
             secrets=given.secrets,
             secrets_to=given.secrets_to,
             images=given.image or (),
+            plugin_path=getattr(given, "plugin_path", None) or (),
         )
+
+    def again(self, *more: str) -> str:
+        """Return the command that imports the same once more, without a password, with these words added.
+
+        Args:
+            more: further options, quoted for a shell.
+        """
+        words = [*self.files]
+        for option, values in (
+            ("--connect-url", [_without_user(self.connect_url)]),
+            ("--connector", self.connectors),
+            ("--name", [self.name]),
+            ("--kafka-connect", [self.kafka_connect]),
+            ("--image", self.images),
+            ("--namespace", [self.namespace]),
+            ("--connect-worker", [self.connect_worker]),
+            ("--connect-group-id", [self.connect_group_id]),
+            ("--worker", [self.worker]),
+            ("--bootstrap-servers", [self.bootstrap_servers]),
+            ("--secrets", [self.secrets]),
+            ("--secrets-to", [self.secrets_to]),
+            ("--plugin-path", self.plugin_path),
+        ):
+            words += (word for value in values if value is not None for word in (option, str(value)))
+        return " ".join(("penstock import", *map(shlex.quote, words), *more, "> connectors.yaml"))
 
     @property
     def records_ids(self) -> bool:
         """Whether Kafka is named, so that transactional ids are recorded there."""
         return self.worker is not None or self.bootstrap_servers is not None
+
+
+def _without_user(url: str | None) -> str | None:
+    if url is None or "@" not in url:
+        return url
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"USER:PASSWORD@{parts.netloc.rpartition('@')[2]}"))
 
 
 def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
@@ -66,21 +109,31 @@ def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "import",
         allow_abbrev=False,
         help="make Connector manifests of connectors of Kafka Connect or Strimzi",
-        description="Prints Connector manifests for the connectors of Kafka Connect (its REST API, or exported JSON) or of\n"
-        "Strimzi (KafkaConnector), PluginVersions for the images of its KafkaConnect, and on standard error what does\n"
-        "not carry over and what to do, in order. Changes nothing in Kafka Connect.",
+        description="Prints Connector manifests for the connectors of Kafka Connect (its REST API, or files), of Strimzi,\n"
+        "Red Hat and IBM Event Streams (KafkaConnector), and of Confluent for Kubernetes (Connector); PluginVersions for\n"
+        "the images of a KafkaConnect; and on standard error what does not carry over, what to do, in order, and a table\n"
+        "of what runs. Changes nothing in Kafka Connect, and needs no system that a connector reads or writes.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="""\
 With --bootstrap-servers or --worker the transactional ids of Kafka Connect's tasks are recorded in Kafka, so that a task
 that froze there is fenced when its connector starts here. Without them only manifests are made.
 
-exit codes: 0 all connectors were imported, as far as the report says, 2 a file or an option is wrong, or a connector has
-            no manifest, 5 Kafka Connect or Kafka is away""",
+exit codes: 0 every manifest can run once its Secrets exist, 1 some need a plugin or a correction first,
+            2 a file or an option is wrong, a connector has no manifest, or there are none,
+            5 Kafka Connect or Kafka cannot be reached""",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="JSON or YAML; - is standard input")
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="JSON, YAML or .properties, or a folder of them; - is standard input"
+    )
     parser.add_argument("--connect-url", metavar="URL", help="a worker of Kafka Connect: http://HOST:8083")
     parser.add_argument(
         "--connector", metavar="NAME", action="append", help="only this one; may be given several times"
+    )
+    parser.add_argument("--name", metavar="NAME", help="the name of a configuration that has none, as it is PUT")
+    parser.add_argument(
+        "--kafka-connect",
+        metavar="[NAMESPACE/]NAME",
+        help="only connectors of this KafkaConnect, where a file has several with different offset topics",
     )
     parser.add_argument(
         "--image",

@@ -8,7 +8,7 @@ from penstock.errors import Problem
 
 __all__ = ["is_unresolved", "looked_up_in_pods", "not_looked_up"]
 
-_IN_PODS: Final = re.compile(r"\$\{(?!secret:|secrets:|penstock-pod:)([^}:\s]+):[^}]*\}")
+_IN_PODS: Final = re.compile(r"\$\{(?!secret:|penstock-pod:)([^}:\s]+):[^}]*\}")
 _NOWHERE: Final = "penstock-pod"
 """A provider that does not exist, so that a plan takes the property for unknown and asks no plugin about it."""
 _REMEDIES: Final = {
@@ -36,6 +36,8 @@ def looked_up_in_pods(config: Mapping[str, str]) -> Iterator[Problem]:
     names: dict[str, list[str]] = {}
     for name, text in config.items():
         for provider in dict.fromkeys(m[1] for m in _IN_PODS.finditer(text)):
+            if provider == "secrets":  # Strimzi's, which is a problem of its own
+                continue
             names.setdefault(provider, []).append(name)
     for provider, properties in names.items():
         if provider in _REMEDIES:

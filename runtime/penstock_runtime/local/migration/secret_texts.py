@@ -5,14 +5,15 @@ themselves tell: too many are better than one that ends in Git.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from penstock.errors import Problem
 from penstock_model.connect.redaction import client_secrets
-from penstock_runtime.plan.literals import plugin_secrets
+from penstock_runtime.plan.literals import plugin_passwords
 from penstock_runtime.plugins.discovery import Plugins
 
-__all__ = ["hidden_parts", "keys_of", "secret_properties", "with_references"]
+__all__ = ["hidden_parts", "keys_of", "placeholders", "secret_properties", "with_references"]
 
 _NAMED: Final = re.compile(
     r"passw|passphrase|secret|credential|token|jaas|bearer|authorization|user[._-]?info|keyfile|"
@@ -46,6 +47,7 @@ _NAMES: Final = (
     "topics.regex",
 )
 """Properties whose texts are names."""
+_PLACEHOLDER: Final = re.compile(r"\$\{[A-Z][A-Z0-9_]*\}")
 _WORD: Final = re.compile(r"\w+")
 _NO_KEY: Final = re.compile(r"[^-._a-zA-Z0-9]")
 _KEY_LENGTH: Final = 200
@@ -53,21 +55,33 @@ _KEY_LENGTH: Final = 200
 
 def secret_properties(class_name: str, config: Mapping[str, str]) -> dict[str, str]:
     """The properties that hold a secret as it is, with their texts."""
-    known = {s.value for s in plugin_secrets(class_name, config, Plugins.installed())}
+    known = plugin_passwords(class_name, config, Plugins.installed())
     return {name: text for name, text in config.items() if _is_secret(name, text, known)}
 
 
-def _is_secret(name: str, text: str, known: set[str]) -> bool:
-    literal = _VARIABLE.sub("", text).strip()
+def _is_secret(name: str, text: str, known: Collection[str]) -> bool:
+    literal = _PLACEHOLDER.sub("", _VARIABLE.sub("", text)).strip()
     alias = _OF_AN_ALIAS.fullmatch(name)
     own = name if alias is None else alias["own"]
     if literal.lower() in _NO_SECRET or name in _NAMES or (alias is not None and own in _OF_THE_CHAIN):
         return False
-    if text.strip() in known or any(client_secrets({name: literal})):
+    if name in known or any(client_secrets({name: literal})):
         return True
     return bool(_TEXTS.search(literal)) or (
         bool(_NAMED.search(own)) and not _ABOUT_ONE.search(own) and bool(re.search(r"\w", literal))
     )
+
+
+def placeholders(config: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield a problem for texts such as `${DB_PASSWORD}`, which a script fills in before Kafka Connect gets them."""
+    found = {name: match[0] for name, text in config.items() if (match := _PLACEHOLDER.search(text))}
+    if found:
+        what = "is a placeholder" if len(found) == 1 else "are placeholders"
+        texts = ", ".join(dict.fromkeys(found.values()))
+        yield Problem(
+            ", ".join(found),
+            f"{texts} {what} of a script and no variable: fill in the text, or write ${{env:NAME}} or ${{secret:NAME:KEY}}",
+        )
 
 
 def hidden_parts(secrets: Mapping[str, str], config: Mapping[str, str]) -> Iterator[tuple[str, str]]:

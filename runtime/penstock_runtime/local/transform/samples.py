@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from penstock import Converter, Header, Original, Record, Schema
 from penstock.config import nearest
+from penstock_runtime.local.transform.json_text import elements, end_of_value, members
 from penstock_runtime.plugins.discovery import Plugins
 
 __all__ = ["NAMES", "Reader", "Sample", "Schemas", "texts"]
@@ -49,8 +50,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
+    """The JSON of a record, as it was written."""
+
     place: str
-    node: Any = None
+    json: str = ""
     wrong: str | None = None
 
 
@@ -67,42 +70,53 @@ def texts(lines: Iterable[str]) -> Iterator[_Text]:
         yield from _by_line(source, len(ahead) + 1)
         return
     ahead += source
-    try:
-        found = list(_anywhere("".join(ahead)))
-    except ValueError as e:
+    found, rest = _anywhere("".join(ahead))
+    if rest:
         if any(_is_one(line) for line in ahead):
             yield from _by_line(ahead, 1)
         else:
-            yield _Text("the input", wrong=f"this is no JSON: {e}")
+            yield _Text("the input", wrong=f"this is no JSON: no value ends in {rest[:20]!r}")
         return
-    if len(found) == 1 and isinstance(found[0], list):
-        yield from (_Text(f"element {n}", node) for n, node in enumerate(found[0], 1))
+    if len(found) == 1 and found[0].startswith("["):
+        try:
+            yield from (_Text(f"element {n}", text) for n, text in enumerate(elements(found[0]), 1))
+        except ValueError as e:
+            yield _Text("the input", wrong=f"this is no JSON: {e}")
     else:
-        yield from (_Text(f"value {n}", node) for n, node in enumerate(found, 1))
+        yield from (_Text(f"value {n}", text) for n, text in enumerate(found, 1))
 
 
 def _is_one(line: str) -> bool:
-    try:
-        return not isinstance(json.loads(line), list)
-    except ValueError:
-        return False
+    """Return whether a line is one record."""
+    text = line.strip()
+    return not text.startswith("[") and _flaw(text) is None
+
+
+def _flaw(text: str) -> str | None:
+    """Return why a line is not one value. Text behind the value is ignored, as in a task, unless it is a value again."""
+    end = end_of_value(text)
+    if end is None:
+        return "its value does not end in this line"
+    return "a second value follows in this line" if text[end:].lstrip().startswith(("{", "[")) else None
 
 
 def _by_line(lines: Iterable[str], first: int) -> Iterator[_Text]:
     for number, line in enumerate(lines, first):
-        if line.strip():
-            try:
-                yield _Text(f"line {number}", json.loads(line))
-            except ValueError as e:
-                yield _Text(f"line {number}", wrong=f"this is no JSON: {e}")
+        if text := line.strip():
+            flaw = _flaw(text)
+            yield _Text(f"line {number}", text if flaw is None else "", flaw and f"this is no JSON: {flaw}")
 
 
-def _anywhere(text: str) -> Iterator[Any]:
-    decoder, at = json.JSONDecoder(), 0
+def _anywhere(text: str) -> tuple[list[str], str]:
+    """The JSON values of a text, and what is left of it."""
+    found, at = [], 0
     while text[at:].strip():
-        at += len(text[at:]) - len(text[at:].lstrip())
-        node, at = decoder.raw_decode(text, at)
-        yield node
+        end = end_of_value(text, at)
+        if end is None:
+            break
+        found.append(text[at:end].strip())
+        at = end
+    return found, text[at:].strip()
 
 
 @dataclass(frozen=True)
@@ -129,12 +143,12 @@ class Reader:
                 yield Sample(number, text.place, text.wrong)
                 continue
             try:
-                yield Sample(number, text.place, self._record(text.node, number, convert))
+                yield Sample(number, text.place, self._record(text.json, number, convert))
             except Exception as e:  # noqa: BLE001 (the converter's errors too; one bad record must not hide others)
                 yield Sample(number, text.place, str(e) or type(e).__name__)
 
-    def _record(self, node: Any, number: int, convert: "_Json") -> Record:
-        given = _given({"value": node} if self.bare else node)
+    def _record(self, text: str, number: int, convert: "_Json") -> Record:
+        given = {"value": text} if self.bare else _given(text)
         topic = _typed(given, "topic", str) or self.topic
         timestamp, partition, offset = (_typed(given, name, int) for name in ("timestamp", "partition", "offset"))
         if self.sink:
@@ -157,39 +171,57 @@ class Reader:
         )
 
 
-def _given(node: Any) -> Mapping[str, Any]:
+def _given(text: str) -> Mapping[str, str]:
     """The parts of a record; a value alone is the part `value`."""
-    if not isinstance(node, dict) or not node:
-        return {"value": node}
-    unknown = [name for name in node if name not in NAMES]
-    if not unknown:
-        return node
-    if "value" not in node:
-        return {"value": node}
+    parts = _members(text) if text.startswith("{") else {}
+    unknown = [name for name in parts if name not in NAMES]
+    if parts and not unknown:
+        return parts
+    if "value" not in parts:
+        return {"value": text}
     near = nearest(unknown[0], NAMES)
     hint = f"did you mean {near}?" if near else "--values takes each JSON as a value, whatever its names are"
     raise ValueError(f"{unknown[0]} is no part of a record, which has {', '.join(NAMES)}; {hint}")
 
 
-def _typed(given: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
-    found = given.get(name)
-    if found is None or (isinstance(found, kind) and not isinstance(found, bool)):
+def _members(text: str) -> Mapping[str, str]:
+    try:
+        return members(text)
+    except ValueError as e:
+        raise ValueError(f"this is no JSON: {e}") from None
+
+
+def _typed(given: Mapping[str, str], name: str, kind: type[Any]) -> Any:
+    if name not in given or given[name] == "null":
+        return None
+    try:
+        found = json.loads(given[name])
+    except ValueError:
+        found = None
+    if isinstance(found, kind) and not isinstance(found, bool):
         return found
     words = {str: "a text", int: "a whole number" + (", milliseconds since 1970" if name == "timestamp" else "")}
     raise ValueError(f"{name} must be {words[kind]}")
 
 
-def _headers(node: Any, topic: str, convert: "_Json") -> Iterator[Header]:
-    if node is None:
+def _headers(text: str | None, topic: str, convert: "_Json") -> Iterator[Header]:
+    if text is None or text == "null":
         return
-    if isinstance(node, dict):
-        node = [{"name": name, "value": value} for name, value in node.items()]
-    shape = 'headers must be {"<name>": <value>}, or [{"name": ..., "value": ...}] where a name comes twice'
-    for one in node if isinstance(node, list) else [node]:
-        if not isinstance(one, dict) or not one.keys() <= {"name", "value"} or not isinstance(one.get("name"), str):
-            raise ValueError(shape)
-        schema, value = convert(topic, f"header {one['name']}", one.get("value"))
-        yield Header(one["name"], value, schema)
+    pairs: list[tuple[str, str | None]] = []
+    if text.startswith("{"):
+        pairs = [*_members(text).items()]
+    else:
+        for one in elements(text) if text.startswith("[") else [text]:
+            header = _members(one) if one.startswith("{") else {}
+            name = json.loads(header["name"]) if header.get("name", "").startswith('"') else None
+            if name is None or not header.keys() <= {"name", "value"}:
+                raise ValueError(
+                    'headers must be {"<name>": <value>}, or [{"name": ..., "value": ...}] where a name comes twice'
+                )
+            pairs.append((name, header.get("value")))
+    for name, value in pairs:
+        schema, read = convert(topic, f"header {name}", value)
+        yield Header(name, read, schema)
 
 
 class _Json:
@@ -203,13 +235,13 @@ class _Json:
             self._by_envelope[enveloped] = converter = cls()
             converter.configure(cls.Config.parse({"schemas.enable": str(enveloped)}), is_key=False)
 
-    def __call__(self, topic: str, what: str, node: Any) -> tuple[Schema | None, Any]:
-        if node is None:
+    def __call__(self, topic: str, what: str, text: str | None) -> tuple[Schema | None, Any]:
+        if text is None or text == "null":
             return None, None
         enveloped = self._schemas is Schemas.ALWAYS
         if self._schemas is Schemas.DETECT:
-            enveloped = isinstance(node, dict) and node.keys() == {"schema", "payload"}
+            enveloped = text.startswith("{") and _members(text).keys() == {"schema", "payload"}
         try:
-            return self._by_envelope[enveloped].to_connect(topic, json.dumps(node).encode())
+            return self._by_envelope[enveloped].to_connect(topic, text.encode())
         except Exception as e:
             raise ValueError(f"{what}: {e}") from e

@@ -130,6 +130,13 @@ class PodReports:
                 self._trouble_due = max(now, self._trouble_due + _TROUBLE_SECONDS)
             self._write(after=self._trouble_due - now)
 
+    def lagging(self, text: str | None) -> None:
+        """Report that the lag grows; None: it does not. From several threads."""
+        with self._lock:
+            if (text is None) is not (self._report.lagging is None):  # not for each change of its numbers
+                self._report = self._report.model_copy(update={"lagging": text})
+                self._write()
+
     def delivered(self) -> None:
         """Report the time of the last record, unless it was in the minute that is reported already."""
         minute = self._minute(self._now())

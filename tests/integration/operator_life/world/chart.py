@@ -55,10 +55,9 @@ class Chart:
         self.documents = [
             d for d in documents if d["kind"] in kinds and "aggregate" not in str(d["metadata"]["labels"])
         ]
+        template = next(d for d in documents if d["kind"] == "Deployment")["spec"]["template"]
         self.configuration: dict[str, Any] = yaml.safe_load(
-            next(d for d in documents if d["kind"] == "ConfigMap" and "operator.yaml" in d.get("data", {}))["data"][
-                "operator.yaml"
-            ]
+            template["metadata"]["annotations"]["penstock.dev/configuration"]
         )
         for document in self.documents:
             site.api.apply(document)

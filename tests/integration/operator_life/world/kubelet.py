@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import urllib3
 
+from penstock_model.contracts.definitions import ClassDefinition, PackedDefinitions, definitions_line, pack
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest
 from penstock_model.contracts.job_answer import answer_line
 from penstock_model.contracts.pod_identity import PodIdentity
@@ -91,6 +92,8 @@ class Kubelet:
         self._broken: set[str] = set()
         self._refused: dict[str, str] = {}
         self._classes: dict[str, str] = {}
+        self._definitions: dict[str, PackedDefinitions] = {}
+        self._loses_logs = False
         self._logs: dict[str, str] = {}
         self._ended: set[str] = set()
         self._latest: dict[str, Json] = {}
@@ -154,6 +157,14 @@ class Kubelet:
     def holds(self, image: str, *classes: FoundClass) -> None:
         """A pod that looks into this image of a PluginVersion finds these Java classes."""
         self._classes[image] = classes_text(classes)
+
+    def defines(self, image: str, *classes: ClassDefinition) -> None:
+        """A pod that looks into this image of a PluginVersion reads these configuration definitions."""
+        self._definitions[image] = pack(classes)
+
+    def loses_logs(self) -> None:
+        """The logs of pods that look into images are gone from now on."""
+        self._loses_logs = True
 
     def breaks(self, image: str) -> None:
         """Tasks with this image fail as soon as they have started."""
@@ -306,7 +317,13 @@ class Kubelet:
         image = next(v["image"]["reference"] for v in pod["spec"]["volumes"] if "image" in v)
         found = self._refused.get(image)
         told, classes = found or "it holds what is declared", self._classes.get(image)
-        word = TerminationMessage(exit_code=0 if found is None else 2, message=told, classes=classes)
+        packed = self._definitions.get(image) if found is None else None
+        digest = packed.digest if packed is not None else None
+        word = TerminationMessage(
+            exit_code=0 if found is None else 2, message=told, classes=classes, definitions=digest
+        )
+        if packed is not None and not self._loses_logs:
+            self._logs[pod["metadata"]["uid"]] = f"printed\n{definitions_line(packed)}\n{told}\n"
         self._ended.add(pod["metadata"]["uid"])
         self.verified.append(image)
         phase = "Succeeded" if found is None else "Failed"

@@ -1,7 +1,15 @@
 """A template that is wrong, or that the platform does not allow (any longer): what lives goes on, and no pod is made."""
 
+from http import HTTPStatus
 from typing import Any
 
+import pytest
+
+from penstock_operator.kubernetes.api_errors import Answer
+from penstock_operator.kubernetes.kinds import POD
+
+from ..fake_api_answers import failure
+from ..fake_api_server import Request
 from .world.world import World
 
 HOST = {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}
@@ -102,3 +110,74 @@ def test_a_template_that_cannot_be_read_ends_no_pod_either() -> None:
     assert world.lives == ["orders-in-0-1"]
     assert decision.create == ()
     assert "hostNetwork (tasks do not share the host's network)" in world.condition("ConfigValid")
+
+
+TOO_MUCH = {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}
+LESS = 'Invalid value: "2": must be less than or equal to cpu limit of 1'
+
+
+def asks_for_too_much(request: Request) -> bool:
+    resources = request.body["spec"]["containers"][0]["resources"]
+    return bool(resources.get("requests", {}).get("cpu") == "2")
+
+
+def invalid(request: Request) -> Answer | None:
+    """The answer for a pod that asks for more than its limit."""
+    if not asks_for_too_much(request):
+        return None
+    field = "spec.containers[0].resources.requests"
+    message, cause = f'Pod "{request.name}" is invalid: {field}: {LESS}', {"field": field, "message": LESS}
+    return failure(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, POD, request.name, causes=[cause])
+
+
+def undecodable(request: Request) -> Answer | None:
+    """The answer for a pod with a value of another type, which names no position."""
+    if not asks_for_too_much(request):
+        return None
+    wrong = "json: cannot unmarshal string into Go struct field ResourceRequirements.spec.containers.resources.requests"
+    message = f'Pod in version "v1" cannot be handled as a Pod: {wrong} of type v1.ResourceList'
+    return failure(HTTPStatus.BAD_REQUEST, "BadRequest", message)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [(invalid, LESS), (undecodable, "cannot unmarshal string into v1.ResourceList")],
+    ids=["Invalid", "BadRequest"],
+)
+def test_what_only_the_api_server_can_refuse_names_the_field_of_the_template(answer: Any, told: str) -> None:
+    world = World(spec={"tasksMax": 1, "template": TOO_MUCH})
+    world.validation = answer
+    world.settle()
+    assert world.condition("ConfigValid") == f"False ConfigInvalid: spec.template.resources.requests: {told}"
+    assert world.condition("Stalled").startswith("True ConfigInvalid")
+    assert world.lives == []
+    world.change(template={})
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
+    assert world.condition("ConfigValid").startswith("True")
+
+
+def test_what_the_api_server_finds_wrong_beside_the_template_is_no_fault_of_the_configuration() -> None:
+    world = World(spec={"tasksMax": 1, "template": {"nodeSelector": {"disk": "fast"}}})
+    cause = {"field": "spec.priorityClassName", "message": "no"}
+    world.validation = lambda request: failure(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", "invalid", POD, request.name, causes=[cause]
+    )
+    world.settle(seconds=60)
+    assert world.condition("ConfigValid").startswith("True")
+    assert world.condition("Ready").startswith("False Invalid: task 0: invalid")
+
+
+def test_a_connector_whose_template_the_api_server_refuses_can_be_stopped_and_deleted() -> None:
+    world = World(spec={"tasksMax": 2})
+    world.settle()
+    world.validation = invalid
+    world.change(template=TOO_MUCH, state="Stopped")
+    world.settle()
+    assert world.condition("Ready").startswith("True Stopped")
+    world.change(state="Running")
+    world.settle()
+    assert LESS in world.condition("Ready")
+    world.delete()
+    world.settle()
+    assert world.pods == {}

@@ -6,6 +6,7 @@ from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
 from penstock_model.contracts.task_spec import PluginReference
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION
 
+from .test_plugin_versions import VERIFIED
 from .world.cluster import KEY
 from .world.plugins import invalid, tasks_of
 from .world.world import World
@@ -24,13 +25,13 @@ def java(**status: Any) -> dict[str, Any]:
         "kind": PLUGIN_VERSION.kind,
         "metadata": {"name": "acme", "namespace": KEY.namespace},
         "spec": {"runtime": "Java", "image": IMAGE, "path": "/kafka/connect"},
-        "status": status,
+        "status": {**VERIFIED, **status} if status else {},
     }
 
 
 def looked(world: World, **status: Any) -> None:
     """A pod has looked into the image."""
-    world.server.edit(PLUGIN_VERSION, KEY.namespace, "acme", lambda document: document.update(status=status))
+    world.server.edit(PLUGIN_VERSION, KEY.namespace, "acme", lambda d: d.update(status={**VERIFIED, **status}))
     world.settle()
 
 

@@ -8,7 +8,7 @@ from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.pod_status import TaskPod
 from penstock_operator.kubernetes.kinds import PLUGIN_VERSION
 
-from .test_plugin_versions import image
+from .test_plugin_versions import VERIFIED, image
 from .test_plugin_versions import mounted as mounted_images
 from .world.cluster import KEY
 from .world.plugins import invalid, tasks_of
@@ -26,7 +26,7 @@ def apply(world: World, plugin: str, *versions: str) -> None:
         spec = {"plugin": plugin, "version": version, "image": of(plugin, version), "classes": [CLASSES[plugin]]}
         metadata = {"name": f"{plugin}-{version}", "namespace": KEY.namespace}
         document = {"apiVersion": PLUGIN_VERSION.api_version, "kind": PLUGIN_VERSION.kind, "metadata": metadata}
-        world.server.add({**document, "spec": spec})
+        world.server.add({**document, "spec": spec, "status": VERIFIED})
 
 
 def of(plugin: str, version: str) -> str:

@@ -17,12 +17,27 @@ from .world.cluster import KEY
 from .world.plugins import invalid, tasks_of
 from .world.world import World
 
+Json = dict[str, Any]
+
 
 def image(version: str) -> str:
     return f"plugins.example/ticker@sha256:{version.replace('.', '').rjust(64, '0')}"
 
 
-def apply(world: World, version: str, *, name: str = "", **spec: Any) -> None:
+VERIFIED: Json = {"conditions": [{"type": "Ready", "status": "True", "reason": "Verified", "message": ""}]}
+
+
+def unverified(reason: str = "Verifying", message: str = "", *, is_final: bool = False) -> Json:
+    """The status of a PluginVersion into which no pod has looked with success."""
+    ready = {"type": "Ready", "status": "False", "reason": reason, "message": message}
+    return {"conditions": [ready, *([{**ready, "type": "Stalled", "status": "True"}] if is_final else [])]}
+
+
+def set_status(world: World, version: str, status: Json) -> None:
+    world.server.edit(PLUGIN_VERSION, KEY.namespace, f"ticker-{version}", lambda d: d.update(status=status))
+
+
+def apply(world: World, version: str, *, name: str = "", status: Json = VERIFIED, **spec: Any) -> None:
     whole = {
         "plugin": "penstock-ticker",
         "version": version,
@@ -31,9 +46,8 @@ def apply(world: World, version: str, *, name: str = "", **spec: Any) -> None:
         **spec,
     }
     metadata = {"name": name or f"ticker-{version}", "namespace": KEY.namespace}
-    world.server.add(
-        {"apiVersion": PLUGIN_VERSION.api_version, "kind": PLUGIN_VERSION.kind, "metadata": metadata, "spec": whole}
-    )
+    api = {"apiVersion": PLUGIN_VERSION.api_version, "kind": PLUGIN_VERSION.kind}
+    world.server.add({**api, "metadata": metadata, "spec": whole, "status": status})
 
 
 def ticking(*versions: str, **spec: Any) -> World:
@@ -376,3 +390,82 @@ def test_a_plugin_of_python_has_the_hash_that_it_had_before_there_were_plugins_o
         places=("connector", "transforms.t"),
     )
     assert plan_hash("inputs", Shape("runtime:2"), None, (mount,)) == "8c127d369631e2dd"
+
+
+def test_a_new_connector_passes_over_a_newer_version_whose_image_cannot_be_pulled_and_says_so() -> None:
+    world = ticking("1.0.0", "2.0.0", state="Stopped")
+    apply(world, "3.0.0", status=unverified("ErrImagePull", "no such image"))
+    world.change(state="Running")
+    world.settle()
+    assert runs(world) == "2.0.0"
+    assert world.condition("ConfigValid") == (
+        "True Valid: PluginVersion ticker-3.0.0 is newer, 3.0.0, and is not taken up before it is verified: ImagePullBackOff"
+    )
+    assert "newerPluginVersions" not in world.status
+
+
+def test_a_version_that_failed_its_verification_is_passed_over_with_the_cause_and_a_restart_keeps_to_that() -> None:
+    world = ticking("1.0.0")
+    apply(world, "2.0.0", status=unverified("VerificationFailed", "No module named 'x'", is_final=True))
+    world.annotations = {"penstock.dev/restart": "now"}
+    world.settle()
+    assert runs(world) == "1.0.0"
+    assert world.condition("ConfigValid").endswith("before it is verified: No module named 'x'")
+
+
+def test_a_version_that_was_passed_over_is_offered_once_it_is_verified() -> None:
+    world = ticking("1.0.0")
+    apply(world, "2.0.0", status=unverified())
+    world.settle()
+    assert "a pod has yet to look into its image" in world.condition("ConfigValid")
+    set_status(world, "2.0.0", VERIFIED)
+    world.settle()
+    assert (runs(world), world.status["newerPluginVersions"]) == ("1.0.0", ["ticker-2.0.0"])
+    assert "is newer" not in world.condition("ConfigValid")
+
+
+@pytest.mark.parametrize("version", [None, "latest", "[1,3)"])
+def test_a_connector_waits_for_the_verification_where_no_version_is_verified_and_then_starts(
+    version: str | None,
+) -> None:
+    world = ticking(version=version)
+    apply(world, "2.0.0", status=unverified("ErrImagePull", "no such image"))
+    world.change(config={"a": "b"})
+    world.settle()
+    assert world.lives == []
+    assert world.condition("Ready").startswith(
+        "False PluginVersionMissing: spec.class: waits until PluginVersion ticker-2.0.0 is verified (ImagePullBackOff; "
+    )
+    assert world.condition("Stalled") == "absent"
+    set_status(world, "2.0.0", VERIFIED)
+    world.settle()
+    assert runs(world) == "2.0.0"
+
+
+def test_a_range_that_an_unverified_version_does_not_fit_names_it_as_there() -> None:
+    world = ticking(version="[1,2)")
+    apply(world, "2.0.0", status=unverified())
+    world.change(config={"a": "b"})
+    world.settle()
+    assert world.condition("Ready") == (
+        "False PluginVersionMissing: spec.version: Plugin Ticker not found that matches the version range [1,2), "
+        "available versions: [2.0.0]"
+    )
+
+
+@pytest.mark.parametrize("version", ["3.0.0", "[3.0]"])
+def test_the_very_version_that_is_asked_for_is_taken_before_it_is_verified(version: str) -> None:
+    world = ticking("1.0.0", state="Stopped", version=version)
+    apply(world, "3.0.0", status=unverified())
+    world.change(state="Running")
+    world.settle()
+    assert runs(world) == "3.0.0"
+
+
+def test_a_duplicate_that_is_not_verified_makes_nothing_ambiguous() -> None:
+    world = ticking("1.0.0", state="Stopped")
+    apply(world, "1.0.0", name="copy", image=image("9.9.9"), status=unverified())
+    apply(world, "1.0.0", name="other", plugin="penstock-other", status=unverified())
+    world.change(state="Running")
+    world.settle()
+    assert runs(world) == "1.0.0"

@@ -1,10 +1,10 @@
-"""Fields that pods do not have are told with their paths: the API server drops them without a word."""
+"""A template with what pods cannot have is refused with the path, before any pod is made from it."""
 
 from typing import Any
 
 import pytest
 
-from penstock_operator.kubernetes.pod_fields import unknown_fields
+from penstock_operator.kubernetes.pod_fields import template_problems
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,33 @@ from penstock_operator.kubernetes.pod_fields import unknown_fields
 def test_a_field_that_pods_do_not_have_is_told_with_its_path_and_the_nearest_one(
     template: dict[str, Any], path: str, near: str
 ) -> None:
-    (told,) = unknown_fields(template)
-    assert told.startswith(f"spec.template.{path}: ")
-    assert told.endswith(f"did you mean {near}?")
+    (told,) = template_problems(template)
+    assert told.property == f"spec.template.{path}"
+    assert told.message.endswith(f"did you mean {near}?")
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        ({"env": [{"name": "A", "value": 5}]}, "env[A].value: must be a string, and is a number; write it in quotes"),
+        ({"annotations": {"a/b": True}}, "annotations.a/b: must be a string, and is true or false; write it in quotes"),
+        ({"env": "A=5"}, "env: must be a list, and is a string"),
+        ({"resources": ["no map"]}, "resources: must be a map, and is a list"),
+        ({"volumes": [None]}, "volumes[0]: must be a map, and is empty"),
+        ({"affinity": {"nodeAffinity": "near"}}, "affinity.nodeAffinity: must be a map, and is a string"),
+        ({"nodeSelector": {"disk": 1}}, "nodeSelector.disk: must be a string, and is a number; write it in quotes"),
+        (
+            {"terminationGracePeriodSeconds": "5"},
+            "terminationGracePeriodSeconds: must be a whole number, and is a string",
+        ),
+        ({"hostNetwork": "no"}, "hostNetwork: must be true or false, and is a string"),
+        ({"resources": {"limits": {"memory": "1 GB"}}}, "resources.limits.memory: is no quantity: write a number"),
+        ({"resources": {"requests": {"cpu": []}}}, "resources.requests.cpu: must be a quantity, and is a list"),
+    ],
+)
+def test_a_value_of_another_type_is_named_with_what_it_must_be(template: dict[str, Any], told: str) -> None:
+    (found,) = map(str, template_problems(template))
+    assert found.startswith(f"spec.template.{told}")
 
 
 @pytest.mark.parametrize(
@@ -67,14 +91,16 @@ def test_a_field_that_pods_do_not_have_is_told_with_its_path_and_the_nearest_one
             ]
         },
         {"env": [{"name": "A", "$patch": "delete"}], "volumeMounts": [{"name": "v", "mountPath": "/v"}]},
-        {"env": "no list", "resources": ["no map"], "volumes": [None, 3], "securityContext": None},
+        {"resources": {"limits": {"cpu": 1, "memory": "1.5e9"}, "requests": {"cpu": 0.5, "memory": "128974848000m"}}},
+        {"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "500Mi"}}], "securityContext": None, "env": None},
+        {"initContainers": [{"name": "i", "image": "x", "livenessProbe": {"httpGet": {"port": "http"}}}]},
     ],
 )
-def test_fields_that_pods_have_are_not_told_nor_what_the_api_server_refuses_by_itself(template: dict[str, Any]) -> None:
-    assert unknown_fields(template) == ()
+def test_what_pods_may_have_is_no_problem(template: dict[str, Any]) -> None:
+    assert template_problems(template) == ()
 
 
 def test_of_thousands_of_unknown_fields_ten_are_told() -> None:
-    told = unknown_fields({"resources": {f"f{n}": {} for n in range(2_000)}})
+    told = template_problems({"resources": {f"f{n}": {} for n in range(2_000)}})
     assert len(told) == 11
-    assert told[-1] == "and 1990 more fields of spec.template that pods do not have"
+    assert str(told[-1]) == "spec.template: has 1990 more problems of this kind"

@@ -9,12 +9,14 @@ import pytest
 from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.verification import FoundClass, VerificationRequest, classes_text
 from penstock_model.resources.plugin_offers import offer_of
+from penstock_model.resources.plugin_version import PublishedDefinitions
 from penstock_operator.connector.model.persisted_state import JobMemory
 from penstock_operator.connector.model.pod_end import Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.verdict import Kind, Verdict
+from penstock_operator.plugin_version.definitions_map import definitions_map, definitions_name
 from penstock_operator.plugin_version.pod import name_of, verifying_pod
-from penstock_operator.plugin_version.verifying import Seen, Step, step
+from penstock_operator.plugin_version.verifying import Finding, Logged, Seen, Step, published, step, unpublished
 from penstock_operator.settings import Settings
 
 NAME, NOW = "ticker-verify-1", 1_000.0
@@ -38,6 +40,7 @@ def seen(*pods: JobPod, **more: Any) -> Seen:
         "runtime": "runtime:2",
         "verified_by": "",
         "said": None,
+        "is_lost": False,
         "is_decided": False,
         "failure": JobMemory(),
         "slot": True,
@@ -77,10 +80,80 @@ def test_the_java_classes_that_a_pod_has_found_go_into_the_status_and_stay_until
     done = ended(0, "", "Completed")
     assert done.ended is not None
     done = replace(done, ended=replace(done.ended, word=word))
-    assert step(seen(done)).classes == classes
-    assert step(seen(verified_by="runtime:2", said=READY)).classes is None
-    assert step(seen(verified_by="runtime:1", said=READY)).classes is None
-    assert step(seen(ended(2, "no jar"), verified_by="runtime:1", said=READY)).classes == ()
+    assert step(seen(done)).finding == Finding(classes)
+    assert step(seen(verified_by="runtime:2", said=READY)).finding is None
+    assert step(seen(verified_by="runtime:1", said=READY)).finding is None
+    assert step(seen(ended(2, "no jar"), verified_by="runtime:1", said=READY)).finding == Finding()
+
+
+def logged(name: str = NAME, **more: Any) -> JobPod:
+    """A pod that has the configuration definitions of its classes in its log."""
+    done = ended(0, "all is there", "Completed", name=name, **more)
+    assert done.ended is not None
+    word = TerminationMessage(exit_code=0, message="all is there", definitions="sha256:1")
+    return replace(done, ended=replace(done.ended, word=word))
+
+
+def test_definitions_are_published_before_it_is_ready_and_the_status_says_where() -> None:
+    found = step(seen(logged()))
+    assert found.publish == Logged(NAME, "sha256:1")
+    done = published(found, PublishedDefinitions(config_map="ticker-definitions-1", digest="sha256:1"))
+    assert (done.verdict, done.is_decided) == (Verdict(Kind.READY, "Verified", "all is there"), True)
+    assert done.finding is not None
+    assert done.finding.fields() == {"definitions": {"configMap": "ticker-definitions-1", "digest": "sha256:1"}}
+
+
+def test_where_they_cannot_be_had_two_more_pods_look_and_the_third_decides_without_them_and_says_why() -> None:
+    first = unpublished(seen(logged()), step(seen(logged())), "the log is gone")
+    assert told(first)[:2] == (Kind.UNDER_WAY, "DefinitionsUnpublished")
+    assert "the log is gone; it is tried again by itself" in first.verdict.message
+    assert (first.is_decided, first.finding, [p.name for p in first.delete]) == (False, None, [NAME])
+    leaves = seen(logged(leaving=NOW, leaves_by=NOW + 1), failure=first.failure)
+    assert (step(leaves).publish, step(leaves).verdict.reason) == (None, "DefinitionsUnpublished")
+
+    again = seen(logged(), failure=first.failure, now=NOW + 20)
+    second = unpublished(again, step(again), "the log is gone")
+    assert (second.failure.attempts, second.is_decided) == (2, False)
+    last = seen(logged(), failure=second.failure, now=NOW + 60)
+    third = unpublished(last, step(last), "the log is gone")
+    why = "all is there; configuration definitions are not published: the log is gone"
+    assert (told(third), third.is_decided) == ((Kind.READY, "Verified", why), True)
+    assert third.finding == Finding()
+
+
+def test_failures_of_another_kind_before_take_nothing_from_the_tries_to_publish() -> None:
+    pulled = JobMemory(NAME, 7, None, "ErrImagePull", "no such image")
+    found = unpublished(seen(logged(), failure=pulled), step(seen(logged(), failure=pulled)), "the log is gone")
+    assert (found.failure.attempts, found.is_decided) == (1, False)
+
+
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_it_is_looked_at_again_where_the_published_definitions_are_gone_and_stays_as_it_is_meanwhile(
+    is_decided: bool,
+) -> None:
+    found = step(seen(said=READY, verified_by="runtime:2", is_lost=True, is_decided=is_decided))
+    assert (found.create, found.verdict, found.finding) == (NAME, READY, None)
+
+
+def test_what_a_verified_one_has_published_is_kept_by_the_status_until_another_pod_has_decided() -> None:
+    assert step(seen(said=READY, verified_by="runtime:2")).finding is None
+    assert step(seen(logged(), said=READY, verified_by="runtime:1")).publish is not None
+
+
+def test_the_config_map_belongs_to_the_plugin_version_never_changes_and_is_named_by_its_content() -> None:
+    document = {
+        "apiVersion": "penstock.dev/v1alpha1",
+        "kind": "PluginVersion",
+        "metadata": {"name": "t" * 253, "namespace": "shop", "uid": "u-1"},
+    }
+    made = definitions_map(document, b"content", "sha256:1")
+    assert (made["immutable"], made["binaryData"]) == (True, {"definitions.json.gz": "Y29udGVudA=="})
+    (owner,) = made["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"], owner["controller"]) == ("PluginVersion", "u-1", True)
+    assert made["metadata"]["labels"]["penstock.dev/plugin-version-uid"] == "u-1"
+    name = made["metadata"]["name"]
+    assert (len(name), name == definitions_name(document, "sha256:1")) == (253, True)
+    assert name != definitions_name(document, "sha256:2")
 
 
 def test_a_pod_that_found_something_else_has_it_stalled_for_good() -> None:

@@ -18,7 +18,7 @@ def document(name: str, version: str = "1.0.0", namespace: str = "shop", **spec:
 
 def names(offers: PluginOffers, namespace: str = "shop") -> list[str] | None:
     found = offers.of(namespace)
-    return None if found is None else [o.name for o in found]
+    return None if found is None else [o.name for o in found.offers]
 
 
 def test_nothing_is_known_until_all_have_been_listed() -> None:
@@ -55,3 +55,21 @@ def test_one_that_is_not_well_formed_offers_nothing() -> None:
     offers = PluginOffers()
     offers.listed([document("a"), document("bad", image="r.example/x:latest")], offers.known())
     assert names(offers) == ["a"]
+
+
+def test_what_no_pod_has_verified_is_known_with_its_cause_until_one_has() -> None:
+    offers, ready = PluginOffers(), {"type": "Ready", "status": "False", "reason": "ErrImagePull", "message": "no"}
+    offers.listed([document("a"), document("b")], offers.known())
+
+    def unverified() -> dict[str, str]:
+        found = offers.of("shop")
+        assert found is not None
+        return dict(found.unverified)
+
+    assert unverified()["a"] == "a pod has yet to look into its image"
+    offers.seen({**document("a"), "status": {"conditions": [ready]}})
+    assert unverified()["a"] == "ImagePullBackOff"
+    offers.seen({**document("a"), "status": {"conditions": [{"type": "Stalled", "status": "True"}, ready]}})
+    assert unverified()["a"] == "no"
+    offers.seen({**document("a"), "status": {"conditions": [{**ready, "status": "True"}]}})
+    assert [*unverified()] == ["b"]

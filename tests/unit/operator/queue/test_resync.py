@@ -199,26 +199,29 @@ def test_connectors_have_rows_while_they_live_and_none_after() -> None:
             class_name="FileStreamSource",
             type="source",
             version="1",
+            connector="shop.a",
             state="Running",
             tasks={"Running": 2, "Failed": 1},
             restarts=3,
             ready=True,
+            reason="Running",
         ),
     )
-    metrics.connector(B, ConnectorFigures(state="Stopped"))
+    metrics.connector(B, ConnectorFigures(connector="elsewhere", state="Stopped"))
     server = Server(0, {"/metrics": metrics_page(metrics.page)})
     try:
         text = fetched(server.port, "/metrics")[1]
     finally:
         server.close()
     for line in (
-        'penstock_connector_info{class="FileStreamSource",name="a",namespace="shop",type="source",version="1"} 1.0',
-        'penstock_connector_state{name="a",namespace="shop",state="Running"} 1.0',
-        'penstock_connector_state{name="a",namespace="shop",state="Failed"} 0.0',
-        'penstock_connector_state{name="b",namespace="shop",state="Stopped"} 1.0',
-        'penstock_connector_tasks{name="a",namespace="shop",state="Running"} 2.0',
-        'penstock_connector_restarts_total{name="a",namespace="shop"} 3.0',
-        'penstock_connector_ready{name="a",namespace="shop"} 1.0',
+        'penstock_connector_info{class="FileStreamSource",connector="shop.a",name="a",namespace="shop",'
+        'type="source",version="1"} 1.0',
+        'penstock_connector_state{connector="shop.a",name="a",namespace="shop",state="Running"} 1.0',
+        'penstock_connector_state{connector="shop.a",name="a",namespace="shop",state="Failed"} 0.0',
+        'penstock_connector_state{connector="elsewhere",name="b",namespace="shop",state="Stopped"} 1.0',
+        'penstock_connector_tasks{connector="shop.a",name="a",namespace="shop",state="Running"} 2.0',
+        'penstock_connector_restarts_total{connector="shop.a",name="a",namespace="shop"} 3.0',
+        'penstock_connector_ready{connector="shop.a",name="a",namespace="shop",reason="Running"} 1.0',
         'penstock_operator_build_info{release="ns.penstock",version="0.1.0"} 1.0',
     ):
         assert line in text
@@ -242,8 +245,8 @@ def test_a_connector_that_changes_has_its_new_rows_only() -> None:
     metrics.connector(A, ConnectorFigures(state="Running", tasks={"Running": 2, "Odd": 1}))
     metrics.connector(A, ConnectorFigures(state="Failed", tasks={"Failed": 2}))
     text = metrics.page().decode()
-    assert 'penstock_connector_state{name="a",namespace="shop",state="Failed"} 1.0' in text
-    assert 'penstock_connector_state{name="a",namespace="shop",state="Running"} 0.0' in text
+    assert 'penstock_connector_state{connector="",name="a",namespace="shop",state="Failed"} 1.0' in text
+    assert 'penstock_connector_state{connector="",name="a",namespace="shop",state="Running"} 0.0' in text
     assert "Odd" not in text
 
 

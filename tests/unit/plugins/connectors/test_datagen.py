@@ -199,5 +199,12 @@ def test_wrong_offsets_are_refused() -> None:
     assert connector.alter_offsets(texts, {good: {"count": 3}, SourcePartition({}): None})
     with pytest.raises(ConnectError, match="'datagen' and 'partition'"):
         connector.alter_offsets(texts, {SourcePartition({"x": 1}): {"count": 3}})
+    for unknown in (
+        SourcePartition({"datagen": "orders", "partition": 1}),
+        SourcePartition({"datagen": "customers", "partition": 0}),
+    ):
+        with pytest.raises(ConnectError, match="this connector makes orders in partitions 0 to 0"):
+            connector.alter_offsets(texts, {unknown: {"count": 3}})
+        assert connector.alter_offsets(texts, {unknown: None})
     with pytest.raises(ConnectError, match="must be a whole number"):
         connector.alter_offsets(texts, {good: {"count": "3"}})

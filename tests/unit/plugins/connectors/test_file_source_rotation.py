@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Backlog, ConfigError, ConnectError, Limits, SourcePartition
+from penstock import Backlog, ConfigError, ConnectError, Limits, RetriableError, SourcePartition
 from penstock_plugins.connectors.file import handles as file_handles
 from penstock_plugins.connectors.file.source import FileSource, FileSourceConfig, FileStreamSource
 
@@ -36,11 +36,12 @@ def rotate(path: Path, text: str = "") -> Path:
     return old
 
 
-def test_a_missing_file_is_waited_for_and_said_once(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_file_is_waited_for_and_named(path: Path) -> None:
     task = Task(path)
-    assert task.lines() == []
-    assert task.lines() == []
-    assert caplog.messages == [f"File {path} does not exist; waiting for it to be created."]
+    for _ in range(2):
+        with pytest.raises(RetriableError, match=f"cannot read file {path}: it does not exist") as raised:
+            task.lines()
+        assert raised.value.retry_after == 1.0
     path.write_text("a\n")
     assert task.lines() == ["a"]
     task.source.stop()
@@ -49,7 +50,8 @@ def test_a_missing_file_is_waited_for_and_said_once(path: Path, caplog: pytest.L
 def test_a_missing_directory_is_waited_for_too(tmp_path: Path) -> None:
     path = tmp_path / "later" / "in"
     task = Task(path)
-    assert task.lines() == []
+    with pytest.raises(RetriableError, match="it does not exist"):
+        task.lines()
     path.parent.mkdir()
     path.write_text("a\n")
     assert task.lines() == ["a"]
@@ -376,6 +378,12 @@ def test_wrong_offsets_are_refused_with_connects_messages(
     with pytest.raises(ConnectError) as caught:
         FileStreamSource().alter_offsets(config, offsets)
     assert str(caught.value) == says
+
+
+def test_an_offset_of_another_file_is_refused() -> None:
+    config = FileSourceConfig.parse({"file": "f", "topic": "t"})
+    with pytest.raises(ConnectError, match="cannot set an offset of file g: this connector reads f"):
+        FileStreamSource().alter_offsets(config, {SourcePartition({"filename": "g"}): {"position": 1}})
 
 
 def test_good_offsets_and_the_forgetting_of_any_are_accepted() -> None:

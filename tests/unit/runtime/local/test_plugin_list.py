@@ -1,12 +1,15 @@
 """`penstock plugins`: a plugin that is broken says what is, and who brought it."""
 
+import base64
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from penstock_model.contracts.definitions import ClassDefinition, ConfigKey, pack
 from penstock_runtime.plugins import discovery
 
 from ..command import Done, penstock
@@ -110,8 +113,9 @@ def test_a_configuration_that_names_one_is_refused_with_the_cause(site: Path) ->
 def test_a_plugin_is_shown_with_the_values_that_its_properties_take() -> None:
     shown = penstock("plugins", "HeaderFrom").stdout
     assert "  operation  (STRING, required, HIGH; move, copy)\n" in shown
-    (found,) = json.loads(penstock("plugins", "HeaderFrom", "--json").stdout)
-    assert {p["name"]: p["validValues"] for p in found["config"]}["operation"] == "move, copy"
+    found = json.loads(penstock("plugins", "HeaderFrom", "-o", "json").stdout)
+    operation = {p["name"]: p for p in found}["operation"]
+    assert (operation["type"], operation["required"], operation["default_value"]) == ("STRING", True, None)
 
 
 def manifests(*versions: str, namespace: str = "shop", **spec: object) -> str:
@@ -152,14 +156,15 @@ def test_each_version_has_a_row_and_they_increase_so_that_the_default_is_last(ve
 
 
 def test_json_has_the_default_and_the_recommended_versions_the_latest_first(versions: Path) -> None:
-    found = json.loads(penstock("plugins", "Ticker", "--json", "--plugin-versions", str(versions)).stdout)
+    every = json.loads(penstock("plugins", "-o", "json", "--plugin-versions", str(versions)).stdout)
+    found = [r for r in every if r["alias"] == "Ticker"]
     assert [r["version"] for r in found] == ["1.0.0", "1.9.0", "1.10.0", "2.0.0-rc1"]
     recommended = ["2.0.0-rc1", "1.10.0", "1.9.0", "1.0.0"]
     assert {(r["defaultVersion"], tuple(r["recommendedVersions"])) for r in found} == {
         ("2.0.0-rc1", tuple(recommended))
     }
     assert found[0]["pluginVersion"] == "ticker-1.0.0"
-    (built_in,) = json.loads(penstock("plugins", "HeaderFrom", "--json").stdout)
+    (built_in,) = (r for r in every if r["alias"] == "HeaderFrom")
     assert built_in["recommendedVersions"] == [built_in["defaultVersion"]] == [built_in["version"]]
 
 
@@ -197,3 +202,86 @@ def test_what_is_no_plugin_version_or_one_that_cannot_be_used_is_told(tmp_path: 
     assert (both.returncode, "of several namespaces (other, shop)" in both.stdout) == (2, True)
     assert "cannot be read" in penstock("plugins", "--plugin-versions", "nowhere.yaml").stderr
     assert "FileStreamSource" in shown(manifests()).stdout
+
+
+KEY = ConfigKey(
+    name="interval.ms",
+    type="INT",
+    required=False,
+    default_value="1000",
+    importance="HIGH",
+    documentation="Milliseconds between two ticks.",
+    display_name="interval.ms",
+    valid="at least 1",
+    minimum=1,
+)
+PACKED = pack([ClassDefinition(class_name="Ticker", type="source", version="1.0.0", config=(KEY,))])
+
+
+def published(folder: Path, *others: dict[str, Any], digest: str = PACKED.digest) -> str:
+    """A file with a PluginVersion whose status names a ConfigMap, and with other resources."""
+    (document,) = json.loads(manifests("1.0.0"))["items"]
+    document["status"] = {"definitions": {"configMap": "ticker-definitions-1", "digest": digest}}
+    file = folder / "published.yaml"
+    file.write_text("\n---\n".join(map(json.dumps, (document, *others))))
+    return str(file)
+
+
+def config_map(content: bytes = PACKED.content) -> dict[str, Any]:
+    data = {"definitions.json.gz": base64.b64encode(content).decode()}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ticker-definitions-1"}, "binaryData": data}
+
+
+def test_the_configuration_that_a_plugin_version_has_published_is_shown(tmp_path: Path) -> None:
+    file = published(tmp_path, config_map())
+    shown = penstock("plugins", "Ticker", "--plugin-versions", file).stdout
+    assert '\n  interval.ms  (INT, default "1000", HIGH; at least 1)\n      Milliseconds between two ticks.\n' in shown
+    done = penstock("plugins", "Ticker", "--version", "1.0.0", "-o", "json", "--plugin-versions", file)
+    assert json.loads(done.stdout) == [
+        {
+            "name": "interval.ms",
+            "type": "INT",
+            "required": False,
+            "default_value": "1000",
+            "importance": "HIGH",
+            "documentation": "Milliseconds between two ticks.",
+            "group": None,
+            "order_in_group": -1,
+            "width": "NONE",
+            "display_name": "interval.ms",
+            "dependents": [],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("others", "digest", "told"),
+    [
+        (
+            [],
+            PACKED.digest,
+            "ConfigMap ticker-definitions-1, which holds the configuration of PluginVersion ticker-1.0.0",
+        ),
+        ([config_map()], "sha256:0", "cannot read ConfigMap ticker-definitions-1 of PluginVersion ticker-1.0.0"),
+        ([config_map(b"")], PACKED.digest, "the content is not that of the digest"),
+        ([config_map(pack([]).content)], pack([]).digest, "has not published the configuration of Ticker 1.0.0"),
+    ],
+)
+def test_a_configuration_that_was_not_given_or_is_another_than_the_status_names_is_not_shown(
+    tmp_path: Path, others: list[dict[str, Any]], digest: str, told: str
+) -> None:
+    file = published(tmp_path, *others, digest=digest)
+    assert told in penstock("plugins", "Ticker", "--plugin-versions", file).stdout
+    done = penstock("plugins", "Ticker", "-o", "json", "--plugin-versions", file)
+    assert (done.returncode, told in done.stdout) == (2, True)
+
+
+def test_a_plugin_version_that_has_published_nothing_says_where_to_look(versions: Path) -> None:
+    shown = penstock("plugins", "Ticker", "--version", "1.9", "--plugin-versions", str(versions)).stdout
+    assert "ticker-1.9.0 has not published its configuration; kubectl describe pluginversion ticker-1.9.0 says" in shown
+
+
+def test_without_kubectl_a_namespace_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    done = penstock("plugins", "--namespace", "shop")
+    assert (done.returncode, "kubectl is not installed; install it, or give manifests" in done.stderr) == (5, True)

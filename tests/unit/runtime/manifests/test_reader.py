@@ -170,6 +170,18 @@ def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
         ("kind: PluginVersion\n", "PluginVersion is not supported by `penstock run` yet"),
         ("kind: Conector\n", "Conector is not known; did you mean Connector?"),
         ("kind: Deployment\n", "Deployment is not known; `penstock run` takes Connector"),
+        (
+            "apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\n",
+            "KafkaConnector is a resource of kafka.strimzi.io; `penstock import FILE` makes a Connector of it",
+        ),
+        (
+            "apiVersion: eventstreams.ibm.com/v1beta2\nkind: KafkaConnector\n",
+            "KafkaConnector is a resource of eventstreams.ibm.com; `penstock import FILE`",
+        ),
+        (
+            "apiVersion: platform.confluent.io/v1beta1\nkind: Connector\n",
+            "Connector is a resource of platform.confluent.io; `penstock import FILE` makes a Connector of it",
+        ),
         ("apiVersion: x\n", "kind: is missing"),
         ("kind: Connector\nmetadata: {name: a}\n", "apiVersion: is missing; write apiVersion: penstock.dev/v1alpha1"),
         ("a:\n\tb: 1\n", "line 2: is indented by a tab, which YAML does not allow; use spaces"),

@@ -65,3 +65,27 @@ def test_a_policy_that_selects_keeps_no_connector_from_running_where_the_worker_
     (warning,) = planned(SOURCE, OFF, policy_selects=True, registered=registered).warnings
     assert warning.message.startswith("rules of the TopicCreationPolicy that selects this connector are ignored")
     assert planned(SINK, OFF, policy_selects=True, registered=registered).warnings == ()
+
+
+ALICE = {"producer.override.sasl.jaas.config": 'PlainLoginModule required username="alice" password="x";'}
+
+
+def for_records_alone(**config: str) -> list[str]:
+    """What is told of credentials that count for records alone."""
+    warnings = planned({**SOURCE, **config}).warnings
+    return [f"{w.property}: {w.message}" for w in warnings if "counts for records alone" in w.message]
+
+
+def test_credentials_for_records_alone_are_told_where_topics_are_created_by_rule() -> None:
+    """KIP-158, example 5: the client that creates topics has the worker's credentials."""
+    (told,) = for_records_alone(**RULES, **ALICE)
+    assert told.startswith("producer.override.sasl.jaas.config: ")
+    assert "set admin.override.sasl.jaas.config too" in told
+    assert "alice" not in told
+    assert for_records_alone(**ALICE) == []
+
+
+def test_credentials_for_records_and_topics_are_taken_as_they_are() -> None:
+    """KIP-158, example 6."""
+    both = {**ALICE, "admin.override.sasl.jaas.config": ALICE["producer.override.sasl.jaas.config"]}
+    assert for_records_alone(**RULES, **both) == []

@@ -217,6 +217,13 @@ def test_attempts_are_counted_in_the_report_once_a_minute(reports: PodReports, k
     assert told == [f"write is tried again (attempt {n}): no answer" for n in (1, 4, 7)]
 
 
+def test_a_lag_that_grows_is_reported_when_that_begins_and_ends(reports: PodReports, kept: Kept) -> None:
+    reports.state(State.RUNNING)
+    for text in (None, "from 1 to 2", "from 2 to 3", None, None):
+        reports.lagging(text)
+    assert [r.lagging for r in kept.reports] == [None, "from 1 to 2", None]
+
+
 def test_the_time_of_a_state_is_when_it_began(kept: Kept) -> None:
     times = iter((10, 20))
     reports = PodReports(SPEC, LIFE, pod_uid="p", records=cast("BackgroundStatusWriter", kept), now=lambda: next(times))

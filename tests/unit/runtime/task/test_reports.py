@@ -10,8 +10,29 @@ import pytest
 from penstock_kafka.records import Entry
 from penstock_model.contracts.status_snapshot import topic_mark
 from penstock_runtime.kafka.status_topic import State
+from penstock_runtime.pipeline.summary import Summary
 from penstock_runtime.task.metrics import TaskMetrics
 from penstock_runtime.task.reports import ParentPipe, TaskReports
+
+
+class Listener:
+    """What the operator would read."""
+
+    def __init__(self) -> None:
+        self.troubles: list[str | None] = []
+
+    def state(self, state: State, *, message: str | None = None, trace: str | None = None) -> None: ...
+
+    def trouble(self, text: str | None) -> None:
+        self.troubles.append(text)
+
+    def lagging(self, text: str | None) -> None: ...
+
+    def ask(self, asked: str) -> None: ...
+
+    def delivered(self) -> None: ...
+
+    def looped(self, *, proven: bool) -> None: ...
 
 
 class Written:
@@ -28,8 +49,18 @@ class Written:
 
 
 def reports_to(
-    written: Written, *, track: bool = True, recorded: Callable[[], Collection[bytes]] = tuple
+    written: Written,
+    *,
+    track: bool = True,
+    recorded: Callable[[], Collection[bytes]] = tuple,
+    listener: Listener | None = None,
+    clock: Callable[[], float] = lambda: 0.0,
 ) -> TaskReports:
+    metrics = SimpleNamespace(
+        state=lambda state: None,
+        batch=lambda summary, seconds, on_spark: None,
+        lag_watch=SimpleNamespace(),
+    )
     return TaskReports(
         connector="c",
         task=0,
@@ -38,9 +69,11 @@ def reports_to(
         worker_id="w",
         records=written,
         track_topics=track,
-        metrics=cast("TaskMetrics", SimpleNamespace(state=lambda state: None)),
+        metrics=cast("TaskMetrics", metrics),
         parent=ParentPipe(None),
         recorded=recorded,
+        listener=listener,
+        clock=clock,
     )
 
 
@@ -71,3 +104,32 @@ def test_no_topic_is_recorded_while_topics_are_not_tracked() -> None:
     written = Written()
     reports_to(written, track=False, recorded=lambda: pytest.fail("nobody needs to know")).active(["t"])
     assert written.topics == []
+
+
+def test_a_running_task_whose_records_are_all_passed_over_is_hindered_until_one_is_delivered() -> None:
+    now, listener = [0.0], Listener()
+    reports = reports_to(Written(), listener=listener, clock=lambda: now[0])
+    reports.state(State.RUNNING)
+    reports.batch(
+        Summary(read=20, failures=20, cause="TRANSFORMATION (Cast): DataException"), seconds=0.1, on_spark=False
+    )
+    for _ in range(2):
+        reports.trouble(None)  # the loop meets nothing
+    assert reports.is_hindered
+    reports.trouble("Kafka does not answer")
+    reports.batch(Summary(read=1), seconds=0.1, on_spark=False)
+    reports.trouble(None)
+    first, *rest = listener.troubles
+    assert first is not None
+    assert "the last 20 failed" in first
+    assert rest == ["Kafka does not answer", None]
+    assert not reports.is_hindered
+
+
+def test_a_paused_task_is_not_hindered_by_the_records_of_before() -> None:
+    reports = reports_to(Written())
+    reports.state(State.RUNNING)
+    reports.batch(Summary(read=20, failures=20, cause="x"), seconds=0.1, on_spark=False)
+    reports.state(State.PAUSED)
+    reports.trouble(None)
+    assert not reports.is_hindered

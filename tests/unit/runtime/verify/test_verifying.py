@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.plugin_images import add_distribution, mount
 
+from penstock_model.contracts.definitions import Definitions, definitions_line, find_line, pack, unpack
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.plugin_mount import DeclaredClass
 from penstock_model.contracts.task_reports import TerminationMessage
@@ -31,6 +32,7 @@ class Pod:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.log = ""
+        self.definitions: Definitions | None = None
 
     def tells(
         self, code: str, *declared: DeclaredClass, version: str = "1.0.0", seconds: float = 30.0
@@ -56,6 +58,9 @@ class Pod:
         word = TerminationMessage.of(log.read_bytes())
         assert word is not None, ended.stderr.decode()
         assert word.exit_code == ended.returncode
+        content = find_line(self.log, word.definitions or "")
+        assert (content is None) == (word.definitions is None)
+        self.definitions = unpack(content, word.definitions) if content and word.definitions else None
         return ended.returncode, word.message or ""
 
 
@@ -156,3 +161,71 @@ def test_giant_output_is_cut_in_the_log_and_keeps_nothing_from_being_told(pod: P
     assert (code, "imported: Trim" in told) == (ExitCode.OK, True)
     assert len(pod.log) < 70_000
     assert "bytes more were printed, and are left out" in pod.log
+
+
+CONFIGURED = """
+from penstock import Config, Transform, prop
+
+class TrimConfig(Config):
+    most: int = prop("most", 80, doc="Characters to keep.", ge=1)
+
+class Trim(Transform):
+    '''Cuts texts.'''
+    Config = TrimConfig
+    def apply(self, record):
+        return record
+"""
+
+
+def test_the_configuration_of_each_class_is_in_the_log_of_the_pod_under_the_digest_of_its_message(pod: Pod) -> None:
+    code, _ = pod.tells(CONFIGURED)
+    assert code == ExitCode.OK
+    assert pod.definitions is not None
+    (trim,) = pod.definitions.classes
+    assert (trim.class_name, trim.type, trim.version, trim.description) == ("Trim", "transform", "1.0.0", "Cuts texts.")
+    (most,) = trim.config
+    assert (most.name, most.type, most.default_value, most.minimum) == ("most", "INT", "80", 1)
+    assert most.documentation == "Characters to keep."
+
+
+def test_definitions_that_a_plugin_prints_are_not_those_of_the_message(pod: Pod) -> None:
+    forged = definitions_line(pack([]))
+    code, _ = pod.tells(f"print({forged!r}, flush=True)\n{CONFIGURED}")
+    assert (code, forged in pod.log) == (ExitCode.OK, True)
+    assert pod.definitions is not None
+    assert [c.class_name for c in pod.definitions.classes] == ["Trim"]
+
+
+@pytest.mark.parametrize(
+    ("default", "told"),
+    [
+        ("ValueError('no')", "the configuration of Trim cannot be read: ValueError: no"),
+        ("SystemExit(3)", "the configuration of Trim cannot be read: SystemExit: 3"),
+    ],
+)
+def test_a_class_whose_configuration_cannot_be_read_is_verified_and_named(pod: Pod, default: str, told: str) -> None:
+    broken = CONFIGURED.replace(
+        "class Trim(", f"def properties(): raise {default}\nTrimConfig.properties = properties\n\nclass Trim("
+    )
+    code, message = pod.tells(broken)
+    assert (code, told in message) == (ExitCode.OK, True), message
+    assert pod.definitions is not None
+    assert pod.definitions.classes == ()
+
+
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        ("os._exit(0)", "a plugin ended the process that reads them, or takes too long"),
+        ("signal.pause()", "a plugin ended the process that reads them, or takes too long"),
+        ("write(b'7\\n'); return ()", "something wrote over them, or"),
+    ],
+)
+def test_code_that_ends_or_holds_up_the_reading_of_definitions_changes_nothing_else(
+    pod: Pod, does: str, told: str
+) -> None:
+    reads = f"import os, signal\n{EVERYWHERE}\ndef properties():\n    {does}\nTrimConfig.properties = properties\n"
+    code, message = pod.tells(CONFIGURED.replace("class Trim(", f"{reads}\nclass Trim("), seconds=10.0)
+    assert (code, told in message) == (ExitCode.OK, True), message
+    assert "these classes of it are imported: Trim" in message
+    assert pod.definitions is None

@@ -53,6 +53,8 @@ class ClusterWithJobs(ClusterWithTasks):
         """Of all job pods that were ever created, by pod."""
         self.refuses: Callable[[str], bool] = lambda name: False
         """Whether admission denies a task's pod."""
+        self.validation: Callable[[Request], Answer | None] = lambda request: None
+        """What the API server finds wrong in a task's pod."""
         self.admits_jobs = True
         """Whether admission lets job pods be created."""
         self.keeps_plans = True
@@ -105,6 +107,8 @@ class ClusterWithJobs(ClusterWithTasks):
             self.tries.append(request.name)
             if self.refuses(request.name):
                 return denied(_DENIED)
+            if (wrong := self.validation(request)) is not None:
+                return wrong
             self.lives.append(request.name)
         if request.kind is POD and role == "job":
             if not self.admits_jobs:

@@ -13,6 +13,7 @@ from penstock_operator.connector.model.plan_hashes import release_hash
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.connector.observe.gather import observe
 from penstock_operator.connector.observe.pods import living_job_pods
+from penstock_operator.connector.policy.refused_template import with_refused_template
 from penstock_operator.connector.policy.template_policy import with_template_policy
 from penstock_operator.connector.reconciler import Reconciler
 from penstock_operator.context import Context
@@ -123,6 +124,7 @@ class OperatorProcess:
         context, reconciler = self._context, self._reconciler
         cached = reconciler._of(self._key, document["metadata"]["uid"])
         connector = with_template_policy(Connector.draft(document), self._settings)
+        connector = with_refused_template(connector, cached.refusals)
         trouble, _ = reconciler._trouble.lasting(self._topic.trouble, context.clock())
         observing = observe(connector, document, context, cached, trouble, reconciler._plans)
         return replace(virtual_time.run(observing), permission=self._limiter.permission(self._key))
@@ -135,7 +137,10 @@ class OperatorProcess:
             rival: an older Connector that asks for the same Connect name; None: there is none.
             slot: whether other Connectors leave a job slot.
         """
-        self._plugins.listed(self._server.list(PLUGIN_VERSION, self._key.namespace), self._plugins.known())
+        plugins = self._server.list(PLUGIN_VERSION, self._key.namespace)
+        self._plugins.listed(plugins, self._plugins.known())
+        for plugin in plugins:
+            self._plugins.seen(plugin)
         index = self._connectors
         for other in set(index.all()) - {self._key, rival}:
             index.gone(other)

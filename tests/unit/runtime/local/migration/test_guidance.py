@@ -8,7 +8,7 @@ import pytest
 
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.resources.plugin_version import PluginVersionSpec
-from penstock_runtime.local.migration.found import found_in
+from penstock_runtime.local.migration.documents import found_in
 from penstock_runtime.local.migration.guidance import Brought, Moved, Step, bring, steps
 from penstock_runtime.local.migration.inventory import Inventory
 from penstock_runtime.local.migration.manifest import imported
@@ -61,7 +61,11 @@ def moved(*documents: Any, digests: Mapping[str, str] | None = None) -> tuple[li
 
 
 def guidance(*documents: Any, **more: Any) -> Sequence[Step]:
-    return steps(*moved(*documents), **{"url": None, "secrets_to": None, "are_recorded": True, **more})
+    return steps(*moved(*documents), **{"url": None, "secrets_to": None, "are_recorded": True, "again": again, **more})
+
+
+def again(*more: str) -> str:
+    return " ".join(("penstock import f.yaml", *more))
 
 
 def text(found: Sequence[Step]) -> str:
@@ -97,7 +101,7 @@ def test_an_image_by_tag_becomes_none_and_the_report_says_how_to_find_its_digest
     _, brought = moved(kafka_connect(build=BUILD), kafka_connector())
     assert brought.versions == ()
     report = text(guidance(kafka_connect(build=BUILD), kafka_connector()))
-    assert f"penstock import --image {TAGGED}@$(crane digest {TAGGED}) ..." in report
+    assert f"penstock import f.yaml --image {TAGGED}@$(crane digest {TAGGED})" in report
     assert f"skopeo inspect --format '{{{{.Digest}}}}' docker://{TAGGED}" in report
     assert "plugin build" not in report
 
@@ -117,6 +121,8 @@ def test_pods_that_run_two_images_or_one_of_no_registry_decide_nothing() -> None
     for pods in (two, (pod(DIGEST),)):
         _, brought = moved(kafka_connect(build=BUILD), kafka_connector(), *pods)
         assert (brought.versions, [i.reference for i in brought.by_tag]) == ((), [TAGGED])
+    report = text(guidance(kafka_connect(build=BUILD), kafka_connector(), *two))
+    assert f"its pods run 2 images, as while they are rolled: a/b@{DIGEST}, a/b@sha256:{'1' * 64}" in report
 
 
 def test_an_image_that_strimzi_mounts_is_a_plugin_version_of_its_own() -> None:

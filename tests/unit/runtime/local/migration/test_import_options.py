@@ -58,8 +58,12 @@ def test_manifests_go_to_standard_output_and_the_report_to_standard_error_and_se
         (("FILE", "--bootstrap-servers", "k:1"), "--connect-group-id: is missing"),
         (("gone.json",), "gone.json: cannot be read: No such file"),
         (("FILE", "--connector", "c"), "--connector: there is no connector c"),
-        (("FILE", "FILE"), "in: is there twice"),
+        (("FILE", "--kafka-connect", "x"), "--kafka-connect: there is no KafkaConnect x; there are: none"),
         (("FILE", "--image", "connect:1"), "--image: connect:1 has no digest; write <repository>:<tag>@sha256:"),
+        (
+            ("FILE", "--image", f"connect:1@sha256:{'0' * 64}"),
+            "--image: no KafkaConnect has the image connect:1; there are: none",
+        ),
         (("FILE", "--worker", "gone.properties"), "gone.properties: cannot be read"),
     ],
 )
@@ -74,7 +78,7 @@ def test_every_text_is_quoted_for_go_reads_yaml_otherwise(tmp_path: Path) -> Non
     file = tmp_path / "c.json"
     file.write_text(json.dumps({"name": "1e3", "config": {"connector.class": "X", "y": "Y", "a": "0o10", "b": "l\n1"}}))
     done = penstock(file)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     for line in ('name: "1e3"', 'connectName: "1e3"', '"y": "Y"', '"a": "0o10"', '"b": "l\\n1"'):
         assert line in done.stdout
 
@@ -122,7 +126,7 @@ def test_a_worker_file_that_penstock_would_refuse_is_read_for_its_converters_and
         "config.providers=vault\nkey.converter=X\nproducer.compression.type=zstd\nssl.keystore.type=JKS\n"
     )
     done = penstock(file, "--connector", "in", "--connect-worker", worker)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert yaml.safe_load(done.stdout)["spec"]["config"]["key.converter"] == "X"
     assert "producer.compression.type: set for all its connectors" in done.stderr
 
@@ -132,7 +136,9 @@ def test_two_that_come_to_one_name_of_a_resource_are_told(tmp_path: Path) -> Non
     file.write_text(json.dumps([{**CONNECTOR, "name": "Orders_In"}, {**CONNECTOR, "name": "orders-in"}]))
     done = penstock(file)
     assert done.returncode == 2
-    assert "orders-in: and Orders_In come to one metadata.name, orders-in" in done.stderr
+    assert (
+        "orders-in: has no manifest: has the metadata.name of Orders_In, orders-in: import it by itself" in done.stderr
+    )
 
 
 @contextmanager
@@ -179,13 +185,17 @@ def test_a_worker_is_asked_with_the_user_of_the_url_who_is_told_nowhere() -> Non
 
 @pytest.mark.parametrize(
     ("code", "answer", "told"),
-    [(401, {}, "refuses with 401 Unauthorized"), (200, b"<html>", "does not answer as it should"), (200, {}, "")],
+    [
+        (401, {}, "refuses with 401 Unauthorized"),
+        (200, b"<html>", "does not answer as it should"),
+        (200, {}, "there are no connectors in what was read"),
+    ],
 )
 def test_a_worker_that_refuses_or_is_none_is_told_without_its_user(code: int, answer: Any, told: str) -> None:
     with worker(code, answer) as (at, _):
         done = penstock("--connect-url", f"http://bob:hunter22@{at}")
     assert told in done.stderr
-    assert done.returncode == (5 if told else 0), done.stderr
+    assert done.returncode == (2 if code == 200 and answer == {} else 5), done.stderr
     assert "hunter22" not in done.stderr
 
 
@@ -203,3 +213,146 @@ def test_a_worker_that_is_away_is_told() -> None:
         "Kafka Connect at http://127.0.0.1:1 does not answer as it should: [Errno 111] Connection refused"
         in done.stderr
     )
+
+
+def test_connectors_of_one_name_have_one_manifest(file: Path) -> None:
+    done = penstock(file, file)
+    assert done.returncode == 2
+    assert [m["metadata"]["name"] for m in yaml.safe_load_all(done.stdout)] == ["in", "b"]
+    assert "in: has no manifest: there are two of this name" in done.stderr
+
+
+SOURCE = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "file": "/in", "topic": "t"}
+
+
+def test_a_folder_of_files_in_all_forms_is_read_and_what_is_no_connector_is_left_out(tmp_path: Path) -> None:
+    folder = tmp_path / "connectors"
+    folder.mkdir()
+    (folder / "a.properties").write_text("name=a\n" + "".join(f"{n}={t}\n" for n, t in SOURCE.items()))
+    (folder / "b.json").write_text(json.dumps({"name": "b", "config": SOURCE}))
+    (folder / "put.json").write_text(json.dumps(SOURCE))
+    resources: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}},
+        {
+            "apiVersion": "kafka.strimzi.io/v1",
+            "kind": "KafkaConnector",
+            "metadata": {"name": "c"},
+            "spec": {"class": SOURCE["connector.class"], "config": {"file": "/in", "topic": "t"}},
+        },
+    ]
+    (folder / "stream.yaml").write_text(yaml.safe_dump_all(resources))
+    (folder / "package.json").write_text("{}")
+    (folder / "README.md").write_text("# Connectors")
+    done = penstock(folder)
+    assert [m["metadata"]["name"] for m in yaml.safe_load_all(done.stdout)] == ["a", "b", "c"]
+    assert done.returncode == 2
+    assert "put.json, document 1: has no manifest: metadata.name: is missing; give it by --name" in done.stderr
+    assert "Left out: 1 document that is no connector (" in done.stderr
+    named = penstock(folder / "put.json", "--name", "orders")
+    assert yaml.safe_load(named.stdout)["metadata"]["name"] == "orders"
+    assert named.returncode == 0, named.stderr
+
+
+def test_remarks_that_hold_for_several_connectors_are_made_once(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps([{"name": n, "config": SOURCE} for n in ("a", "b", "c")]))
+    done = penstock(file)
+    assert done.stderr.count("it is not in what was read; the manifest says Stopped") == 1
+    assert "all connectors:\n  - state: it is not in what was read" in done.stderr
+
+
+def test_a_table_says_what_runs_and_what_needs_which_plugin_and_what_was_changed(tmp_path: Path) -> None:
+    postgres = {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "database.password": "hunter22",
+    }
+    unwrap = {"transforms": "u", "transforms.u.type": "io.debezium.transforms.ExtractNewRecordState"}
+    replace = {"transforms": "r", "transforms.r.type": "org.apache.kafka.connect.transforms.ReplaceField$Value"}
+    configs = {
+        "lines": SOURCE,
+        "orders": {**postgres, **unwrap},
+        "old": {**SOURCE, **replace, "transforms.r.whitelist": "id"},
+        "wrong": {**SOURCE, "batch.size": "many"},
+        "classless": {"topic": "t"},
+    }
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps([{"name": n, "config": c} for n, c in configs.items()]))
+    done = penstock(file)
+    assert done.returncode == 2
+    header, *rows, total = done.stderr.splitlines()[-7:]
+    assert header.split() == ["CONNECTOR", "RUNS", "NEEDS", "OR", "LACKS", "CHANGED"]
+    assert [r.split() for r in rows] == [
+        ["lines", "yes"],
+        ["orders", "plugin", "Debezium", "for", "PostgreSQL", "1", "secret"],
+        ["old", "yes", "transforms.r.whitelist"],
+        ["wrong", "no", "batch.size"],
+        ["classless", "none", "spec.class:", "is", "missing;", "`penstock", "plugins`", "..."],
+    ]
+    assert total == ("5 connectors: 2 can run, 1 need a plugin first, 1 cannot run as they are, 1 have no manifest")
+
+
+@pytest.mark.parametrize(("name", "code"), [("lines", 0), ("orders", 1), ("wrong", 1)])
+def test_the_exit_code_says_whether_every_manifest_can_run(tmp_path: Path, name: str, code: int) -> None:
+    configs = {
+        "lines": SOURCE,
+        "orders": {"connector.class": "com.acme.Sink"},
+        "wrong": {**SOURCE, "batch.size": "many"},
+    }
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps({"name": name, "config": configs[name]}))
+    assert penstock(file).returncode == code
+
+
+def test_commands_of_the_report_can_be_pasted(file: Path) -> None:
+    done = penstock(file, "--connector", "in", "--namespace", "my shop")
+    base = f"penstock import {file} --connector in --namespace 'my shop'"
+    assert f"     {base} --secrets-to secrets > connectors.yaml\n" in done.stderr
+    assert f"     {base} --worker FILE > connectors.yaml\n" in done.stderr
+    assert "--from-file=secrets/in-imported\n" in done.stderr
+
+
+def kafka_connect(name: str, topic: str) -> list[dict[str, Any]]:
+    metadata = {"name": name, "namespace": "shop"}
+    return [
+        {
+            "apiVersion": "kafka.strimzi.io/v1",
+            "kind": "KafkaConnect",
+            "metadata": metadata,
+            "spec": {"bootstrapServers": "kafka:9092", "offsetStorageTopic": topic},
+        },
+        {
+            "apiVersion": "kafka.strimzi.io/v1",
+            "kind": "KafkaConnector",
+            "metadata": {"name": f"of-{name}", "namespace": "shop", "labels": {"strimzi.io/cluster": name}},
+            "spec": {"class": SOURCE["connector.class"], "config": {"file": "/in", "topic": "t"}},
+        },
+    ]
+
+
+def test_kafka_connects_with_different_offset_topics_are_imported_one_by_one(tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(yaml.safe_dump_all([*kafka_connect("one", "offsets-1"), *kafka_connect("two", "offsets-2")]))
+    both = penstock(file)
+    assert (both.returncode, both.stdout) == (2, "")
+    assert "KafkaConnects shop/one, shop/two keep positions in different places" in both.stderr
+    only = penstock(file, "--kafka-connect", "shop/two")
+    assert (only.returncode, yaml.safe_load(only.stdout)["metadata"]["name"]) == (0, "of-two")
+    file.write_text(yaml.safe_dump_all([*kafka_connect("one", "offsets"), *kafka_connect("two", "offsets")]))
+    assert penstock(file).returncode == 0
+
+
+def test_a_release_with_another_offset_topic_is_refused(tmp_path: Path) -> None:
+    file, worker = tmp_path / "c.yaml", tmp_path / "worker.properties"
+    file.write_text(yaml.safe_dump_all(kafka_connect("one", "offsets-1")))
+    worker.write_text("bootstrap.servers=k:1\noffset.storage.topic=others\n")
+    done = penstock(file, "--worker", worker)
+    assert done.returncode == 2
+    assert (
+        "--worker: offset.storage.topic is others, and the connectors have their positions in offsets-1" in done.stderr
+    )
+
+
+def test_a_kafka_connector_whose_kafka_connect_is_not_there_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(yaml.safe_dump_all(kafka_connect("one", "offsets-1")[1:]))
+    assert "KafkaConnect one is not in what was read: add it to the file" in penstock(file).stderr

@@ -258,3 +258,21 @@ def test_a_password_that_is_an_ordinary_word_destroys_no_message() -> None:
     assert one.secrets == {"in-imported": {"database.password": "postgres"}}
     one = made({**SOURCE, "batch.size": "lines", "password": "lines", "user": "lines"})
     assert "Invalid value lines for configuration batch.size" in report(one)
+
+
+def test_a_placeholder_of_a_script_is_no_secret_and_is_told() -> None:
+    one = made({**SOURCE, "database.password": "${DB_PASSWORD}", "index.name.format": "${topic}"})
+    assert one.secrets == {}
+    (problem,) = one.problems
+    assert str(problem).startswith("database.password: ${DB_PASSWORD} is a placeholder of a script and no variable")
+
+
+def test_a_user_who_is_called_as_the_password_is_no_secret() -> None:
+    sink = {
+        "connector.class": "io.confluent.connect.jdbc.JdbcSinkConnector",
+        "connection.url": "jdbc:postgresql://database.invalid/shop",
+        "connection.user": "postgres",
+        "connection.password": "postgres",
+        "topics": "t",
+    }
+    assert list(made(sink).secrets["in-imported"]) == ["connection.password"]

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from penstock.errors import Problem
-from penstock_runtime.local.migration.found import Found, found_in
+from penstock_runtime.local.migration.documents import found_in
+from penstock_runtime.local.migration.found import Found, LeftOut
 
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}
 INFO = {"name": "in", "config": CONFIG, "tasks": [{"connector": "in", "task": 0}, {"connector": "in", "task": 3}]}
@@ -52,16 +53,19 @@ def test_connectors_whose_names_are_fields_of_the_form_are_read() -> None:
     assert [f.name for f in found_in("f", both) if isinstance(f, Found)] == ["config", "connector.class"]
 
 
-def test_of_a_list_of_strimzi_what_is_no_connector_is_passed_over() -> None:
+def test_of_a_list_of_strimzi_what_is_no_connector_is_left_out() -> None:
     topic = {"apiVersion": "kafka.strimzi.io/v1beta2", "kind": "KafkaTopic", "metadata": {}, "spec": {}}
     for kind in ("List", "KafkaConnectorList"):
-        assert only({"kind": kind, "apiVersion": "v1", "items": [topic, strimzi()]}).name == "in"
+        left_out, found = found_in("f", {"kind": kind, "apiVersion": "v1", "items": [topic, strimzi()]})
+        assert left_out == LeftOut("f[0]", "KafkaTopic")
+        assert isinstance(found, Found)
+        assert found.name == "in"
 
 
 def test_a_strimzi_secret_of_its_own_namespace_is_another_ones_where_the_connector_moves_to_one() -> None:
     (found,) = found_in("f", strimzi(config={"pw": "${secrets:shop/db:pw}"}), "elsewhere")
     assert isinstance(found, Found)
-    assert [n.property for n in found.notes] == ["pw"]
+    assert [n.property for n in found.problems] == ["pw"]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,7 @@ def test_a_strimzi_resource_has_its_namespace_state_version_tasks_and_secrets() 
 def test_a_strimzi_secret_of_another_namespace_stays_and_is_told() -> None:
     found = only(strimzi(config={"pw": "${secrets:other/db:pw}"}))
     assert found.form["config"]["pw"] == "${secrets:other/db:pw}"
-    assert [n.property for n in found.notes] == ["pw"]
+    assert [n.property for n in found.problems] == ["pw"]
 
 
 @pytest.mark.parametrize(
@@ -144,3 +148,70 @@ def test_the_configuration_of_a_strimzi_resource_does_not_override_its_fields() 
         "spec.config.tasks.max: is ignored, as Strimzi does: spec.tasksMax counts",
         "spec.config.name: is ignored, as Strimzi does: metadata.name counts",
     ]
+
+
+def test_secrets_of_one_other_namespace_are_one_problem_with_its_remedy() -> None:
+    config = {"user": "${secrets:db/login:user}", "password": "${secrets:db/login:pw}"}
+    resource = strimzi(config=config)
+    del resource["metadata"]["namespace"]
+    assert [str(p) for p in only(resource).problems] == [
+        "user, password: name a Secret of namespace db, and a Connector takes those of its own namespace: import with "
+        "--namespace db"
+    ]
+    (found,) = found_in("f", resource, "db")
+    assert isinstance(found, Found)
+    assert (found.problems, found.form["config"]["password"]) == ((), "${secret:login:pw}")
+
+
+def test_a_connector_of_ibm_event_streams_is_read_as_strimzis() -> None:
+    resource = strimzi(tasksMax=2)
+    resource["apiVersion"] = "eventstreams.ibm.com/v1beta2"
+    resource["metadata"]["labels"] = {"eventstreams.ibm.com/cluster": "my-connect"}
+    found = only(resource)
+    assert (found.cluster, found.resource) == ("my-connect", "kafkaconnector.eventstreams.ibm.com")
+    assert found.form["config"]["tasks.max"] == 2
+
+
+def confluent(**spec: Any) -> dict[str, Any]:
+    metadata = {"name": "pages", "namespace": "confluent"}
+    given = {"class": "X", "taskMax": 4, "connectClusterRef": {"name": "connect"}, "configs": {"topic": "t"}, **spec}
+    return {"apiVersion": "platform.confluent.io/v1beta1", "kind": "Connector", "metadata": metadata, "spec": given}
+
+
+def test_a_connector_of_confluent_for_kubernetes_is_read() -> None:
+    found = only(confluent(configs={"topic": "t", "tasks.max": "1"}, mystery=1))
+    assert found.form == {
+        "name": "pages",
+        "config": {"connector.class": "X", "tasks.max": 4, "topic": "t"},
+        "initial_state": "RUNNING",
+    }
+    assert (found.namespace, found.is_live, found.restart) == ("confluent", True, {})
+    assert [str(c) for c in found.changes] == ["spec.configs.tasks.max: is ignored: spec.taskMax counts"]
+    assert [n.property for n in found.notes] == ["spec.mystery"]
+    assert only(confluent(name="Pages_V2")).name == "Pages_V2"
+
+
+@pytest.mark.parametrize(
+    ("policy", "restart"),
+    [
+        ({"type": "Never"}, {"onFailure": False}),
+        ({"type": "OnFailure", "maxRetry": 3}, {"maxRestarts": 3}),
+        ({"type": "OnFailure"}, {}),
+    ],
+)
+def test_restarts_of_confluent_for_kubernetes_are_on_unless_they_are_never(policy: Any, restart: Any) -> None:
+    assert only(confluent(restartPolicy=policy)).restart == restart
+
+
+def test_other_resources_are_left_out_with_their_kind() -> None:
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+    assert list(found_in("f", config_map)) == [LeftOut("f", "ConfigMap")]
+
+
+def test_a_configuration_as_it_is_put_gets_the_name_of_its_url() -> None:
+    (found,) = found_in("f", CONFIG, None, "orders")
+    assert isinstance(found, Found)
+    assert found.name == "orders"
+    (found,) = found_in("f", INFO, None, "orders")
+    assert isinstance(found, Found)
+    assert found.name == "in"

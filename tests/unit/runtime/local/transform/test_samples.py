@@ -1,6 +1,7 @@
 """Sample records as people type them."""
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -143,3 +144,28 @@ def test_records_of_a_sink_come_from_kafka() -> None:
     first = Record(topic="t", value=1, partition=0, offset=0, timestamp=0, original=Original("t", 0, 0))
     second = Record(topic="t", value=2, partition=3, offset=9, timestamp=4, original=Original("t", 3, 9))
     assert found == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a":00012}', {"a": 12}),
+        ('{"a":1} and more', {"a": 1}),
+        ('{"a":1e400}', {"a": math.inf}),
+        ('{"key": "k", "value": {"a":00012}}', {"a": 12}),
+        ('{"a": "x\\"}, {\\u00e9"}', {"a": 'x"}, {\u00e9'}),
+    ],
+)
+def test_json_is_read_as_in_a_task(text: str, value: Any) -> None:
+    assert values(text) == [value]
+
+
+def test_what_a_task_refuses_is_refused() -> None:
+    (sample,) = read('{"a": nul}')
+    assert str(sample.read).startswith("value: ")
+    assert [isinstance(s.read, Record) for s in read('{"headers": {"h": 1e400}}\n{"value": 1 2}')] == [True, False]
+
+
+def test_two_records_in_a_line_are_two_or_a_mistake_and_never_one() -> None:
+    assert values('{"a":1}{"a":2}') == [{"a": 1}, {"a": 2}]
+    assert [isinstance(s.read, Record) for s in read('{"a":1}\n{"a":2}{"a":3}')] == [True, False]

@@ -16,10 +16,12 @@ _NO_RIGHT: Final = "42501"
 _STATES: Final = (
     (Meaning.DATA, ("21", "22", "23", "428C9", "54", "P0", "44", "38", "39")),
     (Meaning.SCHEMA, ("42P01", "42703", "42P07", "42701", "3F000")),
-    (Meaning.PASSING, ("08", "25006", "25P03", "25P04", "40", "53", "55", "57", "58")),
-    (Meaning.ACCESS, ("28", "3D000", _NO_RIGHT)),
+    (Meaning.PASSING, ("08", "25006", "25P03", "25P04", "3D000", "40", "53", "55", "57", "58")),
+    (Meaning.ACCESS, ("28", _NO_RIGHT)),
 )
-"""By the beginnings of PostgreSQL's SQLSTATE. 25006: a server that was the primary one, or is full, takes no writes."""
+"""By the beginnings of PostgreSQL's SQLSTATE. 25006: a server that was the primary one, or is full, takes no writes. 3D000:
+a database that is not there, which may be created."""
+_NO_DATABASE: Final = re.compile(r'database ".*?" does not exist')
 _NO_ACCESS: Final = (
     "authentication failed",
     "no password supplied",
@@ -65,7 +67,7 @@ def meaning(error: psycopg.Error) -> Meaning:
     if isinstance(error, (psycopg.DataError, psycopg.ProgrammingError)):  # the driver cannot write the value
         return Meaning.DATA
     if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
-        said = str(error)
+        said = _NO_DATABASE.sub("", str(error))  # it may be created
         refused = _WRONG_WORD.search(said) is not None or any(text in said for text in _NO_ACCESS)
         return Meaning.ACCESS if refused else Meaning.PASSING
     return Meaning.FINAL

@@ -60,7 +60,7 @@ final class ConnectorCalls {
 
     private static void packKey(MessagePacker out, ConfigDef.ConfigKey key) throws java.io.IOException {
         boolean shown = key.hasDefault() && key.defaultValue != null;
-        out.packArrayHeader(7);
+        out.packArrayHeader(16);
         Channel.packText(out, key.name);
         Channel.packText(out, key.type.name());
         out.packBoolean(!key.hasDefault());
@@ -68,6 +68,32 @@ final class ConnectorCalls {
         Channel.packText(out, key.importance.name());
         Channel.packText(out, Objects.requireNonNullElse(key.documentation, ""));
         Channel.packText(out, described(key.validator));
+        Channel.packTextOrNil(out, key.group);
+        out.packInt(key.orderInGroup);
+        Channel.packText(out, key.width == null ? "NONE" : key.width.name());
+        Channel.packText(out, Objects.requireNonNullElse(key.displayName, key.name));
+        packTexts(out, Objects.requireNonNullElse(key.dependents, List.of()));
+        boolean inAnyCase = key.validator instanceof ConfigDef.CaseInsensitiveValidString;
+        boolean named = inAnyCase || key.validator instanceof ConfigDef.ValidString;
+        packTexts(out, named ? List.of(inBrackets(key.validator).split(", ")) : List.of());
+        out.packBoolean(inAnyCase);
+        boolean limited = key.validator instanceof ConfigDef.Range;
+        String[] limits = limited ? inBrackets(key.validator).split(",?\\.\\.\\.,?", -1) : new String[] {"", ""};
+        Channel.packText(out, limits[0]);
+        Channel.packText(out, limits[limits.length - 1]);
+    }
+
+    private static void packTexts(MessagePacker out, List<String> texts) throws java.io.IOException {
+        out.packArrayHeader(texts.size());
+        for (String text : texts) {
+            Channel.packText(out, text);
+        }
+    }
+
+    /** What Kafka's own validators say of themselves: {@code [none, gzip]}, {@code [0,...,100]}, {@code [1,...]}. */
+    private static String inBrackets(ConfigDef.Validator validator) {
+        String text = validator.toString();
+        return text.substring(text.indexOf('[') + 1, text.length() - 1);
     }
 
     /** What a validator says of itself; nothing for one that has no words for it. */

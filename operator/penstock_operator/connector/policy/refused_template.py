@@ -1,0 +1,51 @@
+"""Finds the fields of `spec.template` for which the API server refuses a pod, in its answer. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from penstock.errors import Problem
+from penstock_model.resources.connector import Connector
+from penstock_operator.connector.model.refused_pods import Refusal
+from penstock_operator.connector.policy.template_policy import without_template
+from penstock_operator.errors import Refused
+
+__all__ = ["fields_of_template", "with_refused_template"]
+
+_INDEX: Final = re.compile(r"\[[^]]*]")
+_DECODING: Final = re.compile(r"(cannot unmarshal \w+) into Go struct field \w+\.(\S+) of type (\S+)")
+"""The words of a `BadRequest` about a value of another type: JSON's kind, the field, Go's type."""
+_PLACES: Final = ("spec.containers.", "spec.", "metadata.")
+
+
+def fields_of_template(refused: Refused, template: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """What is wrong in the template by the answer for a pod that was made from it; empty: the answer does not say so."""
+    if refused.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
+        return ()
+    return tuple(dict.fromkeys(_problems(refused, template)))
+
+
+def with_refused_template(connector: Connector, refusals: Mapping[str, Refusal]) -> Connector:
+    """The Connector without its template, where the API server refused a pod for a field of it, as it is now."""
+    generation = connector.metadata.generation
+    present = (refusals[name] for name in sorted(refusals) if refusals[name].generation == generation)
+    problems = tuple(dict.fromkeys(p for refusal in present for p in refusal.template))
+    return without_template(connector, problems) if problems else connector
+
+
+def _problems(refused: Refused, template: Mapping[str, Any]) -> Iterator[Problem]:
+    for kind, field, go_type in _DECODING.findall(refused.answer):
+        if path := _path(field, template):
+            yield Problem(path, f"{kind} into {go_type}")
+    for field, message in refused.fields:
+        if path := _path(field, template):
+            yield Problem(path, message)
+
+
+def _path(field: str, template: Mapping[str, Any]) -> str | None:
+    """The field of the template, without positions in lists, which are merged with Penstock's; None: it sets no such."""
+    plain = _INDEX.sub("", field)
+    place = next((p for p in _PLACES if plain.startswith(p)), None)
+    within = plain.removeprefix(place or "")
+    return f"spec.template.{within}" if place is not None and within.partition(".")[0] in template else None

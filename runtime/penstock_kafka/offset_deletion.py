@@ -1,0 +1,172 @@
+"""Deletes offsets of single partitions of a consumer group: Kafka's request OffsetDelete (KIP-496).
+
+confluent_kafka has no method for it, and librdkafka, which confluent_kafka has loaded, has: it is called through its C API,
+with a client of its own. Structures are opaque there but for lists of partitions, whose layout is a part of that API.
+"""
+
+import ctypes
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, cimpl
+
+__all__ = ["delete_offsets"]
+
+_PRODUCER: Final = 0
+"""The kind of client; every kind sends administrative requests."""
+_ANY: Final = 0
+"""Options of any administrative request."""
+_TEXT: Final = 512
+_GRACE: Final = 2.0
+"""Seconds for which the answer of librdkafka to its own time limit is awaited."""
+_POINTERS: Final = (
+    "rd_kafka_conf_new",
+    "rd_kafka_new",
+    "rd_kafka_queue_new",
+    "rd_kafka_AdminOptions_new",
+    "rd_kafka_topic_partition_list_new",
+    "rd_kafka_topic_partition_list_add",
+    "rd_kafka_DeleteConsumerGroupOffsets_new",
+    "rd_kafka_queue_poll",
+    "rd_kafka_event_DeleteConsumerGroupOffsets_result",
+    "rd_kafka_DeleteConsumerGroupOffsets_result_groups",
+    "rd_kafka_group_result_error",
+    "rd_kafka_group_result_partitions",
+)
+_TEXTS: Final = ("rd_kafka_event_error_string", "rd_kafka_error_string", "rd_kafka_err2str")
+
+
+class _Partition(ctypes.Structure):
+    _fields_ = (
+        ("topic", ctypes.c_char_p),
+        ("partition", ctypes.c_int32),
+        ("offset", ctypes.c_int64),
+        ("metadata", ctypes.c_void_p),
+        ("metadata_size", ctypes.c_size_t),
+        ("opaque", ctypes.c_void_p),
+        ("error", ctypes.c_int),
+        ("private", ctypes.c_void_p),
+    )
+
+
+class _Partitions(ctypes.Structure):
+    _fields_ = (("count", ctypes.c_int), ("size", ctypes.c_int), ("elements", ctypes.POINTER(_Partition)))
+
+
+def delete_offsets(
+    config: Mapping[str, Any], group: str, partitions: Collection[tuple[str, int]], *, seconds: float
+) -> None:
+    """Delete the offsets that a group has committed for these partitions; other offsets stay.
+
+    Args:
+        config: of an admin client, in librdkafka's names. Callbacks and loggers of Python are left out.
+        group: its id.
+        partitions: topics and numbers.
+        seconds: for the answer.
+
+    Raises:
+        KafkaException: the configuration is wrong, no broker has answered in time, or Kafka refuses the request or one of
+            the partitions.
+    """
+    with ExitStack() as closing:
+        library = _library()
+        client = closing.enter_context(_client(config))
+        queue = _made(closing, "rd_kafka_queue_new", "rd_kafka_queue_destroy", client)
+        options = _made(closing, "rd_kafka_AdminOptions_new", "rd_kafka_AdminOptions_destroy", client, _ANY)
+        named = _made(
+            closing, "rd_kafka_topic_partition_list_new", "rd_kafka_topic_partition_list_destroy", len(partitions)
+        )
+        for topic, number in partitions:
+            library.rd_kafka_topic_partition_list_add(named, topic.encode(), ctypes.c_int32(number))
+        request = _made(
+            closing,
+            "rd_kafka_DeleteConsumerGroupOffsets_new",
+            "rd_kafka_DeleteConsumerGroupOffsets_destroy",
+            group.encode(),
+            named,
+        )
+        text = ctypes.create_string_buffer(_TEXT)
+        milliseconds = ctypes.c_int(int(seconds * 1000))
+        if code := library.rd_kafka_AdminOptions_set_request_timeout(options, milliseconds, text, _size(_TEXT)):
+            raise _error(code, text.value)
+        library.rd_kafka_DeleteConsumerGroupOffsets(client, ctypes.byref(request), _size(1), options, queue)
+        event = ctypes.c_void_p(library.rd_kafka_queue_poll(queue, ctypes.c_int(int((seconds + _GRACE) * 1000))))
+        if not event.value:
+            raise _error(KafkaError._TIMED_OUT, b"no answer")  # noqa: SLF001 (the client's name for it)
+        closing.callback(library.rd_kafka_event_destroy, event)
+        _check(event)
+
+
+def _check(event: ctypes.c_void_p) -> None:
+    """Raise the error of an answer, if there is one."""
+    library = _library()
+    if code := library.rd_kafka_event_error(event):
+        raise _error(code, library.rd_kafka_event_error_string(event))
+    result = ctypes.c_void_p(library.rd_kafka_event_DeleteConsumerGroupOffsets_result(event))
+    count = ctypes.c_size_t()
+    found = library.rd_kafka_DeleteConsumerGroupOffsets_result_groups(result, ctypes.byref(count))
+    groups = ctypes.cast(found, ctypes.POINTER(ctypes.c_void_p))
+    for number in range(count.value):
+        group = ctypes.c_void_p(groups[number])
+        if error := library.rd_kafka_group_result_error(group):
+            refused = ctypes.c_void_p(error)
+            raise _error(library.rd_kafka_error_code(refused), library.rd_kafka_error_string(refused))
+        if not (listed := library.rd_kafka_group_result_partitions(group)):
+            continue
+        each = ctypes.cast(listed, ctypes.POINTER(_Partitions)).contents
+        for partition in each.elements[: each.count]:
+            if partition.error:
+                raise _error(partition.error, library.rd_kafka_err2str(partition.error))
+
+
+@contextmanager
+def _client(config: Mapping[str, Any]) -> Iterator[ctypes.c_void_p]:
+    library, text = _library(), ctypes.create_string_buffer(_TEXT)
+    conf = ctypes.c_void_p(library.rd_kafka_conf_new())
+    try:
+        for name, value in {**config, "log_level": 0}.items():  # librdkafka would write to standard error
+            if not isinstance(value, (str, int, float)):
+                continue
+            as_text = str(value).lower() if isinstance(value, bool) else str(value)
+            given = (name.encode(), as_text.encode(), text, _size(_TEXT))
+            if library.rd_kafka_conf_set(conf, *given):
+                raise _error(KafkaError._INVALID_ARG, text.value)  # noqa: SLF001 (as above)
+        client = ctypes.c_void_p(library.rd_kafka_new(_PRODUCER, conf, text, _size(_TEXT)))
+        if not client.value:
+            raise _error(KafkaError._INVALID_ARG, text.value)  # noqa: SLF001 (as above)
+    except BaseException:
+        library.rd_kafka_conf_destroy(conf)
+        raise
+    try:
+        yield client
+    finally:
+        library.rd_kafka_destroy(client)
+
+
+def _made(closing: ExitStack, make: str, destroy: str, *arguments: Any) -> ctypes.c_void_p:
+    """Make an object of librdkafka, which is destroyed at the end."""
+    library = _library()
+    found = ctypes.c_void_p(getattr(library, make)(*arguments))
+    closing.callback(getattr(library, destroy), found)
+    return found
+
+
+def _size(number: int) -> ctypes.c_size_t:
+    return ctypes.c_size_t(number)
+
+
+def _error(code: int, text: bytes | None) -> KafkaException:
+    return KafkaException(KafkaError(code, (text or b"").decode(errors="replace")))
+
+
+@cache
+def _library() -> Any:
+    """Return librdkafka, which the module of confluent_kafka is linked with: a look-up of a name reaches it through that."""
+    library = ctypes.CDLL(cimpl.__file__)
+    for name in _POINTERS:
+        getattr(library, name).restype = ctypes.c_void_p
+    for name in _TEXTS:
+        getattr(library, name).restype = ctypes.c_char_p
+    return library

@@ -1,0 +1,22 @@
+"""The configuration definitions of the built-in plugins, for processes that have none of the plugins. Pure but for one file.
+
+The file is generated from the plugins. It has the form of what PluginVersions publish, so that both are used alike.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from penstock_model.contracts.definitions import Definitions
+
+__all__ = ["FILE", "built_in_definitions"]
+
+FILE: Final = Path(__file__).with_suffix(".json")
+
+
+@cache
+def built_in_definitions(release: str) -> Definitions:
+    """Return the definitions of the built-in plugins, which have the version of the release."""
+    found = Definitions.from_json(FILE.read_bytes())
+    classes = tuple(c.model_copy(update={"version": release}) for c in found.classes)
+    return found.model_copy(update={"classes": classes})

@@ -1,0 +1,250 @@
+"""The configuration definitions of the plugins in an image, as a verifying pod publishes them (KIP-891). Pure.
+
+They are a JSON document, compressed by gzip and known by the SHA-256 of the compressed bytes. The pod writes them as one
+line of its log, and their digest into its termination message; the operator keeps them in a ConfigMap, under `KEY`. Whoever
+reads them compares the digest, so that no other author can put something else in their place.
+"""
+
+import base64
+import binascii
+import gzip
+import hashlib
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from penstock.config import Password, Property
+from penstock.errors import ConfigError
+from penstock_model.contracts.base import Document, Part
+from penstock_model.contracts.plugin_mount import PluginType
+
+__all__ = [
+    "KEY",
+    "LARGEST",
+    "LARGEST_TEXT",
+    "ClassDefinition",
+    "ConfigKey",
+    "Definitions",
+    "PackedDefinitions",
+    "config_key",
+    "config_key_info",
+    "definitions_line",
+    "find_line",
+    "pack",
+    "unpack",
+]
+
+KEY: Final = "definitions.json.gz"
+"""The key of the ConfigMap, in its `binaryData`."""
+LARGEST: Final = 700_000
+"""Bytes of the compressed document. A ConfigMap holds 1 MiB, and these are 933,336 characters of a log."""
+LARGEST_TEXT: Final = 8 << 20
+"""Bytes of the document before it is compressed."""
+_LINE: Final = "penstock-definitions: "
+_CUTS: Final = (None, 500, 200, 80, 0)
+"""Characters that a documentation keeps, if the whole is too large: the first of these with which it fits."""
+
+
+class ConfigKey(Part):
+    """One property: the fields of Kafka Connect's `ConfigKeyInfo` by their names there, and which values it takes.
+
+    Attributes:
+        name, type, required, default_value, importance, documentation, group, order_in_group, width, display_name,
+            dependents: as in `ConfigKeyInfo`. The default is a text as configurations have it.
+        valid: in words, which values it takes.
+        values: all texts that it takes; None: they are not known, or without number.
+        any_case: it takes them in upper and lower case alike.
+        minimum, maximum: of a number; None: there is none.
+    """
+
+    model_config = ConfigDict(alias_generator=None)
+
+    name: str
+    type: str
+    required: bool
+    default_value: str | None
+    importance: str
+    documentation: str
+    group: str | None = None
+    order_in_group: int = -1
+    width: str = "NONE"
+    display_name: str
+    dependents: tuple[str, ...] = ()
+    valid: str = Field(default="", exclude_if=lambda v: not v)
+    values: tuple[str, ...] | None = Field(default=None, exclude_if=lambda v: v is None)
+    any_case: bool = Field(default=False, exclude_if=lambda v: not v)
+    minimum: int | float | None = Field(default=None, exclude_if=lambda v: v is None)
+    maximum: int | float | None = Field(default=None, exclude_if=lambda v: v is None)
+
+
+class ClassDefinition(Part):
+    """The configuration definition of one class in one version.
+
+    Attributes:
+        class_name: the alias of a plugin in Python, the full name of a Java class.
+        type: what it is.
+        version: of the class.
+        java_names: classes of Kafka Connect that it stands in for.
+        variants: of a transform in Python, one of which follows its name after a `$`.
+        open_prefixes: prefixes of properties that belong to it although none has that name.
+        paths: of a Java class, the folders or jars that hold it in this version, relative to `spec.path`.
+        description: what it does.
+        config: its properties, without those that every connector has.
+    """
+
+    class_name: str = Field(alias="class")
+    type: PluginType
+    version: str
+    java_names: tuple[str, ...] = Field(default=(), exclude_if=lambda v: not v)
+    variants: tuple[str, ...] = Field(default=(), exclude_if=lambda v: not v)
+    open_prefixes: tuple[str, ...] = Field(default=(), exclude_if=lambda v: not v)
+    paths: tuple[str, ...] = Field(default=(), exclude_if=lambda v: not v)
+    description: str = Field(default="", exclude_if=lambda v: not v)
+    config: tuple[ConfigKey, ...]
+
+    def cut(self, most: int) -> "ClassDefinition":
+        """The definition with descriptions of at most so many characters."""
+        keys = tuple(k.model_copy(update={"documentation": _cut(k.documentation, most)}) for k in self.config)
+        return self.model_copy(update={"description": _cut(self.description, most), "config": keys})
+
+
+class Definitions(Document):
+    """The configuration definitions of the classes in an image.
+
+    Attributes:
+        documentation_cut: characters that each documentation and description was cut to; None: they are whole.
+        classes: one for each class and version.
+    """
+
+    called: ClassVar = "a document of configuration definitions"
+
+    api_version: Literal["penstock.dev/definitions/v1"] = "penstock.dev/definitions/v1"
+    documentation_cut: int | None = None
+    classes: tuple[ClassDefinition, ...]
+
+    def of(self, class_name: str, type_: PluginType, version: str) -> ClassDefinition | None:
+        """The definition of a class in a version; None: it is not there."""
+        wanted = class_name, type_, version
+        return next((c for c in self.classes if (c.class_name, c.type, c.version) == wanted), None)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedDefinitions:
+    """A compressed document.
+
+    Attributes:
+        content: the bytes.
+        documentation_cut: as in `Definitions`.
+    """
+
+    content: bytes
+    documentation_cut: int | None
+
+    @property
+    def digest(self) -> str:
+        """What the content is known by."""
+        return _digest(self.content)
+
+
+def config_key(of: Property) -> ConfigKey:
+    """The property of a plugin in Python, with a default as configurations have it."""
+    return ConfigKey(
+        name=of.name,
+        type=of.type,
+        required=of.required,
+        default_value=_text(of.default),
+        importance=of.importance.value,
+        documentation=of.doc,
+        display_name=of.name,
+        valid=of.valid,
+        values=of.values,
+        any_case=of.any_case,
+        minimum=of.minimum,
+        maximum=of.maximum,
+    )
+
+
+def config_key_info(key: ConfigKey) -> dict[str, object]:
+    """The JSON form of a property in Kafka Connect's REST API (`ConfigKeyInfo`)."""
+    return key.model_dump(mode="json", exclude={"valid", "values", "any_case", "minimum", "maximum"})
+
+
+def pack(classes: Sequence[ClassDefinition]) -> PackedDefinitions:
+    """Compress definitions. Where they are too large, documentation is cut until they fit.
+
+    Raises:
+        ConfigError: they are too large without documentation too.
+    """
+    for cut in _CUTS:
+        kept = classes if cut is None else [c.cut(cut) for c in classes]
+        text = Definitions(documentation_cut=cut, classes=tuple(kept)).to_json().encode()
+        if len(text) > LARGEST_TEXT:
+            continue
+        content = gzip.compress(text, mtime=0)
+        if len(content) <= LARGEST:
+            return PackedDefinitions(content, cut)
+    raise ConfigError(
+        f"the definitions of {len(classes)} classes take more than {LARGEST} bytes, also compressed and without "
+        "documentation; let spec.path name a folder with fewer plugins, in a PluginVersion for each"
+    )
+
+
+def unpack(content: bytes, digest: str) -> Definitions:
+    """Read a compressed document.
+
+    Raises:
+        ConfigError: it is not the one of this digest, or cannot be read.
+    """
+    if _digest(content) != digest:
+        raise ConfigError(f"the content is not that of the digest {digest}")
+    unzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        text = unzip.decompress(content, LARGEST_TEXT)
+    except zlib.error as e:
+        raise ConfigError(f"the content is not compressed by gzip: {e}") from None
+    return Definitions.from_json(text)
+
+
+def definitions_line(packed: PackedDefinitions) -> str:
+    """The line of the log that holds a compressed document."""
+    return _LINE + base64.b64encode(packed.content).decode()
+
+
+def find_line(log: str, digest: str) -> bytes | None:
+    """The compressed document of this digest in a log; None: it is not there, or not whole. Other lines do not count."""
+    return next((content for content in _contents(log) if _digest(content) == digest), None)
+
+
+def _contents(log: str) -> Iterator[bytes]:
+    for line in log.split("\n"):
+        if line.startswith(_LINE):
+            try:
+                yield base64.b64decode(line.removeprefix(_LINE).rstrip("\r"), validate=True)
+            except (binascii.Error, ValueError):
+                continue
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..." if most else ""
+
+
+def _text(default: object) -> str | None:
+    """A default as Kafka's `ConfigDef.convertToString` writes it."""
+    match default:
+        case None:
+            return None
+        case Password():
+            return str(default)
+        case bool():
+            return "true" if default else "false"
+        case list() | tuple():
+            return ",".join(filter(None, map(_text, default)))
+        case _:
+            return str(getattr(default, "value", default))

@@ -1,0 +1,91 @@
+"""Takes JSON apart without reading its numbers and texts, which JsonConverter does as in a task.
+
+Python's own parser refuses what Kafka's JSON reader takes (`00012`), and reads other numbers (`1e400`).
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final
+
+__all__ = ["elements", "end_of_value", "members"]
+
+_PART: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
+_SPACE: Final = re.compile(r"[\s]*")
+
+
+def end_of_value(text: str, start: int = 0) -> int | None:
+    """Return where the JSON value that begins there ends; None if it does not end, or begins with a comma or the like."""
+    depth, at = 0, start
+    while match := _PART.match(text, _after_space(text, at)):
+        part, at = match[0], match.end()
+        if part in "{[":
+            depth += 1
+        elif part in "}]":
+            depth -= 1
+        elif depth == 0 and part in ",:":
+            return None
+        if depth < 0:
+            return None
+        if depth == 0:
+            return at
+    return None
+
+
+def members(text: str) -> dict[str, str]:
+    """Return the members of an object, each as the text of its value.
+
+    Raises:
+        ValueError: it is no object.
+    """
+    found: dict[str, str] = {}
+    for name, end in _items(text, "{", "}"):
+        colon = _after_space(text, end)
+        if not name.startswith('"') or text[colon : colon + 1] != ":":
+            raise ValueError(f"a name in quotes and a colon are expected at character {end}")
+        value = _after_space(text, colon + 1)
+        found[json.loads(name, strict=False)] = text[value : _required_end(text, value)]
+    return found
+
+
+def elements(text: str) -> list[str]:
+    """Return the elements of an array, as texts.
+
+    Raises:
+        ValueError: it is no array.
+    """
+    return [value for value, _ in _items(text, "[", "]")]
+
+
+def _items(text: str, opening: str, closing: str) -> Iterator[tuple[str, int]]:
+    """Yield what follows the opening bracket and each comma: an element, or the name of a member; and where it ends."""
+    at = _after_space(text, 0)
+    if text[at : at + 1] != opening:
+        raise ValueError(f"{opening} is expected at character {at}")
+    at = _after_space(text, at + 1)
+    if text[at : at + 1] == closing:
+        return
+    while True:
+        end = _required_end(text, at)
+        yield text[at:end], end
+        at = _after_space(text, end)
+        if opening == "{":
+            at = _after_space(text, _required_end(text, at + 1))
+        if text[at : at + 1] == closing:
+            return
+        if text[at : at + 1] != ",":
+            raise ValueError(f"a comma or {closing} is expected at character {at}")
+        at = _after_space(text, at + 1)
+
+
+def _required_end(text: str, start: int) -> int:
+    end = end_of_value(text, start)
+    if end is None:
+        raise ValueError(f"a value is expected at character {start}")
+    return end
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    assert match is not None
+    return match.end()

@@ -1,0 +1,46 @@
+"""Decides whether a lag grows, from its least values of the last minutes. Pure."""
+
+from collections import deque
+from itertools import pairwise
+from typing import Final
+
+__all__ = ["LagGrowth"]
+
+_SPAN: Final = 120.0
+"""Seconds of which the least lag counts: a batch more or less is no change."""
+_SPANS: Final = 6
+"""The first and the last span are ten minutes apart."""
+
+
+class LagGrowth:
+    """Follows the lag of one task. It grows if each of its spans has a greater least lag than the span before."""
+
+    def __init__(self) -> None:
+        self._spans: deque[int] = deque(maxlen=_SPANS)
+        """The least lag of each span that has ended, oldest first."""
+        self._begun: float | None = None
+        self._least = 0
+
+    def add(self, lag: int, now: float) -> None:
+        """Take a measurement.
+
+        Args:
+            lag: in records.
+            now: seconds, monotonic.
+        """
+        if self._begun is None or now - self._begun >= 2 * _SPAN:  # a span without a measurement says nothing
+            self._spans.clear()
+            self._begun, self._least = now, lag
+        elif now - self._begun >= _SPAN:
+            self._spans.append(self._least)
+            self._begun, self._least = self._begun + _SPAN, lag
+        self._least = min(self._least, lag)
+
+    @property
+    def text(self) -> str | None:
+        """Describe the growth; None: the lag does not grow, or it is not known for long enough."""
+        values = list(self._spans)
+        if len(values) < _SPANS or not all(a < b for a, b in pairwise(values)):
+            return None
+        minutes = round(_SPAN * (_SPANS - 1) / 60)
+        return f"the lag grew in {minutes} minutes from {values[0]} to {values[-1]} records"
