@@ -27,6 +27,7 @@ from penstock.record import Header, Original, Record
 from penstock.schema import Field, Schema, Type
 from penstock.sink import FrameSink, Reporter, Sink, SinkConnector, SinkTaskContext, TopicPartition, Writer
 from penstock.source import (
+    Backlog,
     InputPartition,
     Limits,
     PartitionReader,
@@ -40,6 +41,7 @@ from penstock.values import Float32, Float64, Instant, Int8, Int16, Int32, Int64
 
 __all__ = [
     "API_VERSION",
+    "Backlog",
     "Config",
     "ConfigError",
     "ConnectError",

@@ -23,6 +23,7 @@ from penstock.offsets import Offsets, OffsetUpdates
 from penstock.record import Record
 
 __all__ = [
+    "Backlog",
     "InputPartition",
     "Limits",
     "PartitionReader",
@@ -61,6 +62,21 @@ class Limits:
 
     records: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Amount of data that a source has not read yet, in the units that are cheap to determine. None: unknown.
+
+    Attributes:
+        records: number of records.
+        bytes: number of bytes.
+        seconds: age of the oldest record.
+    """
+
+    records: int | None = None
+    bytes: int | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +144,14 @@ class Source(ABC):
         None values.
         """
 
+    def backlog(self, offsets: Offsets) -> Backlog | None:
+        """Return what follows `offsets` in the external system, or None if unknown, the default.
+
+        Called between batches, at most every ten seconds, for the metrics `penstock_source_task_backlog_*`. It delays the
+        next batch, so it must return immediately. An exception counts as None.
+        """
+        return None
+
     def commit(self, offsets: Offsets) -> None:
         """Acknowledge records in the external system: those up to `offsets`, and their offsets, are committed in Kafka.
 
@@ -169,6 +193,10 @@ class PollingSource(ABC):
         once, before the next `read`, whose `start` precedes those records. Only a source that keeps its own position needs
         this: offsets alone are not sufficient, because records may come without new ones. Must not raise.
         """
+
+    def backlog(self, offsets: Offsets) -> Backlog | None:
+        """Return what follows `offsets` in the external system, like `Source.backlog`."""
+        return None
 
     def commit(self, offsets: Offsets) -> None:
         """Acknowledge records, like `Source.commit`."""

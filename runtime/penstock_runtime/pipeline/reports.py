@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from penstock.sink import TopicPartition
+from penstock.source import Backlog
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary
 
@@ -34,6 +35,9 @@ class Reports(Protocol):
 
     def lag(self, lags: Mapping[TopicPartition, int] | None) -> None:
         """How many records of each partition a sink is behind; None when unknown."""
+
+    def backlog(self, backlog: Backlog) -> None:
+        """How far a source is behind, as it says itself."""
 
     def active(self, topics: list[str]) -> None:
         """Records went to these topics (sink: came from them)."""

@@ -13,7 +13,7 @@ from penstock.batch import RecordBatch
 from penstock.errors import ConnectError, RetriableError, Superseded
 from penstock.offsets import Offset, Offsets, OffsetUpdates, SourcePartition, updated
 from penstock.record import Record
-from penstock.source import InputPartition, PollingSource, Source, TransactionEnd
+from penstock.source import Backlog, InputPartition, PollingSource, Source, TransactionEnd
 from penstock_kafka.errors import Fenced, TransactionAborted, TransactionExpired
 from penstock_runtime.fencing.incarnation import TaskFence
 from penstock_runtime.kafka.compacted_topic import StatusWriter
@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 _RETRIED = (Fenced, TransactionAborted, RetriableError)
 _FENCE_CHECK_SECONDS: Final = 10.0
 """A task that writes nothing learns within this time that it was superseded."""
+_BACKLOG_SECONDS: Final = 10.0
+"""Between two questions for the backlog of the source."""
 _MOST_EXPIRIES: Final = 3
 """The task fails when so many of the smallest batches, or of the connector's own transactions, in a row took too long."""
 
@@ -77,6 +79,7 @@ class SourceTask:
         self._transactional_fence = fence
         self._fence = fence or context.at_least_once_fence()
         self._next_fence_check = 0.0
+        self._next_backlog = 0.0
         self._slots = WorkerSlots()
         self._writer = writer
         self._reports = reports
@@ -168,6 +171,7 @@ class SourceTask:
         delivered = self._deliver_poll(source) if isinstance(source, PollingSource) else self._deliver_batch(source)
         self._failures, self._retried = 0, ""
         self._reports.looped(proven=True)
+        self._report_backlog(source)
         self._reports.trouble(None if self._spark is None else self._spark.trouble)
         if self._spark is not None:
             self._spark.attend()
@@ -180,6 +184,18 @@ class SourceTask:
             self._gathers_until = begun + gathers
         else:
             self._stopping.wait(self._idle_backoff.wait())
+
+    def _report_backlog(self, source: Source | PollingSource) -> None:
+        if (now := time.monotonic()) < self._next_backlog:
+            return
+        self._next_backlog = now + _BACKLOG_SECONDS
+        try:
+            backlog = source.backlog(self._position())
+        except Exception as e:  # noqa: BLE001 (a plugin may raise anything, and records matter more)
+            log.debug("The backlog is not known: %s", e)
+            return
+        if isinstance(backlog, Backlog):
+            self._reports.backlog(backlog)
 
     def _attempt(self, work: Callable[[], None]) -> None:
         try:

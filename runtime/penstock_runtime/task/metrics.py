@@ -17,6 +17,7 @@ from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.status_topic import State
 from penstock_runtime.pipeline.summary import Summary as BatchSummary
 from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
+from penstock_runtime.task.backlog import BacklogGauges
 from penstock_runtime.task.lag import LagWatch
 from penstock_runtime.task.plugin_collector import PluginCollector
 
@@ -49,6 +50,7 @@ class TaskMetrics:
         self.registry.register(PluginCollector(spec.connector, spec.task, plugins))
         self._labels = {"connector": spec.connector, "task": str(spec.task)}
         self.lag_watch = LagWatch(self._labels)
+        self.backlog = BacklogGauges(self._labels)
         self._source = spec.kind == "source"
         self._describe(spec)
         self._status = self._gauge("connector_task_status", "1 for the state that the task is in.", "state")
@@ -190,6 +192,7 @@ class TaskMetrics:
     def _make_source(self) -> None:
         self._read = self._counter("source_task_source_record_poll", "Records read from the source.")
         self._sent = self._counter("source_task_source_record_write", "Records written to Kafka and committed.")
+        self.registry.register(self.backlog)
         self._poll_seconds = self._summary("source_task_poll_batch_seconds", "Time to read a batch.")
         self._transaction_size = self._summary("source_task_transaction_size", "Records of a batch in Kafka.")
 

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from penstock.errors import ConnectError
 from penstock.sink import TopicPartition
+from penstock.source import Backlog
 from penstock_kafka.records import Entry
 from penstock_model.contracts.status_snapshot import topic_mark
 from penstock_runtime.kafka import status_topic
@@ -283,6 +284,10 @@ class TaskReports:
         if lags is not None:
             self._metrics.lag(lags)
             self._parent.progress(lag=sum(lags.values()))
+
+    def backlog(self, backlog: Backlog) -> None:
+        """Report to the metrics."""
+        self._metrics.backlog.report(backlog)
 
     def active(self, topics: list[str]) -> None:
         """Write the topics that are new to this task to the status topic, unless the connector has them there (KIP-558)."""

@@ -10,6 +10,7 @@ from typing import Any
 from penstock import RetriableError
 from penstock.errors import ConnectError
 from penstock.sink import TopicPartition
+from penstock.source import Backlog
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.consumers import Consumed
@@ -48,6 +49,8 @@ class News:
     def partitions(self, number: int) -> None: ...
 
     def lag(self, lags: Mapping[TopicPartition, int] | None) -> None: ...
+
+    def backlog(self, backlog: Backlog) -> None: ...
 
     def active(self, topics: list[str]) -> None: ...
 

@@ -12,6 +12,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.sink import TopicPartition
+from penstock.source import Backlog
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec
 from penstock_operator.key import Key
 from penstock_operator.metrics import STATES, ConnectorFigures, Metrics
@@ -57,6 +58,7 @@ def measured() -> Labels:
         task = TaskMetrics(spec, MetricsByPlace())
         task.batch(Summary(written=1), 0.0, on_spark=False)
         task.looped()
+        task.backlog.report(Backlog(records=1, bytes=1, seconds=1.0))
         task.lag({TopicPartition("orders", 0): 0})
         found.update(samples(generate_latest(task.registry)))
     return {name: labels | {"namespace", "pod"} for name, labels in found.items()}

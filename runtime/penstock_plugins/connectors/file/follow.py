@@ -151,6 +151,18 @@ class Follower:
                 return content
         raise RetriableError(f"File {self._path}: nothing of its file {number} is planned; it must be planned again.")
 
+    def left(self, position: int, mark: Fingerprint | None) -> int | None:
+        """The bytes behind a position in its file and in those after it; None if its file is not open."""
+        numbers = [c.number for c in self._contents]
+        if mark is None and numbers:
+            first = 0
+        elif mark is not None and mark.file in numbers:
+            first = numbers.index(mark.file)
+        else:
+            return None
+        sizes = [c.handle.size() for c in self._contents[first:]]
+        return max(0, sizes[0] - position) + sum(sizes[1:])
+
     def committed(self, mark: Fingerprint) -> None:
         """Closes the files before the mark: a batch that ended there was committed, so they are not read again."""
         while self._contents and self._contents[0].number < mark.file:

@@ -22,6 +22,7 @@ from typing import ClassVar, Final, TypeGuard
 from pydantic import field_validator
 
 from penstock import (
+    Backlog,
     Config,
     ConnectError,
     Importance,
@@ -200,6 +201,11 @@ class FileSource(Source):
                 data, {p: end[p] for p in (self._fingerprint_partition, self._partition)}, local=path is None
             )
         ]
+
+    def backlog(self, offsets: Offsets) -> Backlog | None:
+        """The bytes of the file, and of those after it, that were not read."""
+        left = self._follower.left(self._position(offsets), self._fingerprint(offsets))
+        return None if left is None else Backlog(bytes=left)
 
     def commit(self, offsets: Offsets) -> None:
         """Closes rotated files that are read to their end and committed."""

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock import ConfigError, ConnectError, Limits, RetriableError, SourcePartition
+from penstock import Backlog, ConfigError, ConnectError, Limits, RetriableError, SourcePartition
 from penstock_plugins.connectors.file import handles as file_handles
 from penstock_plugins.connectors.file.source import FileSource, FileSourceConfig, FileStreamSource
 
-from .file_task import PLENTY, Task, append
+from .file_task import PLENTY, Task, append, rename
 
 
 @pytest.fixture
@@ -405,4 +405,20 @@ def test_rotation_is_told_in_the_log(path: Path, caplog: pytest.LogCaptureFixtur
     rotate(path, "x\n")
     task.lines()
     assert caplog.messages == [f"File {path} was rotated; the old one is read to its end first."]
+    task.source.stop()
+
+
+def test_the_backlog_is_what_was_not_read_of_the_file_and_of_the_one_that_followed_it(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append(path, "a\nb\n")
+    task = Task(path)
+    assert task.source.backlog(task.at) == Backlog(bytes=4)
+    assert task.lines() == ["a", "b"]
+    assert task.source.backlog(task.at) == Backlog(bytes=0)
+    append(path, "ccc\n")
+    rename(path, "d\n")
+    task.plan()
+    assert task.source.backlog(task.at) == Backlog(bytes=6)
+    assert task.all_lines() == ["ccc", "d"]
+    assert task.source.backlog(task.at) == Backlog(bytes=0)
     task.source.stop()

@@ -1,0 +1,30 @@
+"""The backlog of a source's task: true or absent."""
+
+from penstock.source import Backlog
+from penstock_runtime.task.backlog import BacklogGauges
+
+PREFIX = "penstock_source_task_backlog_"
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def exported(gauges: BacklogGauges) -> dict[str, float]:
+    return {s.name.removeprefix(PREFIX): s.value for metric in gauges.collect() for s in metric.samples}
+
+
+def test_a_backlog_is_exported_in_the_units_that_the_plugin_knows_and_goes_when_it_is_a_minute_old() -> None:
+    clock = Clock()
+    gauges = BacklogGauges({"connector": "c", "task": "0"}, clock)
+    assert exported(gauges) == {}
+    gauges.report(Backlog(bytes=70))
+    clock.now += 59
+    assert exported(gauges) == {"bytes": 70, "age_seconds": 59}
+    clock.now += 1
+    assert exported(gauges) == {"age_seconds": 60}
+    gauges.report(Backlog(records=3, seconds=1.5))
+    assert exported(gauges) == {"records": 3, "seconds": 1.5, "age_seconds": 0}
