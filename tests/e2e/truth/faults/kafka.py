@@ -197,7 +197,7 @@ FAULTS: Final = (
     Fault(
         "a sink may not read its topic",
         "the user of `consumer.override` has no ACL for topic and group",
-        Says("Unavailable|TasksFailed|PrepareFailed", ("uthoriz",)),
+        Says("Hindered|Unavailable|TasksFailed|PrepareFailed", ("uthoriz|may not be read",)),
         "grant what docs/kafka-acls.md lists",
         _with_passwords(copies, "consumer_override", "penstock", "penstock-secret"),
         remove=_plain_again("consumer_override"),
@@ -225,7 +225,7 @@ FAULTS: Final = (
     Fault(
         "a dead letter queue with too many replicas",
         "`errors.deadletterqueue.topic.replication.factor` is greater than the number of brokers",
-        Says("PrepareFailed", ("3 replicas were asked for", "errors.deadletterqueue.topic.replication.factor")),
+        Says("Unavailable|PrepareFailed", ("errors.deadletterqueue.topic.name", "replication factor of 3")),
         "lower the factor; -1 takes the brokers' own",
         copies(errors_tolerance="all", errors_deadletterqueue_topic_name="dead-letters"),
         remove=_configured(errors_deadletterqueue_topic_replication_factor=1),

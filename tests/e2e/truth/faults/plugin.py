@@ -79,7 +79,7 @@ FAULTS: Final = (
     Fault(
         "a source blocks while it reads",
         "`read` or `poll` does not return",
-        Says("Hindered", ("FaultySource.read", " s")),
+        Says("Hindered", ("Held up for more than 30 s in", "faulty.py")),
         "look for what the plugin waits for",
         _source("read", "waits"),
         _breaks,
@@ -89,7 +89,7 @@ FAULTS: Final = (
     Fault(
         "a sink blocks while it writes",
         "`write` or `put` does not return",
-        Says("Hindered", ("FaultyWriter.write", " s")),
+        Says("Hindered", ("Held up for more than 30 s in", "faulty.py")),
         "look for what the plugin waits for",
         _sink("write", "waits"),
         _write_breaks,
@@ -116,7 +116,7 @@ FAULTS: Final = (
     Fault(
         "a source blocks when it starts",
         "`start` does not return",
-        Says("Starting|Hindered", ("FaultySource.start",)),
+        Says("Starting|Hindered", ("Held up for more than 30 s in", "faulty.py")),
         "look for what the plugin waits for",
         _source("start", "waits", at_once=True),
         remove=_mends,
