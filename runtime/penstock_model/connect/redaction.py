@@ -40,9 +40,10 @@ class Redactor:
         kept = {
             part for name in self._names for part in _parts(name) if part not in forms and any(f in part for f in forms)
         }
-        # The longest first, since one secret may be the beginning of another, and a secret the beginning of a name.
-        words = [*(rf"\b{re.escape(n)}\b" for n in _longest_first(kept)), *map(re.escape, _longest_first(forms))]
-        self._pattern = re.compile("|".join(words)) if forms else None
+        # The longest first: a secret may be the beginning of another secret or of a name, and a name that of a secret.
+        words = sorted((*kept, *forms), key=len, reverse=True)
+        literals = (rf"\b{re.escape(w)}\b" if w in kept else re.escape(w) for w in words)
+        self._pattern = re.compile("|".join(literals)) if forms else None
 
     def with_secrets(self, secrets: Iterable[Secret]) -> "Redactor":
         """A redactor of these secrets too."""
@@ -81,10 +82,6 @@ def client_secrets(properties: Mapping[str, str]) -> Iterator[Secret]:
             yield from (Secret(HIDDEN, value) for value in jaas_secrets(text))
         elif known is not None and text:
             yield Secret(HIDDEN, text)
-
-
-def _longest_first(texts: Iterable[str]) -> list[str]:
-    return sorted(texts, key=len, reverse=True)
 
 
 def _parts(name: str) -> Iterator[str]:

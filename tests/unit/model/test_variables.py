@@ -239,6 +239,19 @@ def test_nothing_is_hidden_inside_the_names_of_classes_and_properties() -> None:
     )
 
 
+def test_a_secret_that_begins_with_a_part_of_a_name_is_hidden_as_a_whole() -> None:
+    name = "io.debezium.connector.postgresql.PostgresConnector"
+    secrets = [Secret("[r1]", "postgres"), Secret("[r2]", "postgresql-prod-Xy12"), Secret("[r3]", f"{name}-9")]
+    hide = Redactor(secrets, [name])
+    assert hide("postgresql-prod-Xy12 is refused") == "[r2] is refused"
+    assert hide(f"{name}: {name}-9, postgresql, postgres") == f"{name}: [r3], postgresql, [r1]"
+
+
+def test_a_secret_that_equals_a_part_of_a_name_is_hidden_outside_the_name() -> None:
+    hide = Redactor([Secret("[r1]", "postgresql"), Secret("[r2]", "gres")], ["com.postgresql.Sink"])
+    assert hide("com.postgresql.Sink: postgresql") == "com.postgresql.Sink: [r1]"
+
+
 def test_a_secret_that_is_a_part_of_a_name_is_hidden_where_it_stands_alone() -> None:
     hide = Redactor([Secret("[hidden]", "hunter2")], ["com.acme.hunter2.Sink"])
     assert hide("com.acme.hunter2.Sink with hunter2") == "com.acme.hunter2.Sink with [hidden]"
