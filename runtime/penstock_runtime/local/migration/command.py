@@ -1,5 +1,6 @@
 """`penstock import`: prints manifests for connectors of Kafka Connect or Strimzi, and reports what to do with them."""
 
+import logging
 import re
 import sys
 from collections import Counter
@@ -18,7 +19,7 @@ from penstock_runtime.job.prepare import make_status_topic
 from penstock_runtime.job.preparing import ClientErrors, with_kafka
 from penstock_runtime.local.migration.connect_cluster import ConnectCluster
 from penstock_runtime.local.migration.documents import found_in
-from penstock_runtime.local.migration.found import Finding, LeftOut
+from penstock_runtime.local.migration.found import Finding, LeftOut, NoConnector
 from penstock_runtime.local.migration.guidance import Moved, Step, bring, steps
 from penstock_runtime.local.migration.inventory import Inventory
 from penstock_runtime.local.migration.kept_secrets import keep_secrets
@@ -44,17 +45,18 @@ _NAMED: Final = 6
 def import_connectors(options: ImportOptions) -> ExitCode:
     """Print the manifests, and report.
 
-    A connector without a manifest, because it has no class or the name of another one, hinders no other.
+    A connector without a manifest, because it has no class or the name of another one, and a document that cannot be read
+    hinder no other.
 
     Raises:
-        ConfigError: an option or a file is wrong; all problems at once.
+        ConfigError: an option is wrong, or no connector can be read; all problems at once.
         ConnectError: Kafka Connect or Kafka cannot be reached, or refuses.
     """
     of_connect = {} if options.connect_worker is None else read_texts(options.connect_worker)
     worker = worker_config(RunOptions([], options.bootstrap_servers, Path(), options.worker, options.secrets, "INFO"))
     problems: list[Problem] = []
     digests = dict(_digests(options, problems))
-    url, inventory = _inventory(options, problems)
+    url, inventory = _inventory(options)
     moved, refused = _manifests(options, inventory, of_connect, worker)
     problems += _unfound(options, inventory, moved, refused)
     problems += _offset_topics(options, moved, worker)
@@ -65,8 +67,8 @@ def import_connectors(options: ImportOptions) -> ExitCode:
             kafka = _kafka(worker, options.secrets, has_groups=all(groups))
         except ConfigError as e:
             problems += e.problems
-    if problems:
-        raise ConfigError([*problems, *(Problem(r.name, r.reason) for r in refused)])
+    if problems or not (moved or refused):
+        raise ConfigError([*problems, *inventory.problems, *(Problem(r.name, r.reason) for r in refused)])
     if options.secrets_to is not None:
         keep_secrets(options.secrets_to, [m.made for m in moved])
     _report([m.made for m in moved], refused, inventory.left_out)
@@ -81,8 +83,10 @@ def import_connectors(options: ImportOptions) -> ExitCode:
     if len(rows) + len(refused) > 1 or refused:
         for line in lines(rows, refused):
             say(_printable(line))
+    for problem in inventory.problems:
+        say(_printable(str(problem)), level=logging.ERROR)
     sys.stdout.write(to_yaml([*brought.versions, *(m.made.manifest for m in moved)]))
-    if refused:
+    if refused or inventory.problems:
         return ExitCode.CONFIG_INVALID
     return ExitCode.OK if all(r.runs == "yes" for r in rows) else ExitCode.FAILED
 
@@ -213,17 +217,15 @@ def _kafka(worker: WorkerConfig, secrets: Path | None, *, has_groups: bool) -> W
     return WorkerConfig.parse(resolved.values)
 
 
-def _inventory(options: ImportOptions, problems: list[Problem]) -> tuple[str | None, Inventory]:
-    """Return the address of the Kafka Connect that was asked, and what was found; problems are added to the list."""
+def _inventory(options: ImportOptions) -> tuple[str | None, Inventory]:
+    """Return the address of the Kafka Connect that was asked, and what was found."""
     if bool(options.files) == (options.connect_url is not None):
         raise ConfigError(Problem("FILE", "give files, or --connect-url URL, and not both"))
     url, sources = None, read_sources(options.files)
     if options.connect_url is not None:
         url, connectors, plugins = answers_of(options.connect_url)
         sources = iter([Source(url, answer) for answer in (connectors, plugins) if answer])
-    inventory = Inventory(f for source in sources for f in _findings(source, options))
-    problems += inventory.problems
-    return url, inventory
+    return url, Inventory(f for source in sources for f in _findings(source, options))
 
 
 def _findings(source: Source, options: ImportOptions) -> Iterator[Finding]:
@@ -233,7 +235,7 @@ def _findings(source: Source, options: ImportOptions) -> Iterator[Finding]:
         else found_in(source.where, source.value, options.namespace, options.name)
     )
     for finding in found:
-        if isinstance(finding, Problem) and source.is_of_folder:
+        if isinstance(finding, NoConnector) and source.is_of_folder:
             yield LeftOut(source.where, f"document that is no connector ({source.where})")
         else:
             yield finding

@@ -13,7 +13,7 @@ from penstock.errors import Problem
 from penstock_runtime.local.migration.confluent import API_GROUP as CONFLUENT
 from penstock_runtime.local.migration.confluent import confluent_connector
 from penstock_runtime.local.migration.connect_cluster import connect_cluster, running_image
-from penstock_runtime.local.migration.found import Finding, Found, LeftOut
+from penstock_runtime.local.migration.found import Finding, Found, LeftOut, NoConnector
 from penstock_runtime.local.migration.known_plugins import known_plugins
 from penstock_runtime.local.migration.strimzi import API_GROUPS as STRIMZI
 from penstock_runtime.local.migration.strimzi import kafka_connector
@@ -22,11 +22,10 @@ from penstock_runtime.manifests.connect_forms import is_connect_form
 __all__ = ["found_in"]
 
 _STATES: Final = frozenset(("RUNNING", "PAUSED", "STOPPED"))
-_NO_CONNECTOR: Final = "is no connector of Kafka Connect, Strimzi or Confluent for Kubernetes"
 
 
 def found_in(where: str, value: Any, namespace: str | None = None, name: str | None = None) -> Iterator[Finding]:
-    """Yield the connectors in a document, and what it says of their workers; a problem for what is neither.
+    """Yield the connectors in a document, and what it says of their workers; a problem for what is incomplete.
 
     Args:
         where: file and document, for messages.
@@ -40,11 +39,13 @@ def found_in(where: str, value: Any, namespace: str | None = None, name: str | N
         for number, item in enumerate(value):
             yield from found_in(f"{where}[{number}]", item, namespace, name)
     elif not isinstance(value, Mapping):
-        yield Problem(where, _NO_CONNECTOR)
+        yield NoConnector(where)
     elif str(value.get("kind")).endswith("List") and isinstance(value.get("items"), list):
         yield from found_in(where, value["items"], namespace, name)
     elif value.get("kind") and value.get("apiVersion"):
         yield from _of_resource(where, value, namespace)
+    elif value.get("kind") == "KafkaConnector":
+        yield Problem(where, "has no apiVersion")
     elif value and all(isinstance(v, Mapping) and isinstance(v.get("info"), Mapping) for v in value.values()):
         for key, both in value.items():
             status = both.get("status")
@@ -53,7 +54,7 @@ def found_in(where: str, value: Any, namespace: str | None = None, name: str | N
         found = _of_form(where, value, {})
         yield found if found.name or name is None else _of_form(where, {**value, "name": name}, {})
     else:
-        yield Problem(where, _NO_CONNECTOR)
+        yield NoConnector(where)
 
 
 def _of_resource(where: str, value: Mapping[str, Any], target: str | None) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from penstock.errors import Problem
 from penstock_runtime.local.migration.connect_cluster import ConnectCluster, RunningImage
 from penstock_runtime.local.migration.known_plugins import KnownPlugin
 
-__all__ = ["Finding", "Found", "LeftOut"]
+__all__ = ["Finding", "Found", "LeftOut", "NoConnector"]
 
 
 @dataclass(frozen=True)
@@ -59,4 +59,11 @@ class LeftOut:
     kind: str
 
 
-Finding: TypeAlias = Found | ConnectCluster | RunningImage | KnownPlugin | LeftOut | Problem
+@dataclass(frozen=True)
+class NoConnector:
+    """A document in none of the forms that an import reads. A folder may hold such; a file that is named may not."""
+
+    where: str
+
+
+Finding: TypeAlias = Found | ConnectCluster | RunningImage | KnownPlugin | LeftOut | NoConnector | Problem

@@ -1,13 +1,16 @@
 """All that was found in what `penstock import` reads, and what belongs together in it. Pure."""
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from penstock.errors import Problem
 from penstock_runtime.local.migration.connect_cluster import PLUGINS, ConnectCluster, RunningImage
-from penstock_runtime.local.migration.found import Finding, Found, LeftOut
+from penstock_runtime.local.migration.found import Finding, Found, LeftOut, NoConnector
 from penstock_runtime.local.migration.known_plugins import KnownPlugin, KnownPlugins
 
 __all__ = ["Inventory"]
+
+_NO_CONNECTOR: Final = "is no connector of Kafka Connect, Strimzi or Confluent for Kubernetes"
 
 
 class Inventory:
@@ -17,7 +20,7 @@ class Inventory:
         connectors: in their order.
         clusters: Strimzi's `KafkaConnect`s.
         left_out: documents of other kinds.
-        problems: what could not be read.
+        problems: what could not be read, or is incomplete.
     """
 
     def __init__(self, findings: Iterable[Finding]) -> None:
@@ -39,6 +42,8 @@ class Inventory:
                     self._plugins.append(finding)
                 case LeftOut():
                     self.left_out.append(finding)
+                case NoConnector():
+                    self.problems.append(Problem(finding.where, _NO_CONNECTOR))
                 case Problem():
                     self.problems.append(finding)
 

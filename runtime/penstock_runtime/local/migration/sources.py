@@ -61,5 +61,5 @@ def _documents(file: str) -> Iterator[tuple[str, Any]]:
     for document in documents(text):
         where = f"{name}, document {document.number}"
         yield from ((where, Problem(f"{name}: {p.property}", p.message)) for p in document.problems)
-        if document.value is not None:
+        if document.value is not None and not document.problems:
             yield where, document.value

@@ -253,6 +253,31 @@ def test_a_folder_of_files_in_all_forms_is_read_and_what_is_no_connector_is_left
     assert named.returncode == 0, named.stderr
 
 
+def test_a_broken_connector_in_a_folder_is_reported_and_hinders_no_other(tmp_path: Path) -> None:
+    folder = tmp_path / "connectors"
+    folder.mkdir()
+    (folder / "good.json").write_text(json.dumps({"name": "good", "config": SOURCE}))
+    (folder / "package.json").write_text("{}")
+    (folder / "syntax.yaml").write_text("name: syntax\nconfig: {connector.class: X\n---\na: 1\n")
+    (folder / "twice.yaml").write_text("name: twice\nconfig: {connector.class: X, topic: a, topic: b}\n")
+    (folder / "latin.properties").write_bytes("name=é\nconnector.class=X\n".encode("latin-1"))
+    strimzi = {"apiVersion": "kafka.strimzi.io/v1", "kind": "KafkaConnector", "metadata": {"name": "c"}}
+    (folder / "half.yaml").write_text(yaml.safe_dump(strimzi))
+    done = penstock(folder)
+    assert [m["metadata"]["name"] for m in yaml.safe_load_all(done.stdout)] == ["good"]
+    assert done.returncode == 2
+    for told in (
+        "syntax.yaml: line ",
+        "twice.yaml: line 2: the key topic stands here a second time",
+        "latin.properties: is not UTF-8 text",
+        "half.yaml, document 1: has no metadata or no spec",
+        "Left out: 1 document that is no connector (",
+    ):
+        assert told in done.stderr
+    (folder / "good.json").unlink()
+    assert (penstock(folder).returncode, penstock(folder).stdout) == (2, "")
+
+
 def test_remarks_that_hold_for_several_connectors_are_made_once(tmp_path: Path) -> None:
     file = tmp_path / "c.json"
     file.write_text(json.dumps([{"name": n, "config": SOURCE} for n in ("a", "b", "c")]))

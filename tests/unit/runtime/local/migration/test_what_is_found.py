@@ -6,7 +6,7 @@ import pytest
 
 from penstock.errors import Problem
 from penstock_runtime.local.migration.documents import found_in
-from penstock_runtime.local.migration.found import Found, LeftOut
+from penstock_runtime.local.migration.found import Found, LeftOut, NoConnector
 
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}
 INFO = {"name": "in", "config": CONFIG, "tasks": [{"connector": "in", "task": 0}, {"connector": "in", "task": 3}]}
@@ -82,9 +82,19 @@ def test_the_expanded_answer_has_the_state_and_how_many_tasks_there_were(
 
 @pytest.mark.parametrize("value", [7, "x", {}, {"kind": "Pod"}, {"a": {"status": {}}}, None, {"tasks": 7}])
 def test_what_is_no_connector_is_told(value: Any) -> None:
-    (problem,) = found_in("f", value)
-    assert isinstance(problem, Problem)
-    assert problem.property == "f"
+    assert list(found_in("f", value)) == [NoConnector("f")]
+
+
+@pytest.mark.parametrize(
+    ("field", "flaw"),
+    [
+        ("apiVersion", "has no apiVersion"),
+        ("metadata", "has no metadata or no spec"),
+        ("spec", "has no metadata or no spec"),
+    ],
+)
+def test_an_incomplete_resource_of_strimzi_is_a_problem(field: str, flaw: str) -> None:
+    assert list(found_in("f", {k: v for k, v in strimzi().items() if k != field})) == [Problem("f", flaw)]
 
 
 def test_a_strimzi_resource_has_its_namespace_state_version_tasks_and_secrets() -> None:
