@@ -37,10 +37,13 @@ def found_in(where: str, value: Any, namespace: str | None = None, name: str | N
         yield from plugins
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            yield from found_in(f"{where}[{number}]", item, namespace, name)
+            if not _is_list(item):
+                yield from found_in(f"{where}[{number}]", item, namespace, name)
+        if any(map(_is_list, value)):  # by aliases of YAML, a few of them hold billions of items
+            yield Problem(where, "has lists within a list, which are not read; write their items as items of the list")
     elif not isinstance(value, Mapping):
         yield NoConnector(where)
-    elif str(value.get("kind")).endswith("List") and isinstance(value.get("items"), list):
+    elif _is_list(value):
         yield from found_in(where, value["items"], namespace, name)
     elif value.get("kind") and value.get("apiVersion"):
         yield from _of_resource(where, value, namespace)
@@ -55,6 +58,13 @@ def found_in(where: str, value: Any, namespace: str | None = None, name: str | N
         yield found if found.name or name is None else _of_form(where, {**value, "name": name}, {})
     else:
         yield NoConnector(where)
+
+
+def _is_list(value: Any) -> bool:
+    """Return whether this is a list, or a resource that is one."""
+    if isinstance(value, Mapping):
+        return str(value.get("kind")).endswith("List") and isinstance(value.get("items"), list)
+    return isinstance(value, list)
 
 
 def _of_resource(where: str, value: Mapping[str, Any], target: str | None) -> Iterator[Finding]:

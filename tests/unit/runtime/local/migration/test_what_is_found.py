@@ -7,6 +7,7 @@ import pytest
 from penstock.errors import Problem
 from penstock_runtime.local.migration.documents import found_in
 from penstock_runtime.local.migration.found import Found, LeftOut, NoConnector
+from penstock_runtime.manifests.yaml_text import documents
 
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}
 INFO = {"name": "in", "config": CONFIG, "tasks": [{"connector": "in", "task": 0}, {"connector": "in", "task": 3}]}
@@ -83,6 +84,23 @@ def test_the_expanded_answer_has_the_state_and_how_many_tasks_there_were(
 @pytest.mark.parametrize("value", [7, "x", {}, {"kind": "Pod"}, {"a": {"status": {}}}, None, {"tasks": 7}])
 def test_what_is_no_connector_is_told(value: Any) -> None:
     assert list(found_in("f", value)) == [NoConnector("f")]
+
+
+@pytest.mark.parametrize("form", ["*{0}", "{{kind: List, items: *{0}}}"])
+def test_lists_within_a_list_are_one_problem_however_many_aliases_multiply_them(form: str) -> None:
+    lines = ["a0: &l0 [1, 2]"]
+    lines += (f"a{n}: &l{n} [{', '.join([form.format(f'l{n - 1}')] * 9)}]" for n in range(1, 60))
+    text = "\n".join([*lines, "kind: List", "apiVersion: v1", "items: *l59"])
+    (document,) = documents(text)
+    (problem,) = found_in("f", document.value)
+    assert isinstance(problem, Problem)
+    assert problem.message.startswith("has lists within a list")
+
+
+def test_connectors_beside_a_list_within_a_list_are_read() -> None:
+    found, problem = found_in("f", [[INFO], INFO])
+    assert isinstance(found, Found)
+    assert isinstance(problem, Problem)
 
 
 @pytest.mark.parametrize(
