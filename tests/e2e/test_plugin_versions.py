@@ -97,8 +97,9 @@ def test_two_versions_run_side_by_side_and_one_outlives_a_range_without_versions
     for version in images:
         says(place, f"ticker-{version}", "Verified", "these classes of it are imported: Ticker")
     assert configuration(place, "Ticker", monkeypatch)["interval.ms"]["type"] == "INT"
-    table = old.kubectl("get", "connectors", "--output=wide")
-    assert [line.split()[-2] for line in sorted(table.splitlines()[1:])] == ["2.0.0", "1.0.0"]
+    header, *rows = old.kubectl("get", "connectors", "--output=wide").splitlines()
+    version = header.index(" VERSION") + 1
+    assert [row[version:].split()[0] for row in sorted(rows)] == ["2.0.0", "1.0.0"]
 
     (definitions,) = old.kubectl(
         "get", "pluginversion", "ticker-1.0.0", "--output=jsonpath={.status.definitions.configMap}"

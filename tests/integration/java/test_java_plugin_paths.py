@@ -187,7 +187,7 @@ def test_an_unknown_class_says_where_to_get_it(probe_lab: ProbeLab, file: Path) 
     code, text = validated(probe_lab, file, probe_lab.probe.folder, class_name=name)
     assert code == 2
     assert f"Class {name} could not be found" in text
-    assert "io.debezium:debezium-connector-<database>" in text
+    assert "debezium-connector-mysql" in text
     assert "--plugin-path" in text
 
 

@@ -25,6 +25,7 @@ class Ticks(Datagen):
 """
 _STARTS: Final = {
     "1.0.0": "pass",
+    "9.0.0": "pass",
     "2.0.0": 'raise RuntimeError("2.x is bad")',
 }
 _ABSENT: Final = f"plugins.example/ticks@sha256:{'0' * 64}"
@@ -84,7 +85,7 @@ FAULTS: Final = (
         Says("PluginVersionMissing", ("1.0.0",)),
         "publish it, or ask for another one",
         _ticks(_published("1.0.0"), version="9.0.0"),
-        remove=_published("9.0.0", of="1.0.0"),
+        remove=_published("9.0.0"),
         needs_user=True,
         is_quick=True,
     ),
