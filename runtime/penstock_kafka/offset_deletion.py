@@ -12,7 +12,9 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, cimpl
 
-__all__ = ["delete_offsets"]
+from penstock.errors import ConnectError
+
+__all__ = ["check_deletion", "delete_offsets"]
 
 _PRODUCER: Final = 0
 """The kind of client; every kind sends administrative requests."""
@@ -36,6 +38,21 @@ _POINTERS: Final = (
     "rd_kafka_group_result_partitions",
 )
 _TEXTS: Final = ("rd_kafka_event_error_string", "rd_kafka_error_string", "rd_kafka_err2str")
+_OTHERS: Final = (
+    "rd_kafka_conf_set",
+    "rd_kafka_conf_destroy",
+    "rd_kafka_destroy",
+    "rd_kafka_queue_destroy",
+    "rd_kafka_AdminOptions_set_request_timeout",
+    "rd_kafka_AdminOptions_destroy",
+    "rd_kafka_topic_partition_list_destroy",
+    "rd_kafka_DeleteConsumerGroupOffsets",
+    "rd_kafka_DeleteConsumerGroupOffsets_destroy",
+    "rd_kafka_event_error",
+    "rd_kafka_event_destroy",
+    "rd_kafka_error_code",
+)
+"""Functions that return numbers or nothing."""
 
 
 class _Partition(ctypes.Structure):
@@ -53,6 +70,18 @@ class _Partition(ctypes.Structure):
 
 class _Partitions(ctypes.Structure):
     _fields_ = (("count", ctypes.c_int), ("size", ctypes.c_int), ("elements", ctypes.POINTER(_Partition)))
+
+
+def check_deletion() -> None:
+    """See that `delete_offsets` can be called: that librdkafka has all that it calls.
+
+    Raises:
+        ConnectError: it cannot.
+    """
+    try:
+        _library()
+    except (OSError, AttributeError) as e:
+        raise ConnectError(f"cannot delete single offsets: {e}; reset all offsets instead") from e
 
 
 def delete_offsets(
@@ -169,4 +198,6 @@ def _library() -> Any:
         getattr(library, name).restype = ctypes.c_void_p
     for name in _TEXTS:
         getattr(library, name).restype = ctypes.c_char_p
+    for name in _OTHERS:
+        getattr(library, name)
     return library

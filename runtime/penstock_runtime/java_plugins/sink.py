@@ -161,7 +161,7 @@ class JavaSink(Sink):
             self._early.pop(of, None)
 
     def stop(self) -> None:
-        """Stop the task, and end the JVM."""
+        """Stop the task and its connector."""
         self._task.end(_LOST)
 
     def _reopen(self) -> None:

@@ -122,7 +122,7 @@ class JavaSource(PollingSource):
         self._task.guarded("commit", lambda: self._host.commit(self._task.epoch, self._sequence, places))
 
     def stop(self) -> None:
-        """Stop the task, and end the JVM."""
+        """Stop the task and its connector."""
         self._task.end(_LOST)
 
     def _begin(self) -> None:

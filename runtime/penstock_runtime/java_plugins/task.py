@@ -116,10 +116,8 @@ class JavaTask:
             )
 
     def end(self, lost: str) -> None:
-        """Stop the task object and the connector, and end the JVM."""
+        """Stop the task object and the connector. The JVM still runs transforms and converters."""
         try:
             self.stop(lost, is_end=True)
         except ConnectError as e:
             log.warning("%s", e)
-        finally:
-            self.host.close()

@@ -10,6 +10,7 @@ from penstock.errors import ConnectError, RetriableError
 from penstock.offsets import Offset, OffsetUpdates, SourcePartition
 from penstock.sink import TopicPartition
 from penstock_kafka.murmur2 import partition_of
+from penstock_kafka.offset_deletion import check_deletion
 from penstock_model.contracts.job import JobRequest, OffsetsWork
 from penstock_runtime.job.offsets_change import Change, carry_out, fence_tasks, refuse_members, target_to_ask
 from penstock_runtime.job.offsets_document import read_sink_offsets, read_source_offsets
@@ -128,14 +129,16 @@ def _holds(stored: StoredOffsets, offsets: OffsetUpdates) -> bool:
 def _of_sink(request: JobRequest, work: OffsetsWork, target: Target, offsets: OffsetUpdates) -> Callable[[], Change]:
     """The change of a sink, whose positions must be in Kafka."""
     positions = positions_of(offsets)
+    nulls = {p for p, offset in offsets.items() if offset is None}
 
     def prepared() -> Change:
         groups = Groups(target.place.settings)
         refuse_members("alter", target, groups)
         check_positions(target, positions)
+        if nulls:
+            check_deletion()
         plan_fence = fence_tasks(target, request, work.generation)
         committed = {_of_kafka(p): p for p in groups.committed(target.group)}
-        nulls = {p for p, offset in offsets.items() if offset is None}
         removed = [committed[p] for p in nulls if p in committed]
 
         def write(groups: Groups, check: Callable[[], None]) -> None:

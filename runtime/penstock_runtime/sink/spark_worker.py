@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -205,12 +205,14 @@ def sink_of(task: RangesPart) -> tuple[RangeReader, SinkProcess]:
     if found is None:
         setup = context_of(SinkContext, task.spec, task.slots, task.secrets)
         client = f"connector-consumer-{setup.spec.connector}-{setup.spec.task}/{os.getpid()}"
-        consumer = RecordConsumer(setup.settings, group=setup.group, client_id=client, hurried=True)
-        found = _sinks[task.spec] = (
-            RangeReader(consumer, most=min(setup.put_records, _PORTION)),
-            setup.writing_process(waited, retries_here=False),
-            setup,
-        )
+        with ExitStack() as failed:
+            failed.callback(setup.close_chain)
+            process = setup.writing_process(waited, retries_here=False)
+            failed.callback(process.close)
+            consumer = RecordConsumer(setup.settings, group=setup.group, client_id=client, hurried=True)
+            failed.pop_all()
+        reader = RangeReader(consumer, most=min(setup.put_records, _PORTION))
+        found = _sinks[task.spec] = reader, process, setup
         atexit.register(setup.close_chain)
-        atexit.register(found[1].close)  # runs before it
+        atexit.register(process.close)  # runs before it
     return found[0], found[1]

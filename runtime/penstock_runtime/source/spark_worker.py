@@ -3,6 +3,7 @@
 import atexit
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
 from typing import Any, Final
 
@@ -93,9 +94,13 @@ def _process(task: _Payload) -> tuple[SourceProcess, SourceContext]:
     if found is None:
         setup = context_of(SourceContext, task.spec, task.slots, task.secrets)
         transactional_id = None if task.offer is None else setup.ids.slot(_holder(task.offer)[1])
-        found = _processes[task.spec] = (setup.source_process(transactional_id, waited), setup)
+        with ExitStack() as failed:
+            failed.callback(setup.close_chain)
+            process = setup.source_process(transactional_id, waited)
+            failed.pop_all()
+        found = _processes[task.spec] = process, setup
         atexit.register(setup.close_chain)
-        atexit.register(found[0].close)  # runs before it
+        atexit.register(process.close)  # runs before it
     return found
 
 

@@ -1,5 +1,6 @@
 """Backlog of a source's task, as its plugin determines it, and absent when that was too long ago."""
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
@@ -11,6 +12,7 @@ from penstock.source import Backlog
 
 __all__ = ["BacklogGauges"]
 
+log = logging.getLogger(__name__)
 _STALE: Final = 60.0
 """Seconds after which a backlog is no longer true, and not exported."""
 _DOCS: Final = {
@@ -34,7 +36,12 @@ class BacklogGauges(Collector):
         self._last: tuple[Backlog, float] | None = None
 
     def report(self, backlog: Backlog) -> None:
-        """Take what the plugin has returned."""
+        """Take what the plugin has returned, unless a value is not a number, which could not be exported."""
+        for unit in _DOCS:
+            value = getattr(backlog, unit)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+                log.debug("The backlog is not known: its %s are a %s", unit, type(value).__name__)
+                return
         self._last = backlog, self._clock()
 
     def collect(self) -> Iterable[Metric]:

@@ -50,6 +50,8 @@ class LagWatch(Collector):
         self._growth = LagGrowth()
         self.on_growth: Callable[[str | None], None] = lambda text: None
         """Called with each lag, from several threads: how the lag grows; None: it does not."""
+        self.is_paused = False
+        """Whether the task is paused: its lag is known, and that it grows means nothing."""
         self._lags: Mapping[TopicPartition, int] | None = None
         self._known_at = clock()
         self._is_lost: Callable[[], bool] = lambda: False
@@ -83,7 +85,10 @@ class LagWatch(Collector):
     def _take(self, lags: Mapping[TopicPartition, int]) -> None:
         with self._lock:
             self._lags, self._known_at = lags, self._clock()
-            self._growth.add(sum(lags.values()), self._known_at)
+            if self.is_paused:
+                self._growth = LagGrowth()
+            else:
+                self._growth.add(sum(lags.values()), self._known_at)
             text = self._growth.text
         self.on_growth(text)
 

@@ -101,6 +101,7 @@ class TaskMetrics:
         if self._state is not None:
             self._spent[self._state] = self._spent.get(self._state, 0.0) + now - self._since
         self._state, self._since = state, now
+        self.lag_watch.is_paused = state is State.PAUSED
         for each in State:
             self._status.labels(**self._labels, state=each.value.lower()).set(each is state)
 

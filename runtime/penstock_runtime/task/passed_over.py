@@ -3,7 +3,7 @@
 Under `errors.tolerance: all` such a task has no error, and its dead letter queue, if it has one, takes every record.
 """
 
-from collections import deque
+from collections import Counter
 from typing import Final
 
 from penstock_runtime.pipeline.summary import Summary
@@ -12,19 +12,23 @@ __all__ = ["PassedOver"]
 
 _LEAST: Final = 10
 """Records that must fail in a row; fewer are what tolerance is for."""
+_WITHIN: Final = 600.0
+"""Seconds in which they must fail: a bad record now and then is what tolerance is for, too."""
 _SETTLED: Final = 5.0
 """Seconds until a record that was given to a sink counts as delivered: the sink may hand it back a batch later."""
 
 
 class PassedOver:
-    """Counts the records that failed since one was delivered."""
+    """Counts the records that failed since one was delivered, or was dropped by a transform, which works then."""
 
     def __init__(self) -> None:
-        self._failed = 0
-        self._letters = 0
+        self._failed: Counter[int] = Counter()
+        """How many records failed in each second."""
+        self._letters: Counter[int] = Counter()
+        """How many of them were given to the dead letter queue."""
         self._cause = ""
-        self._given: deque[tuple[float, int]] = deque()
-        """When records were delivered, by all that is known, and how many; of the last seconds."""
+        self._given: Counter[int] = Counter()
+        """How many records were delivered or dropped, by all that is known, in each of the last seconds, in their order."""
 
     def add(self, summary: Summary, now: float) -> None:
         """Count a batch.
@@ -33,41 +37,47 @@ class PassedOver:
             summary: of the batch; or of records of earlier batches that the sink has handed back, none of which it read.
             now: seconds, monotonic.
         """
-        given = summary.read - summary.dropped - summary.failures
-        if summary.failures:
-            self._failed += summary.failures
-            self._letters += summary.dead_letters
-            self._cause = summary.cause
+        second = int(now)
+        given = summary.read - summary.failures
         if given > 0:
-            if self._given and now - self._given[-1][0] < 1.0:  # what is kept stays small
-                at, count = self._given.pop()
-                self._given.append((at, count + given))
-            else:
-                self._given.append((now, given))
-        self._take_back(-given)
+            self._given[second] += given
+        elif given < 0:
+            second = self._take_back(-given, second)
+        if summary.failures:
+            self._failed[second] += summary.failures
+            self._letters[second] += summary.dead_letters
+            self._cause = summary.cause
         self._settle(now)
 
     def trouble(self, now: float) -> str | None:
         """Describe the loss, without values of records; None: records are delivered, or too few have failed."""
         self._settle(now)
-        if self._failed < _LEAST or self._given:
+        failed, letters = self._failed.total(), self._letters.total()
+        if failed < _LEAST or self._given:
             return None
-        where = f", {self._letters} of them to the dead letter queue" if self._letters else ""
+        where = f", {letters} of them to the dead letter queue" if letters else ""
         return (
-            f"no record is delivered: the last {self._failed} failed and were passed over{where} (errors.tolerance=all); "
+            f"no record is delivered: the last {failed} failed and were passed over{where} (errors.tolerance=all); "
             f"the last one at {self._cause}; correct the data or the configuration"
         )
 
-    def _take_back(self, count: int) -> None:
-        while count > 0 and self._given:
-            at, given = self._given.popleft()
-            if given > count:
-                self._given.appendleft((at, given - count))
-            count -= given
+    def _take_back(self, count: int, now: int) -> int:
+        """Take records back from those that were given first; the second when the last of them was given, or now."""
+        for second, given in list(self._given.items()):
+            taken = min(given, count)
+            count -= taken
+            now = second
+            if taken < given:
+                self._given[second] -= taken
+                break
+            del self._given[second]
+        return now
 
     def _settle(self, now: float) -> None:
-        """Begin to count anew once records count as delivered."""
-        if self._given and now - self._given[0][0] >= _SETTLED:
-            self._failed, self._letters = 0, 0
-            while self._given and now - self._given[0][0] >= _SETTLED:
-                self._given.popleft()
+        """Forget the failures before the last record that counts as delivered, and those of long ago."""
+        forgotten = int(now - _WITHIN)
+        for second in [s for s in self._given if now - s >= _SETTLED]:
+            forgotten = max(forgotten, second)
+            del self._given[second]
+        for second in [s for s in self._failed if s <= forgotten]:
+            del self._failed[second], self._letters[second]

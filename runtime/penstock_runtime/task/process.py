@@ -227,6 +227,7 @@ class _Process:
         )
         self._spark = spark
         closing.callback(spark.stop)
+        closing.callback(close_host)  # runs after the Java plugins of the chain are closed
         closing.callback(context.close_chain)
         task = _create_task(context, self._reports, writer, spark, self._stopping.asked, self._paused)
         threading.Thread(target=self._report_long_turns, name="long-turns", daemon=True).start()

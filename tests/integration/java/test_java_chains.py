@@ -12,6 +12,8 @@ from ..running import manifest, new_name, until
 from .probe_plugin import (
     CONVERTER,
     PREDICATE,
+    SINK,
+    SOURCE,
     TRANSFORM,
     Probe,
     ProbeLab,
@@ -74,6 +76,34 @@ def test_a_python_sink_uses_a_java_transform_and_buries_what_fails_there(
     assert headers["__connect.errors.exception.class.name"] == b"org.apache.kafka.connect.errors.DataException"
     assert headers["__connect.errors.exception.message"] == b"this record is bad"
     assert b"at dev.penstock.probe.ProbeTransform.apply" in headers["__connect.errors.exception.stacktrace"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("connector", [SOURCE, SINK])
+def test_the_java_plugins_at_a_java_connector_are_closed_when_its_task_stops(
+    probe_lab: ProbeLab, topic: str, connector: str
+) -> None:
+    probe_lab.connector = connector
+    create(probe_lab.servers, topic)
+    journal = probe_lab.folder / "chain"
+    spec = probe_lab.spec(
+        topic,
+        {
+            "value.converter": CONVERTER,
+            "value.converter.journal": str(journal),
+            "transforms": "up",
+            "transforms.up.journal": str(journal),
+            **UPPER,
+        },
+    )
+    journal.unlink(missing_ok=True)  # what the plan has closed
+    task = probe_lab.processes.task(spec)
+    task.await_state("RUNNING")
+    until(lambda: any(line.startswith("start") for line in probe_lab.journal), what=task.last_words)
+    task.stop()
+    assert probe_lab.journal[-1] == "stop"
+    assert sorted(line for line in journal.read_text().splitlines() if "close" in line) == ["close", "close value"]
+    assert not task.tree()
 
 
 @pytest.mark.slow

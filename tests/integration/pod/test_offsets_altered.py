@@ -12,7 +12,7 @@ from penstock.errors import ConnectError
 from penstock.sink import TopicPartition
 from penstock_kafka.murmur2 import partition_of
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest, OffsetsVerb, OffsetsWork, Outcome
-from penstock_runtime.job import offsets_change, offsets_target
+from penstock_runtime.job import altering, offsets_change, offsets_target
 from penstock_runtime.job.altering import alter
 from penstock_runtime.kafka.admin import Admin
 from penstock_runtime.kafka.groups import GroupHasMembers, Groups
@@ -378,6 +378,33 @@ def test_null_removes_the_offset_of_one_partition_of_a_sink_and_leaves_the_other
     task = started(pods, resource)
     assert sorted(pods.lab.journal.values(6)) == ["a", "b", "b", "c", "c", "c"]  # all of the first partition
     task.process.stop()
+
+
+def test_null_for_a_sink_changes_nothing_where_the_client_cannot_delete_single_offsets(
+    pods: Pods, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "plugins"))
+    topic = pods.lab.topic(partitions=2)
+    pods.lab.produce(topic, "a")
+    resource = sink(pods, topic)
+    name = f"shop.{resource['metadata']['name']}"
+
+    def fails() -> None:
+        raise ConnectError("cannot delete single offsets")
+
+    def fence_tasks(*arguments: object) -> None:
+        raise AssertionError("a task was fenced")
+
+    monkeypatch.setattr(altering, "check_deletion", fails)
+    monkeypatch.setattr(altering, "fence_tasks", fence_tasks)
+    request = JobRequest(
+        action=Action.OFFSETS, id="x", connector=resource, worker={"bootstrap.servers": pods.lab.servers}
+    )
+    entries = [position(topic, 0, 1), (position(topic, 1, 0)[0], None)]
+    work = OffsetsWork(verb=OffsetsVerb.ALTER, generation=HUGE, document=document(*entries))
+    with pytest.raises(ConnectError, match=r"cannot delete single offsets.* Nothing was altered\."):
+        alter(request, work)
+    assert pods.lab.committed(name, topic) is None
 
 
 def test_null_for_a_sink_whose_group_has_members_is_refused_and_removes_nothing(pods: Pods) -> None:

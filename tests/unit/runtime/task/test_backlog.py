@@ -1,5 +1,11 @@
 """The backlog of a source's task: true or absent."""
 
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, cast
+
+import pytest
+
 from penstock.source import Backlog
 from penstock_runtime.task.backlog import BacklogGauges
 
@@ -28,3 +34,13 @@ def test_a_backlog_is_exported_in_the_units_that_the_plugin_knows_and_goes_when_
     assert exported(gauges) == {"age_seconds": 60}
     gauges.report(Backlog(records=3, seconds=1.5))
     assert exported(gauges) == {"records": 3, "seconds": 1.5, "age_seconds": 0}
+
+
+@pytest.mark.parametrize("wrong", [timedelta(seconds=3), Decimal(3), "3", True])
+def test_a_value_that_is_not_a_number_leaves_the_other_metrics_as_they_are(wrong: object) -> None:
+    gauges = BacklogGauges({"connector": "c", "task": "0"}, Clock())
+    gauges.report(Backlog(records=1, seconds=cast("Any", wrong)))
+    assert exported(gauges) == {}
+    gauges.report(Backlog(records=2))
+    gauges.report(Backlog(records=cast("Any", wrong)))
+    assert exported(gauges) == {"records": 2, "age_seconds": 0}

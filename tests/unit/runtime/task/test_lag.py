@@ -3,7 +3,11 @@
 import pytest
 
 from penstock.sink import TopicPartition
+from penstock_model.contracts.task_spec import TaskSpec
+from penstock_runtime.kafka.status_topic import State
+from penstock_runtime.plugins.plugin_metrics import MetricsByPlace
 from penstock_runtime.task.lag import LagWatch
+from penstock_runtime.task.metrics import TaskMetrics
 
 LAG, AGE = "kafka_connect_sink_task_lag", "kafka_connect_sink_task_lag_age_seconds"
 OF_PARTITION = "penstock_sink_task_partition_lag"
@@ -69,3 +73,33 @@ def test_of_many_partitions_those_that_are_furthest_behind_are_exported(watch: L
     found = by_partition(watch)
     assert (len(found), min(found.values())) == (100, 900)
     assert exported(watch)[LAG] == sum(range(1_000))
+
+
+def test_a_lag_that_grows_while_the_task_is_paused_is_no_growth_then_nor_when_it_is_resumed(
+    watch: LagWatch, clock: Clock
+) -> None:
+    told: list[str | None] = []
+    watch.on_growth = told.append
+
+    def grow(minutes: int) -> None:
+        for _ in range(minutes * 6):
+            clock.now += 10
+            watch.report({A: int(clock.now)})
+
+    grow(15)
+    assert told[-1] is not None
+    watch.is_paused = True
+    grow(30)
+    watch.is_paused = False
+    grow(9)
+    assert set(told[15 * 6 :]) == {None}
+    grow(6)
+    assert told[-1] is not None
+
+
+def test_the_state_of_the_task_decides_whether_its_lag_may_grow() -> None:
+    spec = TaskSpec(connector="c", task=0, tasks=1, kind="sink", config={}, plugins={}, worker={})
+    metrics = TaskMetrics(spec, MetricsByPlace())
+    for state in (State.PAUSED, State.RUNNING, State.PAUSED):
+        metrics.state(state)
+        assert metrics.lag_watch.is_paused is (state is State.PAUSED)

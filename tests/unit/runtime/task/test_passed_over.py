@@ -31,12 +31,36 @@ def test_a_dead_letter_queue_that_takes_every_record_is_reported() -> None:
     assert "50 of them to the dead letter queue" in (found.trouble(0.0) or "")
 
 
-def test_records_that_transforms_drop_are_neither_delivered_nor_failed() -> None:
+def test_a_filter_that_drops_nearly_everything_works_although_a_record_fails_each_day() -> None:
     found = PassedOver()
-    found.add(batch(100, 0, dropped=100), 0.0)
-    found.add(batch(100, 20, dropped=80), 10.0)
-    found.add(batch(100, 0, dropped=100), 20.0)
-    assert found.trouble(20.0) is not None
+    for day in range(30):
+        now = day * 86_400.0
+        found.add(batch(100, 1, dropped=99), now)
+        found.add(batch(100, 0, dropped=100), now + 60)
+        assert found.trouble(now + 61) is None
+        assert found.trouble(now + 3_600) is None
+
+
+def test_a_record_that_fails_now_and_then_does_not_add_up() -> None:
+    found = PassedOver()
+    for day in range(30):
+        found.add(batch(1, 1), day * 86_400.0)
+        assert found.trouble(day * 86_400.0) is None
+
+
+def test_ten_records_that_failed_are_forgotten_after_ten_minutes_without_records() -> None:
+    found = PassedOver()
+    found.add(batch(10, 10), 1_000.0)
+    assert found.trouble(1_599.0) is not None
+    assert found.trouble(1_600.0) is None
+
+
+def test_a_record_that_was_delivered_before_others_failed_does_not_hide_them() -> None:
+    found = PassedOver()
+    found.add(batch(1, 0), 0.0)
+    found.add(batch(100, 100), 4.9)
+    assert "the last 100 failed" in (found.trouble(5.0) or "")
+    assert "the last 100 failed" in (found.trouble(60.0) or "")
 
 
 def test_one_record_that_is_delivered_ends_it() -> None:
@@ -64,3 +88,4 @@ def test_a_sink_that_hands_some_back_delivers_the_others() -> None:
         found.add(batch(100, 0), float(second))
         found.add(batch(0, 99), second + 0.1)
         assert found.trouble(second + 0.2) is None
+    assert found.trouble(120.0) is None
