@@ -33,6 +33,10 @@ def changes_its_template(world: World) -> None:
     world.change(template={"resources": {"limits": {"memory": "700Mi"}}})
 
 
+def changes_the_release(world: World) -> None:
+    world.values = {"images": {"runtime": "runtime:2"}}
+
+
 @pytest.mark.parametrize(
     "ask", [asks_for_a_restart, asks_for_a_restart_of_a_task, changes_its_configuration, changes_its_template]
 )
@@ -50,6 +54,19 @@ def test_no_task_ends_before_the_topic_is_compacted(world: World, ask: Any) -> N
     assert not before & set(world.pods), "what was asked for is done"
     assert world.condition("UpdatePending") == "absent"
     assert world.condition("Ready").startswith("True Running")
+
+
+@pytest.mark.parametrize(
+    "ask", [asks_for_a_restart, changes_its_configuration, changes_its_template, changes_the_release]
+)
+def test_a_connector_that_waits_for_the_topic_is_not_reconciled_again_and_again(world: World, ask: Any) -> None:
+    ask(world)
+    world.settle()
+    assert world.condition("UpdatePending").startswith("True StatusTopicNotCompacted")
+    before = world.wakes
+    for _ in range(3):
+        world.reconcile()
+    assert world.wakes == before
 
 
 def test_a_task_that_is_lost_meanwhile_is_replaced_as_it_was(world: World) -> None:
