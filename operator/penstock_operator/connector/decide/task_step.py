@@ -179,12 +179,17 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
 
 
 def _step_of_unready(observed: TaskObservation, pod: TaskPod) -> TaskStep | None:
-    """Return the step for a pod that was ready and is not; None: it is ready. A cause in its report takes precedence."""
-    cause = observed.unready.get(pod.uid)
-    if not cause or observed.memory.state not in ("Running", "Paused"):
+    """Return the step for a pod that was ready and is not; None: it is ready. A cause in its report takes precedence.
+
+    A task can hang before it has shown that it works: it has reported a state then, and is not Running yet.
+    """
+    cause, report = observed.unready.get(pod.uid), observed.report
+    own = report if report is not None and report.pod_uid == pod.uid else None
+    was_up = observed.memory.state in ("Running", "Paused")
+    if not cause or not (was_up or (own is not None and own.state)):
         return None
     reported = _as_reported(observed, pod)
-    if reported.message:
+    if reported.message and (was_up or (own is not None and own.trouble)):
         return TaskStep(reported, requeue_after=_LOOK)
     message = f"pod {pod.name} is not ready: {cause}"
     return TaskStep(reported.to(reported.state, observed.now, Reason.HINDERED, message), requeue_after=_LOOK)
@@ -366,7 +371,7 @@ def _as_unreported(observed: TaskObservation, pod: TaskPod | None, reason: str =
     state = memory.state if memory.state in ("Restarting", "Running", "Paused") and pod is not None else "Pending"
     if hindrance is not None:
         return memory.to("Pending", observed.now, *hindrance)
-    is_again = memory.state == "Restarting" and memory.failures + memory.losses > 0
+    is_again = memory.state == "Restarting" and memory.failures + memory.losses > 0 and memory.reason != Reason.HINDERED
     is_after_loss = memory.state == "Pending" and memory.reason == reason and memory.losses + memory.unavailable > 0
     texts = [memory.message.removesuffix(f"; {_slow(pod)}")] if is_again or is_after_loss else []
     is_up = state in ("Running", "Paused")
