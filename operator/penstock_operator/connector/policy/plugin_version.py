@@ -38,7 +38,7 @@ def resolve(
 
     Neither a newer version nor a deleted one changes what a place runs, until its class, its version or
     `penstock.dev/restart` asks anew. A plugin of the connector's own distribution goes with the connector. One that has not
-    been verified is taken only where its very version is asked for.
+    been verified is taken only where its very version is asked for, or where the Connector's plans already run it.
 
     Args:
         connector: the resource.
@@ -60,7 +60,12 @@ def resolve(
     names = {a.name for a in asked}
     there = [d for d in found or () if names & class_names(d)]
     offers, unseen = offered(there), unverified(there)
-    usable = [o for o in offers if o.name not in unseen or any(_pins(a, o) for a in changed)]
+    proven = {(m.name, m.image, m.version) for p in plans for m in p.mounts}
+    usable = [
+        o
+        for o in offers
+        if o.name not in unseen or (o.name, o.image, o.version) in proven or any(_pins(a, o) for a in changed)
+    ]
     resolved = resolve_plugins(
         [a for a in asked if a in changed or kept.get(a.place) is not None],
         usable,
