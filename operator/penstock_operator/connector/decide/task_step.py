@@ -334,7 +334,7 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
         starting = replace(_as_unreported(observed, pod), versions=versions)
         return replace(starting, message=report.trouble) if report.trouble else starting
     if report.acted < observed.generation_to_report:
-        return replace(_as_unreported(observed, pod, Reason.CHANGING), versions=versions)
+        return replace(_as_unreported(observed, pod, Reason.CHANGING, has_begun=True), versions=versions)
     match report.state:
         case "RUNNING":
             state = "Running"
@@ -344,7 +344,7 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
             return replace(memory, versions=versions)
     trouble = report.trouble or ""
     if state == "Running" and not trouble and not _is_proven(memory, report):
-        starting = _as_unreported(observed, pod)
+        starting = _as_unreported(observed, pod, has_begun=True)
         return replace(starting, versions=versions, message=starting.message or _UNPROVEN)
     since = report.since / 1000 if memory.state != state else memory.since
     task = memory.to(state, since, Reason.HINDERED if trouble else "", trouble)
@@ -363,8 +363,11 @@ def _is_proven(memory: TaskMemory, report: Report) -> bool:
     return report.progress == "steady" or (report.progress == "loop" and not is_suspect)
 
 
-def _as_unreported(observed: TaskObservation, pod: TaskPod | None, reason: str = Reason.STARTING) -> TaskMemory:
-    memory = observed.memory
+def _as_unreported(
+    observed: TaskObservation, pod: TaskPod | None, reason: str = Reason.STARTING, *, has_begun: bool = False
+) -> TaskMemory:
+    """The task that is not known to run; `has_begun`: its process has started, so that no CPU limit delays that any more."""
+    memory, slow = observed.memory, _slow(pod)
     hindrance = pod.hindrance if pod is not None else None
     if pod is None and observed.refusal is not None:
         hindrance = observed.refusal.reason, observed.refusal.message
@@ -373,10 +376,10 @@ def _as_unreported(observed: TaskObservation, pod: TaskPod | None, reason: str =
         return memory.to("Pending", observed.now, *hindrance)
     is_again = memory.state == "Restarting" and memory.failures + memory.losses > 0 and memory.reason != Reason.HINDERED
     is_after_loss = memory.state == "Pending" and memory.reason == reason and memory.losses + memory.unavailable > 0
-    texts = [memory.message.removesuffix(f"; {_slow(pod)}")] if is_again or is_after_loss else []
+    texts = [memory.message.removesuffix(slow).removesuffix("; ")] if is_again or is_after_loss else []
     is_up = state in ("Running", "Paused")
-    if pod is not None and not is_up and _until_slow(pod, observed.now) == 0.0:
-        texts = [*(t for t in texts if t != _slow(pod)), _slow(pod)]
+    if pod is not None and not is_up and not has_begun and _until_slow(pod, observed.now) == 0.0:
+        texts.append(slow)
     return memory.to(state, observed.now, reason, "; ".join(filter(None, texts)))
 
 
