@@ -13,7 +13,7 @@ from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.pod_status import Pod
 from penstock_operator.connector.model.refused_pods import Refusal, after
 from penstock_operator.connector.policy.refused_template import fields_of_template
-from penstock_operator.connector.render.pod_manifests import PodManifests
+from penstock_operator.connector.render.pod_manifests import FIELDS_OF_TASKS, PodManifests
 from penstock_operator.context import Context
 from penstock_operator.errors import Refused
 from penstock_operator.key import Key
@@ -72,11 +72,13 @@ def name_of_pod(connector: str, creation: CreateJob | CreateTask) -> str:
 
 def refusal_of_pod(observed: Observation, creation: CreateJob | CreateTask, name: str, refused: Refused) -> Refusal:
     """The refusal of a pod, with the time of the next try."""
+    template = observed.connector.spec.template
     if isinstance(creation, CreateJob):
         refusal = refusal_of(observed, name, refused)
+        template = {} if creation.plain else {k: v for k, v in template.items() if k not in FIELDS_OF_TASKS}
     else:
         refusal = refusal_of(observed, name, refused, creation.pod_hash, RESOURCES_OF_TASKS)
-    return replace(refusal, template=fields_of_template(refused, observed.connector.spec.template))
+    return replace(refusal, template=fields_of_template(refused, template))
 
 
 def refusal_of(

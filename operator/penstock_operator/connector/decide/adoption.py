@@ -135,7 +135,7 @@ def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutc
         memory=replace(tasks.memory, rollout=record),
         rollout=replace(
             taken,
-            waits=pending is not None and not pending.planning and not pending.canary,
+            waits=pending is not None and not (pending.planning or pending.canary or observed.permission.granted),
             planning=pending is not None and pending.planning,
         ),
         requeue_after=None if until is None else max(until - now, 0.1),

@@ -28,6 +28,7 @@ from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import JobMemory
 from penstock_operator.connector.model.plans import PodHashOf
+from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.connector.model.verdict import Kind, Pending, Verdict
 from penstock_operator.reasons import Reason
 
@@ -183,11 +184,14 @@ def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOut
 def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
     """The status topic loses records, so tasks that end might not start again: those that run go on. Empty: none is to end.
 
-    A lost task is replaced as it was. What is asked for is done once the topic is compacted.
+    A lost task is replaced as it was. What is asked for is done once the topic is compacted, and at once where no task
+    lives.
     """
     memory, annotations = observed.memory, observed.connector.metadata.annotations
     last = observed.plan(memory.plan)
     if not observed.topic_fault or last is None or not observed.is_prepared(last):
+        return ()
+    if all(p.phase is Phase.ENDED for p in observed.task_pods):
         return ()
     planning, present = plan_tasks(observed), hashes_of_present_pods(observed)
     asked = restart_requests(annotations, memory, running=True, tasks=memory.tasks, now=observed.now)

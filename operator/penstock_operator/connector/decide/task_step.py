@@ -179,12 +179,17 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
 
 
 def _step_of_unready(observed: TaskObservation, pod: TaskPod) -> TaskStep | None:
-    """Return the step for a pod that was ready and is not; None: it is ready. A cause in its report takes precedence."""
-    cause = observed.unready.get(pod.uid)
-    if not cause or observed.memory.state not in ("Running", "Paused"):
+    """Return the step for a pod that was ready and is not; None: it is ready. A cause in its report takes precedence.
+
+    A task can hang before it has shown that it works: it has reported a state then, and is not Running yet.
+    """
+    cause, report = observed.unready.get(pod.uid), observed.report
+    own = report if report is not None and report.pod_uid == pod.uid else None
+    was_up = observed.memory.state in ("Running", "Paused")
+    if not cause or not (was_up or (own is not None and own.state)):
         return None
     reported = _as_reported(observed, pod)
-    if reported.message:
+    if reported.message and (was_up or (own is not None and own.trouble)):
         return TaskStep(reported, requeue_after=_LOOK)
     message = f"pod {pod.name} is not ready: {cause}"
     return TaskStep(reported.to(reported.state, observed.now, Reason.HINDERED, message), requeue_after=_LOOK)
@@ -329,7 +334,7 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
         starting = replace(_as_unreported(observed, pod), versions=versions)
         return replace(starting, message=report.trouble) if report.trouble else starting
     if report.acted < observed.generation_to_report:
-        return replace(_as_unreported(observed, pod, Reason.CHANGING), versions=versions)
+        return replace(_as_unreported(observed, pod, Reason.CHANGING, has_begun=True), versions=versions)
     match report.state:
         case "RUNNING":
             state = "Running"
@@ -339,7 +344,7 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> TaskMemory:
             return replace(memory, versions=versions)
     trouble = report.trouble or ""
     if state == "Running" and not trouble and not _is_proven(memory, report):
-        starting = _as_unreported(observed, pod)
+        starting = _as_unreported(observed, pod, has_begun=True)
         return replace(starting, versions=versions, message=starting.message or _UNPROVEN)
     since = report.since / 1000 if memory.state != state else memory.since
     task = memory.to(state, since, Reason.HINDERED if trouble else "", trouble)
@@ -358,20 +363,23 @@ def _is_proven(memory: TaskMemory, report: Report) -> bool:
     return report.progress == "steady" or (report.progress == "loop" and not is_suspect)
 
 
-def _as_unreported(observed: TaskObservation, pod: TaskPod | None, reason: str = Reason.STARTING) -> TaskMemory:
-    memory = observed.memory
+def _as_unreported(
+    observed: TaskObservation, pod: TaskPod | None, reason: str = Reason.STARTING, *, has_begun: bool = False
+) -> TaskMemory:
+    """The task that is not known to run; `has_begun`: its process has started, so that no CPU limit delays that any more."""
+    memory, slow = observed.memory, _slow(pod)
     hindrance = pod.hindrance if pod is not None else None
     if pod is None and observed.refusal is not None:
         hindrance = observed.refusal.reason, observed.refusal.message
     state = memory.state if memory.state in ("Restarting", "Running", "Paused") and pod is not None else "Pending"
     if hindrance is not None:
         return memory.to("Pending", observed.now, *hindrance)
-    is_again = memory.state == "Restarting" and memory.failures + memory.losses > 0
+    is_again = memory.state == "Restarting" and memory.failures + memory.losses > 0 and memory.reason != Reason.HINDERED
     is_after_loss = memory.state == "Pending" and memory.reason == reason and memory.losses + memory.unavailable > 0
-    texts = [memory.message.removesuffix(f"; {_slow(pod)}")] if is_again or is_after_loss else []
+    texts = [memory.message.removesuffix(slow).removesuffix("; ")] if is_again or is_after_loss else []
     is_up = state in ("Running", "Paused")
-    if pod is not None and not is_up and _until_slow(pod, observed.now) == 0.0:
-        texts = [*(t for t in texts if t != _slow(pod)), _slow(pod)]
+    if pod is not None and not is_up and not has_begun and _until_slow(pod, observed.now) == 0.0:
+        texts.append(slow)
     return memory.to(state, observed.now, reason, "; ".join(filter(None, texts)))
 
 

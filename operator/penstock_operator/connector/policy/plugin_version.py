@@ -23,7 +23,8 @@ _UNREAD: Final = (
 )
 _UNVERIFIED: Final = (
     "waits until PluginVersion {0} is verified ({1}; `kubectl describe pluginversion {0}` says more), since none that fits "
-    "is; mend that, or ask for a version that is verified"
+    "is; ask for exactly version {2}, or correct the cause: the verifying pod takes nothing of spec.template, so a pull Secret "
+    "belongs in images.pullSecrets of the release, or in the namespace's default ServiceAccount"
 )
 
 
@@ -38,7 +39,7 @@ def resolve(
 
     Neither a newer version nor a deleted one changes what a place runs, until its class, its version or
     `penstock.dev/restart` asks anew. A plugin of the connector's own distribution goes with the connector. One that has not
-    been verified is taken only where its very version is asked for.
+    been verified is taken only where its very version is asked for, or where the Connector's plans already run it.
 
     Args:
         connector: the resource.
@@ -60,7 +61,12 @@ def resolve(
     names = {a.name for a in asked}
     there = [d for d in found or () if names & class_names(d)]
     offers, unseen = offered(there), unverified(there)
-    usable = [o for o in offers if o.name not in unseen or any(_pins(a, o) for a in changed)]
+    proven = {(m.name, m.image, m.version) for p in plans for m in p.mounts}
+    usable = [
+        o
+        for o in offers
+        if o.name not in unseen or (o.name, o.image, o.version) in proven or any(_pins(a, o) for a in changed)
+    ]
     resolved = resolve_plugins(
         [a for a in asked if a in changed or kept.get(a.place) is not None],
         usable,
@@ -105,8 +111,8 @@ def _with_waits(
         if asked.place in chosen or not there:
             continue
         if fits:
-            newest = max(fits, key=lambda o: Version(o.version)).name
-            text = _UNVERIFIED.format(newest, unseen[newest])
+            newest = max(fits, key=lambda o: Version(o.version))
+            text = _UNVERIFIED.format(newest.name, unseen[newest.name], newest.version)
             waits[asked.place] = asked.version_property, Problem(asked.type_property, text)
         elif all(p.property != asked.version_property for p in resolved.problems):
             versions = ", ".join(sorted({o.version for o in there}, key=Version))

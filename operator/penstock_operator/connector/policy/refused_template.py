@@ -20,7 +20,12 @@ _PLACES: Final = ("spec.containers.", "spec.", "metadata.")
 
 
 def fields_of_template(refused: Refused, template: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """What is wrong in the template by the answer for a pod that was made from it; empty: the answer does not say so."""
+    """What is wrong in the template by the answer for a pod; empty: the answer does not say so.
+
+    Args:
+        refused: the answer.
+        template: the part of `spec.template` that the pod was made from.
+    """
     if refused.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
         return ()
     return tuple(dict.fromkeys(_problems(refused, template)))

@@ -20,13 +20,13 @@ from penstock_operator.connector.render.job_volumes import sharable
 from penstock_operator.connector.render.pod_spec import pod_spec
 from penstock_operator.settings import Settings
 
-__all__ = ["PodManifests", "metadata"]
+__all__ = ["FIELDS_OF_TASKS", "PodManifests", "metadata"]
 
 _CONTAINER_FIELDS: Final = frozenset(
     ("resources", "env", "envFrom", "volumeMounts", "volumeDevices", "lifecycle", "imagePullPolicy", "stdin", "tty")
 )
 """Fields of `spec.template` that belong to the container; the others belong to the pod."""
-_OF_TASKS: Final = ("resources", "terminationGracePeriodSeconds")
+FIELDS_OF_TASKS: Final = ("resources", "terminationGracePeriodSeconds")
 """Fields of `spec.template` that a job pod does not take over."""
 _REPLACEABLE: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
 """Without it the autoscaler keeps the node of each pod: it does not know the kind of the owner, and sees a local volume."""
@@ -161,7 +161,7 @@ class PodManifests:
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
         if plain:
             return pod
-        whole = self._with_template(pod, layout.JOB_CONTAINER, besides=_OF_TASKS)
+        whole = self._with_template(pod, layout.JOB_CONTAINER, besides=FIELDS_OF_TASKS)
         return {**whole, "spec": sharable(whole["spec"])}
 
     def shape_of(self, plan: Plan | None) -> Shape:

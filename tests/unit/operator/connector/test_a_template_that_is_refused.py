@@ -168,6 +168,22 @@ def test_what_the_api_server_finds_wrong_beside_the_template_is_no_fault_of_the_
     assert world.condition("Ready").startswith("False Invalid: task 0: invalid")
 
 
+def test_a_job_pod_that_is_refused_for_the_resources_of_the_release_is_no_fault_of_the_template() -> None:
+    world = World(spec={"tasksMax": 1, "template": {"resources": {"limits": {"memory": "2Gi"}}}})
+    world.settle()
+    cause = {"field": "spec.containers[0].resources.requests", "message": LESS}
+    world.job_validation = lambda request: failure(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", "invalid", POD, request.name, causes=[cause]
+    )
+    world.change(config={"file": "/data/b", "topic": "orders"})
+    world.settle(seconds=60)
+    assert "Invalid: invalid" in world.condition("Ready")
+    assert "spec.template" not in world.condition("ConfigValid")
+    world.vanish("orders-in-0-1")
+    world.settle(seconds=60)
+    assert world.lives == ["orders-in-0-1", "orders-in-0-2"]
+
+
 def test_a_connector_whose_template_the_api_server_refuses_can_be_stopped_and_deleted() -> None:
     world = World(spec={"tasksMax": 2})
     world.settle()

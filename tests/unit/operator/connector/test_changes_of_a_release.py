@@ -221,6 +221,23 @@ def test_a_connector_that_waits_for_its_turn_is_ready_and_says_what_it_waits_for
     assert world.writes == writes
 
 
+def test_a_connector_that_waits_for_kafka_is_not_reconciled_again_and_again() -> None:
+    world = waiting()
+    world.topic.trouble = "Kafka at kafka:9092 does not answer"
+    world.permission = GRANTED
+    world.reconcile()
+    world.advance(120)  # from now on the trouble counts as one that lasts
+    world.reconcile()
+    assert world.condition("UpdatePending").startswith("True RolloutQueued: waits until the operator sees again")
+    before = world.wakes
+    for _ in range(3):
+        world.reconcile()
+    assert world.wakes == before
+    world.topic.trouble = None
+    world.settle()
+    assert images(world) == ["runtime:2"]
+
+
 OFF = {"worker": {"bootstrap.servers": "kafka:9092", "topic.creation.enable": "false"}}
 
 

@@ -195,6 +195,34 @@ def test_only_class_version_and_a_restart_choose_anew() -> None:
     assert runs(world) == "1.2.0"
 
 
+@pytest.mark.parametrize(
+    "status",
+    [unverified(), unverified("ImagePullBackOff"), unverified("VerificationFailed", "no class", is_final=True)],
+    ids=["verified anew", "not pulled", "refused by a later runtime"],
+)
+def test_a_restart_never_goes_back_from_a_version_that_runs_and_is_verified_anew(status: Json) -> None:
+    world = ticking("1.0.0", "2.0.0")
+    assert runs(world) == "2.0.0"
+    set_status(world, "2.0.0", status)
+    world.annotations = {"penstock.dev/restart": "a"}
+    world.settle()
+    assert runs(world) == "2.0.0"
+    assert len(world.lives) == 2
+    world.annotations = {"penstock.dev/restart": "b"}
+    world.change(version="[1,2)")
+    world.settle()
+    assert runs(world) == "1.0.0"
+
+
+def test_another_image_under_the_name_of_what_runs_is_not_taken_before_it_is_verified() -> None:
+    world = ticking("1.0.0", "2.0.0")
+    world.server.remove(PLUGIN_VERSION, KEY.namespace, "ticker-2.0.0")
+    apply(world, "2.0.0", image=image("9.9.9"), status=unverified())
+    world.annotations = {"penstock.dev/restart": "a"}
+    world.settle()
+    assert runs(world) == "1.0.0"
+
+
 def test_lost_pods_come_back_on_their_version_also_after_the_plugin_version_was_deleted() -> None:
     world = ticking("1.0.0", "2.0.0", version="1.0.0")
     world.server.remove(PLUGIN_VERSION, KEY.namespace, "ticker-1.0.0")
@@ -436,6 +464,8 @@ def test_a_connector_waits_for_the_verification_where_no_version_is_verified_and
     assert world.condition("Ready").startswith(
         "False PluginVersionMissing: spec.class: waits until PluginVersion ticker-2.0.0 is verified (ImagePullBackOff; "
     )
+    assert "ask for exactly version 2.0.0, or correct the cause" in world.condition("Ready")
+    assert "images.pullSecrets of the release, or in the namespace's default ServiceAccount" in world.condition("Ready")
     assert world.condition("Stalled") == "absent"
     set_status(world, "2.0.0", VERIFIED)
     world.settle()

@@ -61,6 +61,26 @@ def test_the_cause_in_a_report_goes_before_that_of_the_pod(world: World, answers
     assert world.condition("Ready") == "False Hindered: task 0: the table is locked"
 
 
+def test_a_task_that_hangs_before_its_first_round_is_named_with_the_cause(answers: dict[str, str]) -> None:
+    answers["10.0.0.7"] = "the task has made no progress for 60 s"
+    world = World(spec={"tasksMax": 1})
+    world.report_news = lambda pod, reports: False  # type: ignore[method-assign]
+    world.settle(seconds=20)
+    world.report(world.task(0), progress="none")
+    world.reconcile()
+    assert world.condition("Ready") == "False Starting: task 0: it has started; its first records are pending"
+    world.advance(60)
+    become(world, "False")
+    decision = world.reconcile()
+    assert world.condition("Ready") == (
+        "False Hindered: task 0: pod orders-in-0-1 is not ready: the task has made no progress for 60 s"
+    )
+    assert decision.requeue_after == 30
+    become(world, "True")
+    world.reconcile()
+    assert world.condition("Ready") == "False Starting: task 0: it has started; its first records are pending"
+
+
 def test_a_pod_that_says_it_is_well_by_now_is_well(world: World, answers: dict[str, str]) -> None:
     answers["10.0.0.7"] = ""
     world.advance(60)

@@ -33,6 +33,10 @@ def changes_its_template(world: World) -> None:
     world.change(template={"resources": {"limits": {"memory": "700Mi"}}})
 
 
+def changes_the_release(world: World) -> None:
+    world.values = {"images": {"runtime": "runtime:2"}}
+
+
 @pytest.mark.parametrize(
     "ask", [asks_for_a_restart, asks_for_a_restart_of_a_task, changes_its_configuration, changes_its_template]
 )
@@ -52,14 +56,51 @@ def test_no_task_ends_before_the_topic_is_compacted(world: World, ask: Any) -> N
     assert world.condition("Ready").startswith("True Running")
 
 
-def test_a_task_that_is_lost_meanwhile_is_replaced_as_it_was(world: World) -> None:
+@pytest.mark.parametrize(
+    "ask", [asks_for_a_restart, changes_its_configuration, changes_its_template, changes_the_release]
+)
+def test_a_connector_that_waits_for_the_topic_is_not_reconciled_again_and_again(world: World, ask: Any) -> None:
+    ask(world)
+    world.settle()
+    assert world.condition("UpdatePending").startswith("True StatusTopicNotCompacted")
+    before = world.wakes
+    for _ in range(3):
+        world.reconcile()
+    assert world.wakes == before
+
+
+def test_a_task_that_is_lost_meanwhile_is_replaced_as_it_was() -> None:
+    world = World(spec={"tasksMax": 2})
+    world.settle()
+    world.topic.policy_fault = FAULT
     changes_its_configuration(world)
     world.settle()
+    plan = world.status["plan"]["hash"]
     world.end("orders-in-0-1", 137)
     world.settle()
-    assert world.task(0).incarnation == 2
+    assert (world.task(0).incarnation, world.task(1).incarnation) == (2, 1)
     assert world.status["tasks"][0]["state"] == "Running"
+    assert world.status["plan"]["hash"] == plan
     assert world.condition("UpdatePending").startswith("True StatusTopicNotCompacted")
+
+
+def test_a_connector_without_a_living_task_is_corrected_and_restarted_at_once(world: World) -> None:
+    world.change(restart={"maxRestarts": 0})
+    world.settle()
+    world.end("orders-in-0-1", 1, message="bad record")
+    world.settle()
+    assert world.status["tasks"][0]["state"] == "Failed"
+    plan = world.status["plan"]["hash"]
+    changes_its_configuration(world)
+    world.settle()
+    assert world.condition("UpdatePending") == "absent"
+    assert world.condition("Ready").startswith("True Running")
+    assert world.status["plan"]["hash"] != plan
+    world.end("orders-in-0-2", 1, message="bad record")
+    world.settle()
+    asks_for_a_restart_of_a_task(world)
+    world.settle()
+    assert world.condition("Ready").startswith("True Running")
 
 
 def test_a_connector_of_which_nothing_is_asked_has_no_update_pending(world: World) -> None:

@@ -597,6 +597,15 @@ def test_a_start_that_a_small_cpu_limit_makes_slow_is_named_as_such_until_it_is_
     assert world.condition("Ready").startswith("True Running")
 
 
+def test_a_task_that_has_started_and_moved_no_record_yet_blames_no_limit() -> None:
+    world = starting("10m")
+    world.advance(40)
+    world.reconcile()
+    world.report(world.task(0), progress="none")
+    world.reconcile()
+    assert world.condition("Ready") == "False Starting: task 0: it has started; its first records are pending"
+
+
 def test_a_slow_start_with_enough_cpu_blames_no_limit() -> None:
     world = starting("1")
     world.advance(60)

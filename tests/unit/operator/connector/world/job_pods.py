@@ -55,6 +55,8 @@ class ClusterWithJobs(ClusterWithTasks):
         """Whether admission denies a task's pod."""
         self.validation: Callable[[Request], Answer | None] = lambda request: None
         """What the API server finds wrong in a task's pod."""
+        self.job_validation: Callable[[Request], Answer | None] = lambda request: None
+        """What it finds wrong in a job pod."""
         self.admits_jobs = True
         """Whether admission lets job pods be created."""
         self.keeps_plans = True
@@ -113,6 +115,8 @@ class ClusterWithJobs(ClusterWithTasks):
         if request.kind is POD and role == "job":
             if not self.admits_jobs:
                 return denied(_DENIED)
+            if (wrong := self.job_validation(request)) is not None:
+                return wrong
             document = self.server.get(CONFIG_MAP, KEY.namespace, names.request_name(request.name))
             assert document is not None, f"{request.name} is created before its request"
             self.requests[request.name] = JobRequest.from_json(document["data"]["request.json"])

@@ -55,6 +55,9 @@ class OperatorProcess:
         hmac_key: of the release.
         permission: to restart for a change of the release; what it returns in place of None is what the limiter says.
         clock: seconds since 1970.
+
+    Attributes:
+        woken: the Connectors that the rollout's limiter has had reconciled, in order.
     """
 
     def __init__(
@@ -71,7 +74,8 @@ class OperatorProcess:
         self._reconciler = _Recorder()
         self._connectors = ConnectorIndex(settings.worker)
         self._plugins = PluginOffers()
-        self._limiter = _Limiter(permission, settings.rollout, clock)
+        self.woken: list[Key] = []
+        self._limiter = _Limiter(permission, settings.rollout, clock, lambda key, delay: self.woken.append(key))
         kube, slots = Kube(server), JobSlots(settings.limits.job_pods)
         slots.adopt(living_job_pods(kube, settings, clock()))
         self._context = Context(

@@ -138,6 +138,11 @@ class World(ClusterWithJobs):
             raise
         return self._last_decision
 
+    @property
+    def wakes(self) -> int:
+        """How often the rollout's limiter has had the Connector reconciled, since the start of this operator."""
+        return len(self._operator.woken)
+
     def facts(self) -> Observation:
         """What the operator observes now."""
         self._synchronize()
