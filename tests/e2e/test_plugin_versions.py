@@ -98,8 +98,8 @@ def test_two_versions_run_side_by_side_and_one_outlives_a_range_without_versions
         says(place, f"ticker-{version}", "Verified", "these classes of it are imported: Ticker")
     assert configuration(place, "Ticker", monkeypatch)["interval.ms"]["type"] == "INT"
     header, *rows = old.kubectl("get", "connectors", "--output=wide").splitlines()
-    version = header.index(" VERSION") + 1
-    assert [row[version:].split()[0] for row in sorted(rows)] == ["2.0.0", "1.0.0"]
+    at = header.index(" VERSION") + 1
+    assert [row[at:].split()[0] for row in sorted(rows)] == ["2.0.0", "1.0.0"]
 
     (definitions,) = old.kubectl(
         "get", "pluginversion", "ticker-1.0.0", "--output=jsonpath={.status.definitions.configMap}"

@@ -23,8 +23,8 @@ _UNREAD: Final = (
 )
 _UNVERIFIED: Final = (
     "waits until PluginVersion {0} is verified ({1}; `kubectl describe pluginversion {0}` says more), since none that fits "
-    "is; ask for exactly version {2}, or correct the cause: the verifying pod takes nothing of spec.template, so a pull Secret "
-    "belongs in images.pullSecrets of the release, or in the namespace's default ServiceAccount"
+    "is; ask for exactly version {2}, or correct the cause: the verifying pod does not use spec.template, so a pull "
+    "Secret belongs in images.pullSecrets of the release, or in the namespace's default ServiceAccount"
 )
 
 
