@@ -222,7 +222,9 @@ class Reason(StrEnum):
         "no PluginVersion of this namespace has a class in the version that `spec.version` or a `*.plugin.version` asks "
         "for, and the message lists the versions that there are; or a pod has yet to verify one that fits, or to look which "
         "Java classes there are",
-        "create it, ask for another version, or mend what keeps it from being verified; the connector follows by itself",
+        "create it, ask for another version, or correct what keeps it from being verified: the verifying pod takes nothing "
+        "of `spec.template`, so ask for exactly that version, or name the pull Secret in `images.pullSecrets` of the "
+        "release or in the namespace's default ServiceAccount; the connector follows by itself",
     )
     PLUGIN_VERSION_INVALID = (
         "PluginVersionInvalid",

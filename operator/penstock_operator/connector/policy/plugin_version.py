@@ -23,7 +23,8 @@ _UNREAD: Final = (
 )
 _UNVERIFIED: Final = (
     "waits until PluginVersion {0} is verified ({1}; `kubectl describe pluginversion {0}` says more), since none that fits "
-    "is; mend that, or ask for a version that is verified"
+    "is; ask for exactly version {2}, or correct the cause: the verifying pod takes nothing of spec.template, so a pull "
+    "Secret belongs in images.pullSecrets of the release, or in the namespace's default ServiceAccount"
 )
 
 
@@ -110,8 +111,8 @@ def _with_waits(
         if asked.place in chosen or not there:
             continue
         if fits:
-            newest = max(fits, key=lambda o: Version(o.version)).name
-            text = _UNVERIFIED.format(newest, unseen[newest])
+            newest = max(fits, key=lambda o: Version(o.version))
+            text = _UNVERIFIED.format(newest.name, unseen[newest.name], newest.version)
             waits[asked.place] = asked.version_property, Problem(asked.type_property, text)
         elif all(p.property != asked.version_property for p in resolved.problems):
             versions = ", ".join(sorted({o.version for o in there}, key=Version))
