@@ -57,11 +57,16 @@ def newly_used(observed: Observation, memory: Memory, topics_mark: str) -> tuple
     uid = observed.connector.metadata.uid or ""
     known = {(u.action, u.token, u.content) for u in observed.used_tokens}
     new = tuple(
-        UsedToken(action=a.action, token=a.token, content=a.content, connector_uid=uid, at=int(observed.now))
+        UsedToken(action=a.action, token=a.token, content=a.content, connector_uid=uid, at=_used_at(a, observed.now))
         for a in memory.offsets
         if a.action in _ACTIONS and (a.action, a.token, a.content) not in known and _is_used(a, topics_mark)
     )
     return (*observed.used_tokens, *new)[-_KEPT:] if new else ()
+
+
+def _used_at(action: OffsetsAction, now: float) -> int:
+    """When the token was used: what is finished may be recorded long afterwards, as by the first release that records it."""
+    return int(now if action.is_pending else action.at or now)
 
 
 def _is_used(action: OffsetsAction, topics_mark: str) -> bool:

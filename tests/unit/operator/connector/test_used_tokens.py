@@ -7,6 +7,7 @@ import pytest
 
 from penstock_model.contracts.job import Action
 from penstock_model.contracts.task_reports import UsedTokens, used_tokens_key
+from penstock_operator.kubernetes.times import instant
 
 from .world.world import World
 
@@ -101,6 +102,17 @@ def test_a_token_is_recorded_before_its_pod_is_created_and_outlives_the_connecto
     assert jobs_at_write[0] == 0
     world.topic.forget(NAME)  # as when a Connector is deleted
     assert [t.token for t in world.topic.used_tokens(NAME).tokens] == ["r1"]
+
+
+def test_a_token_that_is_recorded_late_keeps_the_time_of_its_use() -> None:
+    world = stopped(RESET)
+    (used,) = world.topic.used_tokens(NAME).tokens
+    world.topic.put(used_tokens_key(NAME), None)  # as after an upgrade from a release that kept no record
+    at = instant(world.status["offsetsActions"][0]["at"])
+    world.advance(86_400)
+    world.settle()
+    (late,) = world.topic.used_tokens(NAME).tokens
+    assert (late.token, late.at) == (used.token, at)
 
 
 def test_a_list_is_made_again_after_a_restore() -> None:
