@@ -118,7 +118,7 @@ e2e: java setup ## End to end: Helm, operator, tasks and Kafka on a real cluster
 .PHONY: truth
 truth: java setup ## Inject faults on a real cluster; a table of when the status named each, and of recoveries (ARGS="-k kafka"; an hour)
 	@scripts/images >/dev/null
-	$(PYTEST) tests/e2e/truth $(ARGS)
+	PENSTOCK_TIMED=1 $(PYTEST) tests/e2e/truth $(ARGS)
 
 .PHONY: soak
 soak: java setup ## Adversaries for an hour, random and seeded, then the tests that kill under load, 50 rounds (ARGS="--seed N --only WORLD")

@@ -52,7 +52,7 @@ class Refusing(Single):
     [
         (
             struct({"to": struct({"id": INT64})}),
-            "DataError: Invalid type; to.id is of type str, and not int64: a source or transform that",
+            "DataError: Invalid type; to.id is of type str, not int64: a source or transform that",
         ),
         (struct({"to": struct({"id": STRING})}), "DataError: Invalid type"),
         (None, "DataError: Invalid type"),
