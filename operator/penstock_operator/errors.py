@@ -64,7 +64,7 @@ class Refused(OperatorError):
         status: the HTTP status.
         reason: the server's reason (`Forbidden`, `Invalid`).
         causes: the reasons of its details (`FieldValueInvalid`, `NamespaceTerminating`).
-        fields: the fields of its details, each with what is wrong.
+        fields: the fields in its details, each with its problem.
     """
 
     def __init__(

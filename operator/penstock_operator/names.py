@@ -32,6 +32,7 @@ __all__ = [
     "labels",
     "list_name",
     "operator_of",
+    "owner_reference",
     "plan_name",
     "pod_name",
     "request_name",
@@ -133,3 +134,9 @@ def operator_of(objects: Iterable[Mapping[str, Any]]) -> str | None:
 
     oldest = min(objects, key=age, default=None)
     return None if oldest is None else label(oldest, OPERATOR_LABEL)
+
+
+def owner_reference(api_version: str, kind: str, name: str, uid: str | None) -> dict[str, Any]:
+    """Return the reference to the controller of an object; Kubernetes deletes the object with its owner."""
+    own = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+    return {**own, "controller": True, "blockOwnerDeletion": False}

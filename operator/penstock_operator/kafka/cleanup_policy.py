@@ -1,4 +1,4 @@
-"""Checks that the status topic is compacted. A broker may create it anew by itself, with its own defaults."""
+"""Check of the status topic's cleanup policy. A broker may create the topic again automatically, with its own defaults."""
 
 import logging
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class CleanupPolicy:
             properties: of an admin client.
 
         Returns:
-            What is wrong, with the remedy; None: nothing, or the operator cannot see the policy (DescribeConfigs).
+            The problem and its remedy; None if there is none, or if the operator may not read the policy (DescribeConfigs).
 
         Raises:
             KafkaException: Kafka does not answer, or refuses.

@@ -28,9 +28,9 @@ _WORDS: Final[Mapping[str, str]] = {"str": "a string", "int": "a whole number", 
 
 
 def template_problems(template: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """What is wrong in `spec.template`, at any depth; ten problems at most.
+    """Return the problems of `spec.template` at any depth, at most ten.
 
-    A field that is newer than the client is refused as well: no pod could be told from one with a mistyped field.
+    A field that is newer than the client is rejected too, because it cannot be distinguished from a misspelt one.
     """
     found = [*_in_template(template)]
     rest = len(found) - _MOST

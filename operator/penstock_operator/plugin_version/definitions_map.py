@@ -31,14 +31,7 @@ def definitions_labels(document: Mapping[str, Any]) -> dict[str, str]:
 def definitions_map(document: Mapping[str, Any], content: bytes, digest: str) -> dict[str, Any]:
     """The manifest, which belongs to the PluginVersion and never changes."""
     own = document["metadata"]
-    owner = {
-        "apiVersion": document["apiVersion"],
-        "kind": document["kind"],
-        "name": own["name"],
-        "uid": own["uid"],
-        "controller": True,
-        "blockOwnerDeletion": False,
-    }
+    owner = names.owner_reference(document["apiVersion"], document["kind"], own["name"], own["uid"])
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

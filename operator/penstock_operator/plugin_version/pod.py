@@ -70,14 +70,7 @@ def verifying_pod(name: str, document: Mapping[str, Any], offer: PluginMount, se
             "labels": labels_of(document, settings),
             "annotations": {_REQUEST_ANNOTATION: request.to_json()},
             "ownerReferences": [
-                {
-                    "apiVersion": document["apiVersion"],
-                    "kind": document["kind"],
-                    "name": own["name"],
-                    "uid": own["uid"],
-                    "controller": True,
-                    "blockOwnerDeletion": False,
-                }
+                names.owner_reference(document["apiVersion"], document["kind"], own["name"], own["uid"]),
             ],
         },
         "spec": spec,

@@ -1,9 +1,9 @@
 """The verification of one PluginVersion: when its pod is created and deleted, and what its status says. Pure.
 
 A pod that has looked into the image decides for good, as long as the release has the same runtime: image and spec never
-change. Any other end (the image cannot be pulled, no node, not enough memory, an import without an end) is told, and after a
-pause, which doubles to ten minutes, another pod looks. Another runtime has it looked at anew, and so has a ConfigMap of
-configuration definitions that is gone; until that is decided, the status stays as it is.
+change. Any other end (the image cannot be pulled, no node, not enough memory, an import without an end) is reported, and
+another pod looks after a pause, which doubles to ten minutes. The image is verified again for another runtime, and when the
+ConfigMap of its configuration definitions is missing; until that is decided, the status stays as it is.
 """
 
 import itertools

@@ -124,7 +124,7 @@ def asked_plugins(
 
 
 def class_names(config: Mapping[str, str]) -> list[str]:
-    """Return the classes that a configuration names beside the connector's own."""
+    """Return the classes that a configuration names besides the connector's own."""
     places = [*(converter(name, config, {}) for name in CONVERTERS), *transforms(config), *predicates(config)]
     return [place.type for place in places if place.type]
 

@@ -51,7 +51,7 @@ def show_active_topics(options: OffsetsOptions) -> ExitCode:
 
 
 def reset_active_topics(options: OffsetsOptions) -> ExitCode:
-    """Forget the active topics of a connector that does not run: tasks that run would not record anew what they use.
+    """Reset the active topics of a connector that does not run: running tasks would not record their topics again.
 
     Raises:
         ConfigError: the file or the worker configuration is wrong, or topics are not tracked, or may not be reset.

@@ -109,7 +109,7 @@ def _as_data(row: Row) -> dict[str, Any]:
 
 
 class _Configuration(NamedTuple):
-    """What is shown of a plugin besides its name and version."""
+    """Return the columns of a plugin besides its name and version."""
 
     keys: Sequence[ConfigKey]
     description: str = ""

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 def forget_unread(context: TaskContext, is_read: Callable[[str], object], known: Collection[str]) -> None:
     """Write tombstones for the connector's active topics that it does not read. It is done by a thread of its own.
 
-    Where the operator has told which topics are active, and the sink reads all of them, Kafka is not asked.
+    Kafka is not asked if the operator has passed the active topics and the sink reads all of them.
 
     Args:
         context: of the sink's first task, which has begun.

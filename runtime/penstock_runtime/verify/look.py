@@ -94,7 +94,7 @@ def _look_into_jars(mount: PluginMount) -> Looked:
 
 
 def _definition_in_jars(found: FoundClass, folder: str) -> ClassDefinition:
-    """The definition of a class. What is in several places in one version is read from the first of them."""
+    """Return the definition of a class, from the first place if several have the same version."""
     keys = config_keys(normpath(f"{folder}/{found.paths[0]}"), found.class_name)
     return ClassDefinition(
         class_name=found.class_name, type=found.type, version=found.version, paths=found.paths, config=keys

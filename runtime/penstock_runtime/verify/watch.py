@@ -68,7 +68,7 @@ class Found:
     """What a process was watched to find.
 
     Attributes:
-        message: what is told.
+        message: the verdict in words.
         group: the process group of the watched process.
         definitions: the configuration definitions whose digest the message has; None: there are none.
     """
@@ -243,7 +243,7 @@ def _drain(descriptor: int, add: Callable[[bytes], None]) -> None:
 
 
 def _packed(lines: _Lines) -> tuple[PackedDefinitions | None, str]:
-    """The definitions of the classes, and what is to be said of those that are missing or cut."""
+    """Return the definitions of the classes, and a message about those that are missing or shortened."""
     if not lines.has_ended:
         lacking = "a plugin ended the process that reads them, or takes too long"
         cause = "something wrote over them, or they are too large" if lines.is_broken else lacking

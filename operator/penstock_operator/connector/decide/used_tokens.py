@@ -17,7 +17,7 @@ from penstock_operator.kubernetes.times import timestamp
 __all__ = ["earlier_actions", "newly_used", "refused_if_used"]
 
 _KEPT: Final = 50
-"""Tokens in the record. What is older is not in any backup that somebody restores."""
+"""Maximum number of tokens in the record. Backups that old are not expected to be restored."""
 _ACTIONS: Final = frozenset((RESET, ALTER, RESET_TOPICS))
 """A list changes nothing, and may be made again."""
 
@@ -65,7 +65,7 @@ def newly_used(observed: Observation, memory: Memory, topics_mark: str) -> tuple
 
 
 def _used_at(action: OffsetsAction, now: float) -> int:
-    """When the token was used: what is finished may be recorded long afterwards, as by the first release that records it."""
+    """Return when the token was used. A finished action may be recorded later, for example after an upgrade."""
     return int(now if action.is_pending else action.at or now)
 
 

@@ -30,7 +30,7 @@ class Refusal:
         again_at: seconds since 1970.
         generation: of the Connector when it was tried.
         pod_hash: of a task's pod, what it was taken to be made from when that was decided (`CreateTask.pod_hash`).
-        template: what is wrong in `spec.template`, by the answer.
+        template: problems of `spec.template` in the answer.
     """
 
     reason: str

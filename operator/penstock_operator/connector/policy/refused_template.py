@@ -20,7 +20,7 @@ _PLACES: Final = ("spec.containers.", "spec.", "metadata.")
 
 
 def fields_of_template(refused: Refused, template: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """What is wrong in the template by the answer for a pod; empty: the answer does not say so.
+    """Return the problems of the template in the answer for a pod; empty if the answer names none.
 
     Args:
         refused: the answer.

@@ -48,14 +48,7 @@ def metadata(
         "namespace": own.namespace,
         "labels": names.labels(operator=operator, connector=own.name, uid=own.uid or "", role=role, task=task),
         "ownerReferences": [
-            {
-                "apiVersion": connector.api_version,
-                "kind": connector.kind,
-                "name": own.name,
-                "uid": own.uid,
-                "controller": True,
-                "blockOwnerDeletion": False,
-            }
+            names.owner_reference(connector.api_version, connector.kind, own.name, own.uid),
         ],
     }
     if annotations:

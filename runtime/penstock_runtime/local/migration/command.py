@@ -169,7 +169,7 @@ def _offset_topics(options: ImportOptions, moved: Sequence[Moved], worker: Worke
         if topic and topic != worker.offset_storage_topic:
             text = (
                 f"{_OFFSETS} is {worker.offset_storage_topic}, and the connectors have their positions in {topic}: set "
-                f"{_OFFSETS}={topic}, or they begin anew"
+                f"{_OFFSETS}={topic}, or they start from the beginning"
             )
             yield Problem("--worker", text)
 

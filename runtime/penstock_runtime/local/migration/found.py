@@ -1,4 +1,4 @@
-"""What an import reads: connectors, what is known of their workers, and what is left out. Values alone."""
+"""Values that an import reads: connectors, the settings of their workers, and the documents that it skips."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

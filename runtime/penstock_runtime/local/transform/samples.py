@@ -108,7 +108,7 @@ def _by_line(lines: Iterable[str], first: int) -> Iterator[_Text]:
 
 
 def _anywhere(text: str) -> tuple[list[str], str]:
-    """The JSON values of a text, and what is left of it."""
+    """Return the JSON values of a text, and the unread rest."""
     found, at = [], 0
     while text[at:].strip():
         end = end_of_value(text, at)

@@ -40,13 +40,13 @@ def _exits(scene: Scene) -> Connector:
 def _small_volume(scene: Scene) -> Connector:
     found = orders()(scene)
     volume = {"name": "work", "emptyDir": {"sizeLimit": "1Mi"}}
-    found.spec["template"] |= {"volumes": [volume], "volumeMounts": [{"name": "work", "mountPath": "/work"}]}
+    found.spec["template"] |= {"volumes": [volume], "volumeMounts": [{"name": "work", "mountPath": "/scratch"}]}
     return found
 
 
 def _volume_overflows(scene: Scene) -> None:
     pod = scene.connector.pod()
-    scene.connector.kubectl("exec", pod, "--", "sh", "-c", "head -c 8000000 /dev/zero > /work/large")
+    scene.connector.kubectl("exec", pod, "--", "sh", "-c", "head -c 8000000 /dev/zero > /scratch/large")
 
 
 FAULTS: Final = (
