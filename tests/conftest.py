@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import settings
 
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
 # A full machine takes its time, so there is no deadline. `make test` tries the same examples each time; others are for the
 # night.

@@ -23,7 +23,7 @@ import psycopg
 from confluent_kafka import KafkaException
 
 from penstock.errors import ConnectError
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
 sys.path.append(str(Path(__file__).parents[1] / "shared"))
 from debezium import LATEST, archive

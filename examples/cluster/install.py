@@ -97,7 +97,7 @@ class Installation:
 
     def plugin(self, source: Path, image: str, out: Path, tell: Callable[[str], None]) -> str:
         """Build the image of a project or an archive of plugins, and load it; its name with the digest."""
-        build = [sys.executable, "-m", "penstock_runtime.cli", "plugin", "build", str(source)]
+        build = [sys.executable, "-m", "penstock_cli", "plugin", "build", str(source)]
         name = run([*build, "--image", image, "--out", str(out)], limit=600).strip()
         self.cluster.load([str(out / f"{image.rpartition('/')[2]}.tar")], tell)
         return name

@@ -18,8 +18,8 @@ from penstock.errors import ConnectError
 __all__ = ["penstock_run", "records", "say", "stop_event", "watch"]
 
 _PROGRAM = (
-    "import sys; from penstock_runtime import cli; from penstock_runtime.process import children;"
-    "children.die_with_parent(); sys.exit(cli.main())"
+    "import sys; from penstock_cli.__main__ import main; from penstock_runtime.process import children;"
+    "children.die_with_parent(); sys.exit(main())"
 )
 _STOP = 30  # seconds
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import ConnectError
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
 sys.path.append(str(Path(__file__).parents[1] / "shared"))
 from local import penstock_run, say, stop_event

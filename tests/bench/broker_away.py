@@ -15,7 +15,7 @@ from tests.bench.sides import CONVERTERS, Side, Work
 from tests.bench.source_work import SETTLE, source_config
 from tests.bench.topics import Topic
 
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
 __all__ = ["AwayFigures", "Kind", "run_broker_away"]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from penstock_runtime.embedded.jars import KAFKA_VERSION
+from penstock_cli.embedded.jars import KAFKA_VERSION
 from penstock_runtime.java import Java
 from penstock_runtime.maven import cache_folder, exclusively, fetch_jars
 

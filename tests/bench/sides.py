@@ -93,7 +93,7 @@ class Penstock:
             *self.environment,
             sys.executable,
             "-m",
-            "penstock_runtime.cli",
+            "penstock_cli",
             "run",
             "connector.yaml",
             "--bootstrap-servers",

@@ -18,7 +18,7 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _EVERY: Final = 0.5
 PARENT: Final = "penstock run"
 _ROLES: Final = (
-    ("penstock_runtime.cli", PARENT),
+    ("penstock_cli", PARENT),
     ("penstock_runtime.spark_daemon", "workers"),
     ("penstock_runtime.task", "driver"),
     ("pyspark/daemon", "workers"),

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from penstock import Header, Record, RecordBatch, Schema, TopicPartition
+from penstock_cli.manifests.connect_forms import connector
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_runtime.kafka.consumers import Consumed
-from penstock_runtime.manifests.connect_forms import connector
-from penstock_runtime.manifests.worker_file import worker_from
 from penstock_runtime.pipeline.chain import Step, transform
 from penstock_runtime.pipeline.context import TaskContext
 from penstock_runtime.pipeline.converters import Converters, convert_consumed, convert_outgoing
 from penstock_runtime.pipeline.record_errors import ErrorPolicy, RetryWithToleranceOperator
 from penstock_runtime.plan import Plan, plan
+from penstock_runtime.plan.worker import worker_from
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.task.context import task_context
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_runtime.local.plugin.archive import write_image
+from penstock_cli.plugin.archive import write_image
 
 from ..plugin_images import add_distribution
 from .api import Object

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from penstock_runtime.cli import main
+from penstock_cli.__main__ import main
 
 from ..integration.java.plugins import DEBEZIUM, EARLIER_DEBEZIUM, debezium, earlier_debezium
 from .cluster import ROOT, Cluster

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from penstock_runtime.cli import main
+from penstock_cli.__main__ import main
 
 from ..integration.java.probe_plugin import SOURCE, Probe, probe
 from .place import Connector, Place, condition, task

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from penstock_runtime.cli import main
-from penstock_runtime.local.plugin.runtime_image import ARCHITECTURES, this_architecture
+from penstock_cli.__main__ import main
+from penstock_cli.plugin.runtime_image import ARCHITECTURES, this_architecture
 
 from ..integration.java.plugins import debezium
 from ..integration.java.probe_plugin import SOURCE, Probe, probe

@@ -17,7 +17,7 @@ pytestmark = [
 
 
 def penstock(*arguments: str, cwd: Path) -> None:
-    subprocess.run([sys.executable, "-m", "penstock_runtime.cli", *arguments], check=True, cwd=cwd)
+    subprocess.run([sys.executable, "-m", "penstock_cli", *arguments], check=True, cwd=cwd)
 
 
 def test_a_new_project_becomes_a_connector_that_runs(place: Place, kubernetes: Cluster, tmp_path: Path) -> None:

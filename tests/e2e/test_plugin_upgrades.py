@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from penstock_runtime.local.plugin.archive import write_image
+from penstock_cli.plugin.archive import write_image
 
 from ..plugin_images import add_distribution
 from .api import Object

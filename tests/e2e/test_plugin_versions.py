@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import regex._regex
 
-from penstock_runtime.local.plugin.archive import write_image
-from penstock_runtime.local.plugin.build import build
+from penstock_cli.plugin.archive import write_image
+from penstock_cli.plugin.build import build
 
 from ..plugin_images import add_distribution
-from ..unit.runtime.command import penstock
+from ..unit.cli.command import penstock
 from .cluster import ROOT, Cluster
 from .kafka import Kafka
 from .place import Connector, Place, condition, task

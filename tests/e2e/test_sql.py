@@ -12,7 +12,7 @@ import pytest
 import yaml
 from connectors.sql.tests.conftest import Database, Server
 
-from penstock_runtime.local.plugin.build import build
+from penstock_cli.plugin.build import build
 
 from ..integration.running import until
 from .cluster import ROOT, Cluster

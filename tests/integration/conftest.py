@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
 from .api_servers import api, api_server, namespace
 from .journal import Journal

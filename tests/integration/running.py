@@ -333,7 +333,7 @@ class Processes:
         number = len(self._started)
         file = self._folder / f"manifests-{number}.yaml"
         file.write_text("\n---\n".join(json.dumps(m) for m in manifests))
-        command = [sys.executable, "-m", "penstock_runtime.cli", "run", str(file), *arguments]
+        command = [sys.executable, "-m", "penstock_cli", "run", str(file), *arguments]
         if servers is not None:
             command += ["--bootstrap-servers", servers]
         if worker is not None:

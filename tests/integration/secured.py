@@ -20,7 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
 from .ports import free_port
 

@@ -24,7 +24,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from tests.integration.machine_time import Deadline
 from tests.integration.running import Processes, new_name
 
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
 from . import invariants
 from .plan import Action, Step

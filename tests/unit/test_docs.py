@@ -75,7 +75,7 @@ def test_the_transform_of_the_guide_is_found_by_its_entry_point_and_tried(acme: 
     (acme / "loud.yaml").write_text(blocks("yaml")[0])
     command, _, printed = next(b for b in blocks("console") if "penstock transform" in b).partition("\n")
     assert command == "$ echo '\"hello\"' | penstock transform loud.yaml"
-    done = run(acme, "-m", "penstock_runtime.cli", "transform", "loud.yaml", stdin='"hello"\n')
+    done = run(acme, "-m", "penstock_cli", "transform", "loud.yaml", stdin='"hello"\n')
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
 
 
@@ -83,13 +83,13 @@ def test_the_transform_of_the_guide_is_found_by_its_path_without_an_entry_point(
     (tmp_path / "acme_penstock.py").write_text(blocks()[0])
     manifest = blocks("yaml")[0].replace("transforms.loud.type: Shout", 'transforms.loud.type: "acme_penstock:Shout"')
     (tmp_path / "loud.yaml").write_text(manifest)
-    done = run(tmp_path, "-m", "penstock_runtime.cli", "transform", "loud.yaml", stdin='"hello"\n')
+    done = run(tmp_path, "-m", "penstock_cli", "transform", "loud.yaml", stdin='"hello"\n')
     assert (done.returncode, done.stderr) == (0, "")
     assert 'value "HELLO?!"' in done.stdout
 
 
 def test_the_configuration_of_the_transform_of_the_guide_is_shown(acme: Path) -> None:
-    done = run(acme, "-m", "penstock_runtime.cli", "plugins", "Shout")
+    done = run(acme, "-m", "penstock_cli", "plugins", "Shout")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Shout 1.2.0 (transform)\n  Writes text values in capitals.")
     assert 'suffix  (STRING, default "!", MEDIUM)\n      What every text ends in.' in done.stdout

@@ -11,8 +11,8 @@ from penstock import ConfigError, ConnectError, Password, Record, RetriableError
 from penstock.schema import INT32, struct
 from penstock.testing import run_writer
 from penstock.testing._making import make, parsed
-from penstock_runtime.local.run import plans
-from penstock_runtime.manifests.worker_file import worker_from
+from penstock_cli.run import plans
+from penstock_runtime.plan.worker import worker_from
 from penstock_sql.address import address
 from penstock_sql.names import TableName, table_name
 from penstock_sql.sink import SqlSink

@@ -1,7 +1,8 @@
 """The worker configuration, with the names of Kafka Connect's `worker.properties`.
 
-It says how to reach Kafka, where offsets and states are kept, and what connectors inherit. The runtime reads the file
-(`manifests.worker_file`); `worker_warnings` reports properties of Kafka Connect's workers that Penstock does not have.
+It says how to reach Kafka, where offsets and states are kept, and what connectors inherit.
+`penstock_cli.manifests.worker_file` reads its file; `worker_warnings` reports properties of Kafka Connect's workers that
+Penstock does not have.
 """
 
 from collections.abc import Mapping

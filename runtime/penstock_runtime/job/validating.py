@@ -12,11 +12,11 @@ from penstock_model.contracts.job import JobRequest, PlanAnswer
 from penstock_model.contracts.job_answer import config_reference
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import Connector, State
-from penstock_runtime.manifests.worker_file import Worker, worker_from
 from penstock_runtime.plan import Plan, plan
 from penstock_runtime.plan.mounted_images import check_classes, check_images, ignored_copies
 from penstock_runtime.plan.tasks import split_hash
 from penstock_runtime.plan.unresolve import put_back
+from penstock_runtime.plan.worker import Worker, worker_from
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.mounted import python_folders
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from penstock import ConnectError
-from penstock_runtime.embedded.jars import KAFKA_VERSION
+from penstock_cli.embedded.jars import KAFKA_VERSION
 from penstock_runtime.java import OLDEST, Java
 from penstock_runtime.maven import cache_folder, exclusively
 

@@ -219,7 +219,7 @@ class ProbeLab:
     def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run a `penstock` command with the probe on its plugin path."""
         return subprocess.run(
-            [sys.executable, "-m", "penstock_runtime.cli", *arguments],
+            [sys.executable, "-m", "penstock_cli", *arguments],
             capture_output=True,
             text=True,
             check=False,

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from connectors.sql.tests.conftest import Database
 
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
 from ..connect_worker import ConnectWorker
 from ..reading import Read, Reader, read_all

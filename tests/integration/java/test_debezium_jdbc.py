@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from connectors.sql.tests.conftest import Database
 
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
 from ..connect_worker import ConnectWorker
 from ..reading import Reader, create

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
+from penstock_cli.embedded import EmbeddedKafka
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_runtime.embedded import EmbeddedKafka
 
 from ..connect_worker import ConnectWorker
 from ..reading import committed, create, produce
@@ -110,7 +110,7 @@ def change_offsets(arguments: list[str], connector: dict[str, Any], servers: str
     file = folder / "connector.json"
     file.write_text(json.dumps(connector))
     options = ["--bootstrap-servers", servers, "--plugin-path", str(plugins), "--yes", str(file)]
-    command = [sys.executable, "-m", "penstock_runtime.cli", "offsets", *arguments, *options]
+    command = [sys.executable, "-m", "penstock_cli", "offsets", *arguments, *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -14,7 +14,7 @@ from penstock.errors import ConfigError, ConnectError
 from penstock_model.connect.variables import Resolved, resolve
 from penstock_runtime.java_plugins.config_provider import JavaConfigProvider
 from penstock_runtime.java_plugins.hosts import close_host
-from penstock_runtime.manifests.worker_file import worker_from
+from penstock_runtime.plan.worker import worker_from
 from penstock_runtime.plugins.config_providers import ConfigProviders
 from penstock_runtime.plugins.plugin_path import use_plugin_path
 
@@ -210,7 +210,7 @@ def test_samples_are_transformed_with_values(vault: Path, probe: Probe, tmp_path
     file.write_text(json.dumps(manifest("tried", "FileStreamSink", chain)))
     samples.write_text('{"value": "x"}\n')
     properties.write_text("".join(f"{name}={text}\n" for name, text in worker(vault).items()))
-    command = [sys.executable, "-m", "penstock_runtime.cli", "transform", str(file), "--records", str(samples)]
+    command = [sys.executable, "-m", "penstock_cli", "transform", str(file), "--records", str(samples)]
     options = ["--worker", str(properties), "--plugin-path", str(probe.folder), "--output", "json"]
     done = subprocess.run(
         [*command, *options],

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.unit.runtime.local.plugin.images import Image
+from tests.unit.cli.plugin.images import Image
 
+from penstock_cli.__main__ import main
 from penstock_model.resources.plugin_version import PluginVersion
-from penstock_runtime.cli import main
 from penstock_runtime.java_plugins.hosts import close_host
 from penstock_runtime.verify.java_classes import classes_for
 
@@ -272,5 +272,5 @@ def test_classes_that_load_here_and_not_in_the_runtime_are_not_listed(probe: Pro
 def test_more_classes_than_a_status_lists_are_refused(
     build: Build, plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock_runtime.local.plugin.java.LONGEST_CLASSES", 100)
+    monkeypatch.setattr("penstock_cli.plugin.java.LONGEST_CLASSES", 100)
     assert "more than the status of a PluginVersion can list; build an image of each plugin" in build.refused(plugin)

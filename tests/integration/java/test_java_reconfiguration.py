@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
 from ..checking import assert_counts_up
 from ..reading import await_records, create

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.runtime.command import penstock
+from tests.unit.cli.command import penstock
 
+from penstock_cli.embedded import EmbeddedKafka
 from penstock_model.contracts.definitions import LARGEST, ClassDefinition, pack
-from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.java_plugins.catalog import config_keys
 from penstock_runtime.java_plugins.locations import plugin_locations
 

@@ -8,10 +8,10 @@ from typing import Final
 import pytest
 from connectors.sql.tests.conftest import Database
 
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
+from ..cli.test_import_command import imported
 from ..connect_worker import ConnectWorker
-from ..local.test_import_command import imported
 from ..reading import Read, Reader
 from ..running import Processes, until
 from .capture import CLASS, capture, json_converters

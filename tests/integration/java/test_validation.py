@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from connectors.sql.tests.conftest import Database
 
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
 from ..connect_worker import ConnectWorker
 from ..ports import free_port
@@ -102,7 +102,7 @@ def validate(plugin: str, config: Mapping[str, str], file: Path) -> "subprocess.
     command = [
         sys.executable,
         "-m",
-        "penstock_runtime.cli",
+        "penstock_cli",
         "validate",
         "--plugin-path",
         str(plugin_path(plugin)),

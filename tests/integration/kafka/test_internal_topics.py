@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
 from penstock import ConnectError, RetriableError
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 from penstock_runtime.kafka import admin as module
 from penstock_runtime.kafka.admin import Admin
 from penstock_runtime.kafka.settings import ClientSettings

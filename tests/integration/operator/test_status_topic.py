@@ -22,6 +22,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from penstock_cli.embedded import EmbeddedKafka
 from penstock_kafka import topic_consumer
 from penstock_kafka.compacted_reader import CompactedReader
 from penstock_kafka.topic_consumer import TopicConsumer
@@ -34,7 +35,6 @@ from penstock_operator.kafka import StatusTopic
 from penstock_operator.kafka.clients import reader_clients
 from penstock_operator.kafka.writer import Writer
 from penstock_operator.settings import Settings
-from penstock_runtime.embedded import EmbeddedKafka
 
 from ..secured import secured_kafka
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from penstock_cli.embedded import EmbeddedKafka
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest, Outcome
 from penstock_model.contracts.task_reports import Claim, claim_key, report_key
 from penstock_operator.names import ROLE_LABEL
-from penstock_runtime.embedded import EmbeddedKafka
 
 from .world.answers import template
 from .world.site import Site, condition

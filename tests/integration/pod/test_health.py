@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import pytest
 
+from penstock_cli.embedded.broker import EmbeddedKafka
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_runtime.embedded.broker import EmbeddedKafka
 
 from ..journal import Journal
 from ..lab import Lab

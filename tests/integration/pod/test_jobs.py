@@ -252,7 +252,7 @@ def test_a_plan_a_run_and_validate_warn_of_records_that_will_vanish(pods: Pods, 
     run.stop()
     (tmp_path / "vanish.yaml").write_text(json.dumps(resource))
     done = subprocess.run(
-        [sys.executable, "-m", "penstock_runtime.cli", "validate", str(tmp_path / "vanish.yaml")],
+        [sys.executable, "-m", "penstock_cli", "validate", str(tmp_path / "vanish.yaml")],
         capture_output=True,
         text=True,
         timeout=60,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from penstock_cli.embedded import EmbeddedKafka
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.status_snapshot import StatusSnapshot, topic_marks
 from penstock_model.contracts.task_reports import report_key
-from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.job.prepare import prepare
 from penstock_runtime.task.context import task_context
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from penstock_cli.embedded import EmbeddedKafka
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_model.contracts.task_spec import TaskSpec
-from penstock_runtime.embedded import EmbeddedKafka
 
 from ..journal import Journal
 from ..lab import Lab

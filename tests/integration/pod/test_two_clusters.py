@@ -7,9 +7,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from penstock.sink import TopicPartition
+from penstock_cli.embedded.broker import EmbeddedKafka
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, OffsetsVerb, OffsetsWork, Outcome
-from penstock_runtime.embedded.broker import EmbeddedKafka
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.settings import ClientSettings
 

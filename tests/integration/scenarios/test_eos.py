@@ -7,8 +7,8 @@ import pytest
 from confluent_kafka import Producer
 
 from penstock import ConfigError
+from penstock_cli.embedded import EmbeddedKafka
 from penstock_kafka.murmur2 import partition_of
-from penstock_runtime.embedded import EmbeddedKafka
 
 from ..lab import Lab, failed
 from ..reading import Reader, create, read_all

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from penstock_cli.embedded import EmbeddedKafka
 from penstock_model.contracts.task_spec import TaskSpec
-from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.kafka.status_topic import State
 
 from ..journal import Journal

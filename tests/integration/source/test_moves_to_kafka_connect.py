@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 
 from ..connect_worker import ConnectWorker
 from ..lab import STRING

@@ -64,7 +64,7 @@ class Wide:
         """`penstock offsets`; what it prints."""
         file = self.folder / "connector.yaml"
         file.write_text(json.dumps(self.resource))
-        command = [sys.executable, "-m", "penstock_runtime.cli", "offsets", verb, str(file)]
+        command = [sys.executable, "-m", "penstock_cli", "offsets", verb, str(file)]
         done = subprocess.run(
             [*command, "--bootstrap-servers", self.lab.servers, *arguments],
             input=stdin, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(PLUGINS)},

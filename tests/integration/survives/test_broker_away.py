@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from penstock import ConnectError, RetriableError, TopicPartition
-from penstock_runtime.embedded import EmbeddedKafka
+from penstock_cli.embedded import EmbeddedKafka
 from penstock_runtime.kafka.compacted_topic import read_to_end
 from penstock_runtime.kafka.consumers import RecordConsumer
 from penstock_runtime.kafka.producer_records import Outgoing

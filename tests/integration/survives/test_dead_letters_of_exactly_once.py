@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_runtime.local.plugin.new_project import new_project
+from penstock_cli.plugin.new_project import new_project
 
 from ..lab import STRING, Lab
 from ..running import manifest, new_name, next_life

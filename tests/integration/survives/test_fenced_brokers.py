@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaException
 
 from penstock import ConnectError, TopicPartition
+from penstock_cli.embedded import EmbeddedKafka
 from penstock_kafka.client_renewal import ClientRenewal
-from penstock_runtime.embedded import EmbeddedKafka
 from penstock_runtime.kafka import consumers
 from penstock_runtime.kafka.compacted_topic import StatusWriter, follower
 from penstock_runtime.kafka.consumers import RecordConsumer

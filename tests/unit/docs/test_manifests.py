@@ -9,7 +9,7 @@ import yaml
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.resources.connector import Connector
 
-from ..runtime.command import Done, penstock
+from ..cli.command import Done, penstock
 from .pages import Block, blocks
 
 OURS = "penstock.dev/v1alpha1"

@@ -10,7 +10,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 
 from ..chart.rendering import names_in
 from ..chart.test_monitoring import measured  # noqa: F401 (a fixture)
-from ..runtime.command import penstock
+from ..cli.command import penstock
 from .pages import ROOT, pages, table, text_of
 
 

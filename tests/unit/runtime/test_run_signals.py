@@ -8,7 +8,7 @@ import pytest
 
 ENDING = """
 import os, sys
-from penstock_runtime.local.signals import Signals
+from penstock_cli.signals import Signals
 
 class Last:
     def __del__(self, kill=os.kill, pid=os.getpid()):  # when the interpreter takes its modules apart

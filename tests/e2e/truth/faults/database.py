@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 from connectors.sql.tests.conftest import Database, Server
 
-from penstock_runtime.local.plugin.build import build
+from penstock_cli.plugin.build import build
 
 from ...cluster import ROOT
 from ...place import Connector

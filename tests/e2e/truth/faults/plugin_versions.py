@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
-from penstock_runtime.local.plugin.archive import write_image
+from penstock_cli.plugin.archive import write_image
 
 from ....plugin_images import add_distribution
 from ...place import Connector

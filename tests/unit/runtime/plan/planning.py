@@ -27,8 +27,8 @@ from penstock import (
     source,
 )
 from penstock_model.resources.connector import Connector
-from penstock_runtime.manifests.worker_file import worker_from
 from penstock_runtime.plan import Plan, plan
+from penstock_runtime.plan.worker import worker_from
 from penstock_runtime.plugins.discovery import Plugins
 
 

@@ -8,9 +8,9 @@ from penstock import ConfigError
 from penstock_model.connect.variables import Secret
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_model.resources.connector import Connector
-from penstock_runtime.manifests.worker_file import worker_from
 from penstock_runtime.plan import plan
 from penstock_runtime.plan.tasks import split_hash
+from penstock_runtime.plan.worker import worker_from
 from penstock_runtime.plugins.discovery import Plugins
 
 from .planning import HOIST, SINK, SOURCE, planned, problems

@@ -1,0 +1,223 @@
+"""`EmbeddedKafka`: a real broker on a data folder, from `start` to `stop`."""
+
+import logging
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from penstock.errors import ConnectError
+from penstock_cli.embedded.archive import with_archive
+from penstock_cli.embedded.folder import choose_ports, read_identity, require_free, write_identity
+from penstock_cli.embedded.formatting import format_once
+from penstock_cli.embedded.jars import kafka_jars
+from penstock_cli.embedded.jvm import SERVER, Jvm
+from penstock_cli.embedded.lock import FolderInUse, FolderLock
+from penstock_cli.embedded.process import BrokerProcess
+from penstock_cli.embedded.settings import LOG, STDERR, write_settings
+from penstock_runtime.java import find_java
+
+__all__ = ["EmbeddedKafka"]
+
+_logger = logging.getLogger(__name__)
+_START_PATIENCE = 120.0  # seconds; recovery after kill -9 reads the last segments again
+_STOP_PATIENCE = 20.0  # seconds
+_QUOTED = 15  # lines of the log in an error
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+class EmbeddedKafka:
+    """A Kafka broker of one's own: a child process that listens on 127.0.0.1 and keeps its data in a folder.
+
+    Data, cluster id and ports survive restarts. The broker ends with the process that started it, however that ends,
+    and it does not hear Ctrl-C: `stop` ends it, after whatever still writes to it. It can be started again. Other
+    processes may use it (`share`), and the first that finds its owner gone runs it from then on.
+
+        with EmbeddedKafka(Path("penstock-data")) as kafka:
+            Producer({"bootstrap.servers": kafka.bootstrap_servers})
+
+    Args:
+        data_dir: the folder, made when there is none. One process at a time has it.
+        port: where clients find it; 0 means the port of the last start, or any.
+        say: takes a line about each of the few things that take long and happen once; standard error by default.
+        settings: of the broker, in Kafka's names, before ours; not kept in the folder. In their values `{ports.broker}` and
+            `{ports.controller}` stand for the ports.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        port: int = 0,
+        say: Callable[[str], None] = _say,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self._folder = data_dir.absolute()
+        self._settings = dict(settings or {})
+        self._wanted = port
+        self._say = say
+        self._lock = FolderLock(self._folder)
+        self._port = 0
+        self._process: BrokerProcess | None = None
+
+    @property
+    def data_dir(self) -> Path:
+        """The data folder, absolute."""
+        return self._folder
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What a client needs to know. Known from the first start on, and kept between stop and start."""
+        if not self._port:
+            raise ConnectError("the embedded Kafka has not been started")
+        return f"127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int | None:
+        """The broker's process, or None when none runs."""
+        return self._process.pid if self._process is not None and self.running else None
+
+    @property
+    def running(self) -> bool:
+        """Whether the broker's process is alive."""
+        return self._process is not None and self._process.exit_code is None
+
+    @property
+    def lost(self) -> bool:
+        """Whether our own broker has died by itself."""
+        return self._process is not None and self._process.exit_code is not None
+
+    def start(self) -> None:
+        """Start the broker and return when clients can produce.
+
+        Raises:
+            ConnectError: no Java, no jars, the folder or the port is in use, or the broker died; the message says
+                which, what to do, and quotes the end of the broker's log.
+        """
+        if self.running:
+            return
+        self._lock.release()  # of a broker that died by itself
+        java = find_java()
+        jvm = with_archive(Jvm(java, kafka_jars(java, self._say)), self._say)
+        if self._wanted and not self._folder.exists():
+            require_free(self._wanted)  # before anything is left behind
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire()
+        except OSError as error:
+            raise ConnectError(f"the data folder {self._folder} cannot be used ({error}): choose another") from error
+        try:
+            self._run(jvm)
+        except BaseException:
+            self.kill()
+            raise
+
+    def share(self) -> bool:
+        """Start the broker, or use the one that another process runs on the folder, which `take_over` follows.
+
+        Returns:
+            Whether it is ours.
+
+        Raises:
+            ConnectError: as `start`.
+        """
+        try:
+            self.start()
+        except FolderInUse:
+            self._port = read_identity(self._folder).broker_port
+            if not self._port:  # the other process has only just begun
+                raise
+            self._process = None
+            return False
+        return True
+
+    def joins(self, servers: str) -> bool:
+        """Whether that is the broker that another process runs on the folder; then it is used as `share` does."""
+        if not self._lock.taken:
+            return False
+        port = read_identity(self._folder).broker_port
+        if servers not in (f"127.0.0.1:{port}", f"localhost:{port}"):
+            return False
+        self._port = port
+        return True
+
+    def take_over(self) -> bool:
+        """Run the broker that another process ran, at the same address, if that process is gone; whether it was."""
+        return not self._lock.taken and self.share()
+
+    def stop(self) -> None:
+        """Stop the broker in order, by force after 20 s, and give the data folder back; harmless when none runs."""
+        if self._process is not None:
+            self._process.stop(_STOP_PATIENCE)
+        self._lock.release()
+
+    def kill(self) -> None:
+        """Stop the broker at once; the next start recovers. For tests, and for people in a hurry."""
+        if self._process is not None:
+            self._process.kill()
+        self._lock.release()
+
+    def wait(self, seconds: float | None = None) -> int | None:
+        """Wait for the broker to end by itself.
+
+        Returns:
+            Its exit code (negative: the signal that ended it), or None when it still runs after `seconds`.
+        """
+        if self._process is None:
+            raise ConnectError("the embedded Kafka has not been started")
+        self._process.await_end(seconds)
+        return self._process.exit_code
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self, jvm: Jvm) -> None:
+        begin = time.monotonic()
+        identity = read_identity(self._folder)
+        ports = choose_ports(identity, self._wanted)
+        identity = replace(identity, broker_port=ports.broker, controller_port=ports.controller)
+        write_identity(self._folder, identity)
+        format_once(self._folder, jvm, identity.cluster_id, ports)
+        write_settings(self._folder, ports, more=self._settings)
+        command = jvm.command(SERVER, "server.properties")
+        self._process = BrokerProcess(command, self._folder, self._folder / STDERR, self._lock.inheritable)
+        self._lock.name_broker(self._process.pid)
+        if not self._process.await_ready(_START_PATIENCE):
+            self._refuse(self._process)
+        self._port = ports.broker
+        _logger.debug(
+            "embedded Kafka on %s after %.1f s, data in %s",
+            self.bootstrap_servers,
+            time.monotonic() - begin,
+            self._folder,
+        )
+
+    def _refuse(self, process: BrokerProcess) -> None:
+        code = process.exit_code
+        what = (
+            f"is not up after {_START_PATIENCE:.0f} s" if code is None else f"ended while starting (exit code {code})"
+        )
+        raise ConnectError(f"the embedded Kafka {what}; the end of {self._folder / LOG}:\n{self._last_words()}")
+
+    def _last_words(self) -> str:
+        lines: deque[str] = deque(maxlen=_QUOTED)
+        for name in (LOG, STDERR):
+            try:
+                with (self._folder / name).open(encoding="utf-8", errors="replace") as log:
+                    lines.extend(line for line in log if not line.startswith("\tat "))  # stack frames
+            except FileNotFoundError:
+                continue
+        return "".join(lines).rstrip()

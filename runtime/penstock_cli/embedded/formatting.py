@@ -1,0 +1,95 @@
+"""Kafka's own folder within a data folder, made before the first start.
+
+Kafka's tool for it takes a second of a JVM and always says the same but for two ids, so its answer is kept in the cache.
+"""
+
+import base64
+import hashlib
+import logging
+import re
+import shutil
+import subprocess
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Final
+from zipfile import BadZipFile, ZipFile
+
+from penstock.errors import ConnectError
+from penstock_cli.embedded.jars import kafka_folder
+from penstock_cli.embedded.jvm import FORMAT, Jvm
+from penstock_cli.embedded.settings import TOPICS, Ports, template, write_settings
+
+__all__ = ["format_once", "new_id"]
+
+_logger = logging.getLogger(__name__)
+_ARGUMENTS: Final = ("format", "--config", "server.properties", "--cluster-id")
+_IDS: Final = "meta.properties"
+
+
+def format_once(folder: Path, jvm: Jvm, cluster_id: str, ports: Ports) -> None:
+    """Make Kafka's own folder unless it exists: prepared beside it, then renamed, so that it is whole or absent.
+
+    Raises:
+        ConnectError: Kafka's tool refuses; the message quotes it.
+    """
+    topics = folder / TOPICS
+    if topics.exists():
+        return
+    unfinished = folder / f"{TOPICS}.new"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    digest = hashlib.sha256("\n".join((template(), *_ARGUMENTS)).encode()).hexdigest()[:12]
+    known = kafka_folder() / f"formatted-{digest}.zip"
+    try:
+        _copy(known, unfinished, cluster_id)
+    except (OSError, BadZipFile, ValueError) as error:
+        _logger.debug("%s is not used: %s", known, error)
+        shutil.rmtree(unfinished, ignore_errors=True)
+        _format(folder, jvm, cluster_id, ports, unfinished)
+        _keep(unfinished, known)
+    unfinished.rename(topics)
+
+
+def new_id() -> str:
+    """An id in Kafka's spelling."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):  # it is an argument of a command
+            return text
+
+
+def _format(folder: Path, jvm: Jvm, cluster_id: str, ports: Ports, unfinished: Path) -> None:
+    write_settings(folder, ports, unfinished.name)
+    command = jvm.command(FORMAT, *_ARGUMENTS, cluster_id)
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ConnectError(f"the data folder {folder} cannot be prepared: {(done.stderr or done.stdout).strip()}")
+
+
+def _keep(made: Path, known: Path) -> None:
+    """A convenience only: the cache may be read-only."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="unfinished-", dir=known.parent) as name:
+            new = Path(name) / known.name
+            with ZipFile(new, "w", strict_timestamps=False) as archive:
+                for file in made.iterdir():
+                    archive.write(file, file.name)
+            new.replace(known)
+    except OSError as error:
+        _logger.info("how Kafka prepares a folder is not kept, new ones take a second longer: %s", error)
+
+
+def _copy(known: Path, unfinished: Path, cluster_id: str) -> None:
+    """What the tool wrote, with ids of its own.
+
+    Raises:
+        OSError, BadZipFile, ValueError: it is not there, or damaged.
+    """
+    with ZipFile(known) as archive:
+        archive.extractall(unfinished)
+    ids = (unfinished / _IDS).read_text(encoding="ascii")
+    for name, own in (("cluster.id", cluster_id), ("directory.id", new_id())):
+        ids, count = re.subn(rf"(?m)^{re.escape(name)}=.*$", f"{name}={own}", ids)
+        if count != 1:
+            raise ValueError(f"{count} lines of {_IDS} are for {name}")
+    (unfinished / _IDS).write_text(ids, encoding="ascii")

@@ -1,0 +1,258 @@
+"""Reads manifests for `penstock run`: the same YAML that `kubectl apply` takes, from files or standard input.
+
+What is wrong with one file, document or field hides nothing of the others: every manifest is read as far as it can be,
+and says what is wrong with it when its connector is planned.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from penstock import ConfigError, Problem
+from penstock.config import nearest
+from penstock_cli.manifests import connect_forms
+from penstock_cli.manifests.yaml_text import Document, documents
+from penstock_java.properties import parse_properties
+from penstock_model.resources.connector import API_VERSION, UNNAMED, Connector, Reading
+
+__all__ = ["Manifest", "chosen", "read_manifests", "read_resources"]
+
+_TO_IMPORT: Final[Mapping[str, Sequence[str]]] = {
+    "kafka.strimzi.io": ("KafkaConnector", "KafkaConnect"),
+    "eventstreams.ibm.com": ("KafkaConnector", "KafkaConnect"),
+    "platform.confluent.io": ("Connector",),
+}
+"""Kinds of other operators, by API group."""
+_LATER: Final = ("TopicCreationPolicy", "PluginVersion")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What stands in one place and should be a connector.
+
+    Attributes:
+        where: file, document and resource, for messages.
+        read: the connector, or why there is none.
+    """
+
+    where: str
+    read: Connector | ConfigError
+
+    @property
+    def connector(self) -> Connector:
+        """The connector, as far as it can be read: its `reading` says what is wrong with it, and a plan refuses it.
+
+        Raises:
+            ConfigError: no connector can be made of what stands there.
+        """
+        if isinstance(self.read, ConfigError):
+            raise self.read
+        return self.read
+
+
+def read_manifests(files: Iterable[str | Path], stdin: TextIO | None = None) -> tuple[Manifest, ...]:
+    """What stands in these files, in order; `-` is standard input.
+
+    Raises:
+        ConfigError: there is nothing in them.
+    """
+    found: list[Manifest] = []
+    for file in files:
+        try:
+            name, text = _text(file, stdin or sys.stdin)
+        except ConfigError as e:
+            found.append(Manifest("command line", e))
+        else:
+            found += _manifests(name, text)
+    if not found:
+        raise ConfigError("no Connector was found; give files that hold one")
+    return tuple(_told_apart(found))
+
+
+def read_resources(file: str | Path, *kinds: str, stdin: TextIO | None = None) -> list[Mapping[str, Any]]:
+    """The resources of these kinds in a file of manifests, or in what `kubectl get --output=yaml` prints.
+
+    Args:
+        file: its name; `-` is standard input.
+        kinds: of the resources.
+        stdin: in place of the process's own.
+
+    Raises:
+        ConfigError: something else stands in it, or it cannot be read.
+    """
+    name, text = _text(file, stdin or sys.stdin)
+    found: list[Mapping[str, Any]] = []
+    problems: list[Problem] = []
+    for document in documents(text):
+        problems += (Problem(f"{name}: {p.property}", p.message) for p in document.problems)
+        for value in _items(document.value) if document.value is not None else ():
+            if isinstance(value, dict) and value.get("kind") in kinds:
+                found.append(value)
+            else:
+                other = value.get("kind") if isinstance(value, dict) else None
+                problems.append(
+                    Problem(f"{name}: kind", f"must be {' or '.join(kinds)}, or a List of those, not {other}")
+                )
+    if problems:
+        raise ConfigError(problems)
+    return found
+
+
+def chosen(manifests: Sequence[Manifest], name: str | None) -> Manifest:
+    """The manifest of the connector of that name, or the only one.
+
+    Raises:
+        ConfigError: there is none, or there are several. The message names them.
+    """
+    readable = [(m, m.read) for m in manifests if not isinstance(m.read, ConfigError)]
+    if name is None:
+        if len(manifests) == 1:
+            return manifests[0]
+        if len(readable) == 1 and all(_is_of_another_kind(m) for m in manifests if m is not readable[0][0]):
+            return readable[0][0]
+        wrong = [Problem(f"{m.where}: {p.property}", p.message) for m in manifests for p in _problems(m)]
+        names = ", ".join(c.connect_name for _, c in readable)
+        raise ConfigError(
+            [Problem("--connector", f"is missing: there are several connectors: {names}; name one"), *wrong]
+        )
+    of_name = [m for m, c in readable if name in (c.connect_name, c.metadata.name)]
+    if len(of_name) == 1:
+        return of_name[0]
+    names = ", ".join(dict.fromkeys(c.connect_name for _, c in readable)) or "none that can be read"
+    wrong = [Problem(f"{m.where}: {p.property}", p.message) for m in manifests for p in _problems(m)]
+    what = "several are called" if of_name else "there is no connector"
+    raise ConfigError([Problem("--connector", f"{what} {name}; there are: {names}"), *wrong])
+
+
+def _is_of_another_kind(manifest: Manifest) -> bool:
+    """Whether the manifest is of another kind, such as TopicCreationPolicy."""
+    return bool(_problems(manifest)) and all(p.property == "kind" for p in _problems(manifest))
+
+
+def _problems(manifest: Manifest) -> tuple[Problem, ...]:
+    return manifest.read.problems if isinstance(manifest.read, ConfigError) else ()
+
+
+def _text(file: str | Path, stdin: TextIO) -> tuple[str, str]:
+    if str(file) == "-":
+        return "standard input", stdin.read()
+    try:
+        return str(file), Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ConfigError(Problem(str(file), "is not UTF-8 text; save it as UTF-8")) from None
+    except IsADirectoryError:
+        raise ConfigError(Problem(str(file), "is a directory; name its files")) from None
+    except OSError as e:
+        raise ConfigError(Problem(str(file), f"cannot be read: {e.strerror}")) from None
+
+
+def _manifests(file: str, text: str) -> Iterator[Manifest]:
+    if connect_forms.looks_like_properties(file, text):
+        try:
+            yield _connect_form(file, parse_properties(text), Reading())
+        except ValueError as e:
+            line, _, message = str(e).partition(": ")
+            yield Manifest(file, ConfigError(Problem(line, message)))
+        return
+    for document in documents(text):
+        if document.value is None:
+            yield Manifest(file, ConfigError(document.problems))
+            continue
+        flaws = document.problems  # of the text; reported once, with the first item of a list
+        for value in _items(document.value):
+            yield _manifest(file, document, value, flaws)
+            flaws = ()
+
+
+def _items(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
+        for item in value["items"]:
+            yield from _items(item)
+    else:
+        yield value
+
+
+def _manifest(file: str, document: Document, value: Any, flaws: tuple[Problem, ...]) -> Manifest:
+    place = f"document {document.number} (line {document.line})"
+    if not isinstance(value, dict):
+        problem = Problem(place, "must be a mapping with apiVersion, kind, metadata and spec")
+        return Manifest(file, ConfigError([*flaws, problem]))
+    if connect_forms.is_connect_form(value):
+        config = value["config"] if isinstance(value.get("config"), dict) else value
+        return _connect_form(file, value, Reading(flaws, _respelt(config, document)))
+    metadata, spec = value.get("metadata"), value.get("spec")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    where = f"{file}, {place}, {value.get('kind') or 'resource'} {name or 'without a name'}"
+    if (refused := _no_connector(value)) is not None:
+        return Manifest(where, ConfigError([*flaws, refused]))
+    config = spec.get("config") if isinstance(spec, dict) else None
+    return _read(where, lambda: Connector.draft(value), Reading(flaws, _respelt(config, document)))
+
+
+def _connect_form(file: str, value: Mapping[str, Any], text: Reading) -> Manifest:
+    name = value.get("name")
+    return _read(f"{file}, connector {name or 'without a name'}", lambda: connect_forms.connector(value), text)
+
+
+def _read(where: str, read: Callable[[], Connector], text: Reading) -> Manifest:
+    """What was read, with what is known of its text."""
+    try:
+        connector = read()
+    except ConfigError as e:
+        return Manifest(where, ConfigError([*text.problems, *e.problems]))
+    own = connector.reading
+    both = replace(own, problems=(*text.problems, *own.problems), warnings=(*own.warnings, *text.warnings))
+    return Manifest(where, connector.with_reading(both))
+
+
+def _no_connector(value: Mapping[str, Any]) -> Problem | None:
+    kind = value.get("kind")
+    group = str(value.get("apiVersion") or "").partition("/")[0]
+    if kind in _TO_IMPORT.get(group, ()):
+        return Problem("kind", f"{kind} is a resource of {group}; `penstock import FILE` makes a Connector of it")
+    if kind in _LATER:
+        return Problem("kind", f"{kind} is not supported by `penstock run` yet; remove the document")
+    if kind is None:
+        return Problem("kind", "is missing; write kind: Connector")
+    if kind != "Connector":
+        near = nearest(str(kind), ["Connector"])
+        hint = f"did you mean {near}?" if near else "`penstock run` takes Connector"
+        return Problem("kind", f"{kind} is not known; {hint}")
+    if value.get("apiVersion") is None:
+        return Problem("apiVersion", f"is missing; write apiVersion: {API_VERSION}")
+    return None
+
+
+def _respelt(config: Any, document: Document) -> tuple[Problem, ...]:
+    """What YAML made another text of. The value is not shown: it may be a password of digits."""
+    names = [n for n in config if (id(config), n) in document.respelt] if isinstance(config, dict) else []
+    return tuple(
+        Problem(
+            name,
+            f"YAML reads this value as a {'truth value' if isinstance(config[name], bool) else 'number'} and passes on "
+            f"another text than stands here; put it in quotes if it is meant as it stands",
+        )
+        for name in names
+    )
+
+
+def _told_apart(found: list[Manifest]) -> Iterator[Manifest]:
+    """The same, of those with one name in Kafka all but the first with that flaw."""
+    first: dict[str, str] = {}
+    for manifest in found:
+        if isinstance(manifest.read, ConfigError) or manifest.read.metadata.name == UNNAMED:
+            yield manifest
+            continue
+        name, reading = manifest.read.connect_name, manifest.read.reading
+        if name in first:
+            flaw = Problem(
+                "metadata.name",
+                f"has the same name in Kafka ({name}) as {first[name]}; change metadata.name, metadata.namespace or "
+                f"spec.connectName",
+            )
+            changed = manifest.read.with_reading(replace(reading, problems=(*reading.problems, flaw)))
+            manifest = replace(manifest, read=changed)
+        first.setdefault(name, manifest.where)
+        yield manifest

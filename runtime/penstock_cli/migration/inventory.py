@@ -1,0 +1,68 @@
+"""All that was found in what `penstock import` reads, and what belongs together in it. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from penstock.errors import Problem
+from penstock_cli.migration.connect_cluster import PLUGINS, ConnectCluster, RunningImage
+from penstock_cli.migration.found import Finding, Found, LeftOut, NoConnector
+from penstock_cli.migration.known_plugins import KnownPlugin, KnownPlugins
+
+__all__ = ["Inventory"]
+
+_NO_CONNECTOR: Final = "is no connector of Kafka Connect, Strimzi or Confluent for Kubernetes"
+
+
+class Inventory:
+    """What was found.
+
+    Attributes:
+        connectors: in their order.
+        clusters: Strimzi's `KafkaConnect`s.
+        left_out: documents of other kinds.
+        problems: what could not be read, or is incomplete.
+    """
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.connectors: list[Found] = []
+        self.clusters: list[ConnectCluster] = []
+        self.left_out: list[LeftOut] = []
+        self.problems: list[Problem] = []
+        self._running: list[RunningImage] = []
+        self._plugins: list[KnownPlugin] = []
+        for finding in findings:
+            match finding:
+                case Found():
+                    self.connectors.append(finding)
+                case ConnectCluster():
+                    self.clusters.append(finding)
+                case RunningImage():
+                    self._running.append(finding)
+                case KnownPlugin():
+                    self._plugins.append(finding)
+                case LeftOut():
+                    self.left_out.append(finding)
+                case NoConnector():
+                    self.problems.append(Problem(finding.where, _NO_CONNECTOR))
+                case Problem():
+                    self.problems.append(finding)
+
+    def cluster_of(self, connector: Found) -> ConnectCluster | None:
+        """The `KafkaConnect` of a `KafkaConnector`; None: it is not here, or it is no such connector."""
+        named = [c for c in self.clusters if c.name == connector.cluster]
+        return next((c for c in named if c.namespace == connector.namespace), None)
+
+    def plugins(self, cluster: ConnectCluster | None) -> KnownPlugins:
+        """The classes that there are, in a cluster or in what else was read."""
+        return KnownPlugins(self._plugins if cluster is None else (*cluster.plugins, *self._plugins))
+
+    def digests(self, cluster: ConnectCluster, given: Mapping[str, str]) -> Mapping[str, str]:
+        """References by digest, by reference: those that are given, and what the pods of a cluster run."""
+        pods = self.running(cluster)
+        own = [i.reference for i in cluster.images if i.path == PLUGINS]
+        return {own[0]: pods[0], **given} if own and len(pods) == 1 else given
+
+    def running(self, cluster: ConnectCluster) -> list[str]:
+        """Return the images by digest that the pods of a cluster run: several, while it is rolled."""
+        named = [r.image for r in self._running if (r.cluster, r.namespace) == (cluster.name, cluster.namespace)]
+        return list(dict.fromkeys(named))

@@ -1,0 +1,264 @@
+"""Makes a Connector's manifest of a connector that was found, and says what does not carry over. Pure, but for plugins."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from penstock.errors import ConfigError, ConnectError, Problem
+from penstock_cli.manifests import connect_forms
+from penstock_cli.migration.foreign_plugins import foreign_plugins
+from penstock_cli.migration.found import Found
+from penstock_cli.migration.known_plugins import KnownPlugin, KnownPlugins
+from penstock_cli.migration.pod_variables import is_unresolved, looked_up_in_pods, not_looked_up
+from penstock_cli.migration.renamed_properties import with_new_names
+from penstock_cli.migration.secret_texts import (
+    hidden_parts,
+    keys_of,
+    placeholders,
+    secret_properties,
+    with_references,
+)
+from penstock_model.connect.plugin_chain import class_names
+from penstock_model.connect.redaction import Redactor
+from penstock_model.connect.variables import Secret
+from penstock_model.connect.worker_config import WorkerConfig
+from penstock_model.resources.connector import API_VERSION, Connector
+from penstock_runtime.plan import plan
+from penstock_runtime.plugins.discovery import Plugins
+
+__all__ = ["Imported", "imported"]
+
+_CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A connector with its manifest.
+
+    Attributes:
+        name: the Connect name.
+        manifest: what `kubectl` takes.
+        kind: `source` or `sink`, as Kafka Connect or the class here tells; empty: neither does.
+        tasks: as many as Kafka Connect may have had.
+        problems: why the manifest cannot run as it is; without secrets, as are the next two.
+        changes: what differs from the configuration that was found.
+        remarks: what else does not carry over, or could not be checked here.
+        secrets: texts that were taken out, by Secret and key.
+        needs: the plugins that Penstock does not have.
+    """
+
+    name: str
+    manifest: Mapping[str, Any]
+    kind: str
+    tasks: int
+    problems: tuple[Problem, ...] = ()
+    changes: tuple[Problem, ...] = ()
+    remarks: tuple[Problem, ...] = ()
+    secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    needs: tuple[KnownPlugin, ...] = ()
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """All that the report says of it."""
+        return tuple(dict.fromkeys((*self.problems, *self.remarks, *self.changes)))
+
+    @property
+    def namespace(self) -> str | None:
+        """That of the manifest; None: it says none."""
+        found: str | None = self.manifest["metadata"].get("namespace")
+        return found
+
+
+def imported(
+    found: Found,
+    worker: WorkerConfig,
+    of_worker: Mapping[str, str],
+    namespace: str | None,
+    secrets_dir: Path | None = None,
+    known: KnownPlugins | None = None,
+) -> Imported:
+    """The connector with its manifest.
+
+    Args:
+        found: what was found.
+        worker: the worker configuration that checks it.
+        of_worker: properties that Kafka Connect's worker sets for all its connectors: the default converters.
+        namespace: for `metadata.namespace`; None: as found.
+        secrets_dir: where `${secret:<name>:<key>}` is found; None: in pods only.
+        known: the classes that its Kafka Connect has.
+
+    Raises:
+        ConfigError: it has no name or no class, so that there is no manifest.
+    """
+    draft = connect_forms.connector(found.form)
+    name = draft.connect_name
+    unread = [p for p in draft.reading.problems if p.property in ("metadata.name", "spec.class")]
+    if unread:
+        raise ConfigError(
+            Problem(f"{found.where}: {p.property}", "is missing; give it by --name, as it is in Kafka Connect's URL")
+            if p.property == "metadata.name" and p.message.startswith("is missing")
+            else Problem(f"{found.where}: {p.property}", p.message)
+            for p in unread
+        )
+    if not all(map(_is_text, [name, *draft.spec.config, *draft.spec.config.values()])):
+        raise ConfigError(Problem(found.where, "holds half of a surrogate pair, which is no text"))
+    known = known or KnownPlugins(())
+    class_name = known.full_name("connector", draft.spec.class_name)
+    own, dropped = _with_converters(draft.spec.config, of_worker)
+    own, renamed = with_new_names(class_name, own)
+    needs = foreign_plugins(class_name, draft.spec.version, own, known)
+    secrets = secret_properties(class_name, own)
+    keys = keys_of(secrets)
+    secret_name = f"{draft.metadata.name}-imported"
+    spec: dict[str, Any] = {"class": class_name}
+    if draft.spec.version is not None:
+        spec["version"] = draft.spec.version
+    spec |= {"connectName": name, "tasksMax": draft.spec.tasks_max, "state": draft.spec.state.value}
+    if found.restart:
+        spec["restart"] = dict(found.restart)
+    spec["config"] = with_references(own, keys, secret_name)
+    metadata = {"name": draft.metadata.name}
+    if place := namespace or found.namespace:
+        metadata["namespace"] = place
+    manifest = {"apiVersion": API_VERSION, "kind": "Connector", "metadata": metadata, "spec": spec}
+    kind, found_wrong, warnings = _checked({**manifest, "spec": {**spec, "config": own}}, worker, secrets_dir)
+    redactor = Redactor(
+        (Secret(f"${{secret:{secret_name}:{keys[n]}}}", text) for n, text in hidden_parts(secrets, own)),
+        [class_name, *class_names(own), *own],
+    )
+    left_out = [Problem(p.property, f"{p.message}; it is left out of the manifest") for p in draft.reading.problems]
+    open_problems, remarks = (
+        [p for p in of if not _is_settled(p, own, secrets) and not _is_brought(p, needs)]
+        for of in (found_wrong, warnings)
+    )
+    return Imported(
+        name,
+        manifest,
+        found.kind or kind,
+        max(found.tasks, draft.spec.tasks_max),
+        tuple(
+            dict.fromkeys(
+                [
+                    *found.problems,
+                    *placeholders(own),
+                    *(redactor.problem(p) for p in open_problems if p not in draft.reading.problems),
+                ]
+            )
+        ),
+        tuple(
+            dict.fromkeys(
+                [*found.changes, *dropped, *renamed, *map(redactor.problem, left_out), *_of_secrets(keys, secret_name)]
+            )
+        ),
+        tuple(
+            dict.fromkeys(
+                [*_remarks(found, draft, own, place, has_worker=bool(of_worker)), *map(redactor.problem, remarks)]
+            )
+        ),
+        {secret_name: {keys[n]: text for n, text in secrets.items()}} if secrets else {},
+        needs,
+    )
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _with_converters(config: Mapping[str, str], of_worker: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
+    """The configuration with the converters of the worker that it has none of its own for; what has no effect there.
+
+    Kafka Connect takes a converter's class and properties from one place, and never mixes them.
+    """
+    found, dropped = dict(config), []
+    for place in _CONVERTERS:
+        if place in config or place not in of_worker:
+            continue
+        for name in [n for n in config if n.startswith(f"{place}.")]:
+            del found[name]
+            dropped.append(Problem(name, f"has no effect without {place} beside it, and is left out of the manifest"))
+        found |= {n: t for n, t in of_worker.items() if n == place or n.startswith(f"{place}.")}
+    return found, dropped
+
+
+def _remarks(
+    found: Found, draft: Connector, config: Mapping[str, str], namespace: str | None, *, has_worker: bool
+) -> list[Problem]:
+    """Return what the user has to see to, of what was found and of the names and variables in it."""
+    name = draft.connect_name
+    notes = [*found.notes]
+    unset = [c for c in _CONVERTERS[:2] if c not in config]
+    if found.cluster and not has_worker:
+        notes.append(
+            Problem(
+                "",
+                f"KafkaConnect {found.cluster} is not in what was read: add it to the file, for its default converters, its "
+                "plugins and its offset.storage.topic",
+            )
+        )
+    elif unset:
+        what = "are those" if len(unset) == 2 else "is that"
+        where = "which its resource does not show" if found.resource else "which its REST API does not show"
+        notes.append(
+            Problem(
+                " and ".join(unset),
+                f"{what} of Kafka Connect's worker, {where}: give its file by --connect-worker, or see that the release has "
+                "the same",
+            )
+        )
+    prefix = name.partition(".")[0] if "." in name else ""
+    if prefix and prefix != namespace:
+        notes.append(
+            Problem(
+                "spec.connectName",
+                f"{name} is a name of namespace {prefix}, where there may be one: create the Connector in that namespace, "
+                f"or have it added to allowedConnectNames of the release",
+            )
+        )
+    return [*notes, *looked_up_in_pods(config)]
+
+
+def _checked(
+    manifest: Mapping[str, Any], worker: WorkerConfig, secrets_dir: Path | None
+) -> tuple[str, Sequence[Problem], Sequence[Problem]]:
+    """Return the kind, the problems and the warnings that `penstock validate` has of the configuration with its secrets.
+
+    The connector is planned as Stopped, for which no plugin is asked for tasks, since many look into the system outside to
+    answer. Variables that are for pods are not looked up on this machine.
+    """
+    spec = {**manifest["spec"], "state": "Stopped", "config": not_looked_up(manifest["spec"]["config"])}
+    try:
+        found = plan(Connector.draft({**manifest, "spec": spec}), worker, Plugins.installed(), secrets_dir)
+    except ConfigError as e:
+        return "", e.problems, e.warnings
+    except ConnectError as e:
+        return "", (), (Problem("", f"could not be checked completely: {e}"),)
+    return found.kind, (), found.warnings
+
+
+def _is_settled(problem: Problem, config: Mapping[str, str], secrets: Mapping[str, str]) -> bool:
+    """Return whether a secret was taken out, or a variable is resolved in pods only."""
+    if problem.property in secrets:
+        return problem.message.startswith("holds a password")
+    return is_unresolved(problem.message) and "${" in config.get(problem.property, "")
+
+
+def _is_brought(problem: Problem, needs: Iterable[KnownPlugin]) -> bool:
+    """Whether a class is missing here that is to be brought; of a short name it may be misspelt as well."""
+    missing = re.search(r"Class (\S+\.[^\s$]+)\S* could not be found", problem.message)
+    return missing is not None and missing[1] in {n.class_name for n in needs}
+
+
+def _of_secrets(keys: Mapping[str, str], secret_name: str) -> list[Problem]:
+    return [
+        Problem(
+            name,
+            f"may be a secret, and was taken out: it is expected under key {key} of Secret {secret_name}",
+        )
+        for name, key in keys.items()
+    ]

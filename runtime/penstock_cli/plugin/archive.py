@@ -1,0 +1,160 @@
+"""A folder as an OCI image in one archive, which `ctr images import` takes: no Docker and no registry is needed.
+
+    oci-layout              the version of this layout
+    index.json              one image, with the name that it is to have
+    blobs/sha256/<digest>   its manifest, its configuration, its one layer
+
+The layer is not compressed, so that the digest of the image depends on no version of a compressor.
+"""
+
+import hashlib
+import io
+import json
+import os
+import platform
+import re
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, TypeAlias
+
+from penstock.errors import ConfigError
+from penstock_cli.plugin.layer import write_layer
+
+__all__ = ["check_repository", "write_image"]
+
+_Content: TypeAlias = io.BytesIO | io.BufferedRandom
+_MEDIA: Final = "application/vnd.oci.image."
+_HOST: Final = r"(localhost|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+|[A-Za-z0-9-]+(?=:))(:[0-9]+)?"
+_REPOSITORY: Final = re.compile(_HOST + r"(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)+")
+_ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def write_image(
+    folder: Path, repository: str, to: Path, *, base: str = "plugin", architecture: str | None = None
+) -> str:
+    """Write the files of a folder as an image, in one folder at its root. The same files give the same image, to the byte.
+
+    Times, owners, the umask, the order of the file system and Python's bytecode do not count. The layer is streamed, however
+    large it is. `to` has the whole archive when this returns, and is untouched if it fails or is killed; the space for two
+    copies is needed beside it meanwhile.
+
+    Args:
+        folder: with the files.
+        repository: the image's name, with its registry and without a tag: `plugins.example/ticker`. Nothing is looked up
+            there.
+        to: the archive. One that is there is replaced.
+        base: the folder in the image.
+        architecture: of the image, in Go's words (`amd64`); None: this machine's.
+
+    Returns:
+        The image's name by digest, `<repository>@sha256:<digest>`. An import of the archive gives the image this name, which
+        is the one that a kubelet asks for.
+
+    Raises:
+        ConfigError: the folder or the repository cannot be those of an image, or there is no folder for `to`.
+        OSError: something cannot be read or written.
+    """
+    check_repository(repository)
+    _check_paths(folder, to)
+    with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}-") as scratch:
+        partial = Path(scratch) / "archive"
+        with (Path(scratch) / "layer").open("w+b") as content:
+            write_layer(folder, content, PurePosixPath(base))
+            layer = _Blob.of_file(content, "layer.v1.tar")
+            config = _Blob.of_json(_config(layer, architecture or _this_architecture()), "config.v1+json")
+            manifest = _Blob.of_json(_manifest(config, layer), "manifest.v1+json")
+            reference = f"{repository}@{manifest.digest}"
+            with tarfile.open(partial, "w", format=tarfile.PAX_FORMAT, encoding="utf-8") as archive:
+                _add(archive, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
+                _add(archive, "index.json", _json(_index(manifest, reference)))
+                for blob in sorted((config, layer, manifest), key=lambda b: b.digest):
+                    _add(archive, f"blobs/{blob.digest.replace(':', '/')}", blob.content)
+        partial.replace(to)
+    return reference
+
+
+def check_repository(repository: str) -> None:
+    """Check the name of an image without a tag.
+
+    Raises:
+        ConfigError: it is none, or names no registry. A kubelet would add one, and ask for another name than the image has.
+    """
+    if not _REPOSITORY.fullmatch(repository):
+        raise ConfigError(
+            f"{repository!r} is no repository of images: write <registry>/<name>, in small letters, without a tag and a "
+            "digest, as in plugins.example/ticker."
+        )
+
+
+@dataclass(frozen=True)
+class _Blob:
+    """A part of an image, which is named by its content."""
+
+    media_type: str
+    digest: str
+    size: int
+    content: _Content
+
+    @classmethod
+    def of_file(cls, file: _Content, kind: str) -> "_Blob":
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        return cls(_MEDIA + kind, f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}", size, file)
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any], kind: str) -> "_Blob":
+        return cls.of_file(_json(data), kind)
+
+    def descriptor(self) -> dict[str, Any]:
+        return {"mediaType": self.media_type, "digest": self.digest, "size": self.size}
+
+
+def _config(layer: _Blob, architecture: str) -> dict[str, Any]:
+    # The digest of a layer that is not compressed is its diff_id too. No time of creation: it would differ each time.
+    rootfs = {"type": "layers", "diff_ids": [layer.digest]}
+    return {"architecture": architecture, "os": "linux", "config": {}, "rootfs": rootfs}
+
+
+def _manifest(config: _Blob, layer: _Blob) -> dict[str, Any]:
+    return {
+        "schemaVersion": 2,
+        "mediaType": f"{_MEDIA}manifest.v1+json",
+        "config": config.descriptor(),
+        "layers": [layer.descriptor()],
+    }
+
+
+def _index(manifest: _Blob, reference: str) -> dict[str, Any]:
+    # Without a platform: an image that is the only one is imported on any machine, and one of Python alone runs there.
+    named = {**manifest.descriptor(), "annotations": {"io.containerd.image.name": reference}}
+    return {"schemaVersion": 2, "mediaType": f"{_MEDIA}index.v1+json", "manifests": [named]}
+
+
+def _json(data: Mapping[str, Any]) -> _Content:
+    return io.BytesIO(json.dumps(data, sort_keys=True, separators=(",", ":")).encode())
+
+
+def _add(archive: tarfile.TarFile, name: str, content: _Content) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = content.seek(0, os.SEEK_END)
+    content.seek(0)
+    archive.addfile(member, content)
+
+
+def _check_paths(folder: Path, to: Path) -> None:
+    if not folder.is_dir():
+        raise ConfigError(f"{folder} is no folder, so there is nothing to make an image of.")
+    if not to.parent.is_dir():
+        raise ConfigError(f"{to.parent} is no folder, so the archive {to.name} cannot be written there. Make it first.")
+    if to.is_dir():
+        raise ConfigError(f"{to} is a folder; name a file, such as {to / 'plugin.tar'}.")
+    if to.resolve().is_relative_to(folder.resolve()):
+        raise ConfigError(f"{to} is in the folder that it is to hold. Write it elsewhere.")
+
+
+def _this_architecture() -> str:
+    machine = platform.machine()
+    return _ARCHITECTURES.get(machine, machine)  # Go and the kernel have the same words for the others

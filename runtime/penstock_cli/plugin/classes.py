@@ -1,0 +1,116 @@
+"""The plugins of an installed project: what each of them is, learned by importing it in a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from penstock.errors import ConfigError, Problem
+from penstock_cli.plugin import look
+from penstock_cli.plugin.installed import Installed
+from penstock_cli.plugin.runtime_image import PYTHON, this_architecture
+from penstock_model.contracts.base import Part
+
+__all__ = ["LookedAt", "classes_of"]
+
+_SECONDS: Final = 60
+"""For all imports: as long as a pod that verifies a PluginVersion has by default."""
+_LAST: Final = 2000
+
+
+class LookedAt(Part):
+    """A plugin that was imported.
+
+    Attributes:
+        alias: the name of its entry point.
+        problem: why it cannot be used; the other fields are empty then.
+        type: what it is, as a PluginVersion has it.
+        java_names: classes of Kafka Connect that it stands in for.
+        reference: of its class.
+        api_version: the plugin API that it was written for.
+        properties: their names.
+    """
+
+    alias: str
+    problem: str | None = None
+    type: str | None = None
+    java_names: tuple[str, ...] = ()
+    reference: str = ""
+    api_version: int = 0
+    properties: tuple[str, ...] = ()
+
+
+def classes_of(found: Installed, scratch: Path, architecture: str) -> Sequence[LookedAt]:
+    """All plugins of a project, in the order of their aliases.
+
+    Args:
+        found: the project as its image will hold it.
+        scratch: a folder for what is made.
+        architecture: of the image; on another one, its native code cannot be imported here.
+
+    Raises:
+        ConfigError: plugins cannot be imported or used; all problems, by alias.
+    """
+    own, answer, importing = scratch / "own", scratch / "answer.json", scratch / look.IMPORTING
+    with zipfile.ZipFile(found.wheel) as wheel:  # a wheel that is unpacked can be imported from
+        wheel.extractall(own)
+    command = [sys.executable, "-m", look.__name__, str(own), str(found.folder), str(answer)]
+    printed = scratch / "printed"
+    code = _run(command, printed)
+    if not answer.exists():
+        text = printed.read_text(errors="replace").strip()
+        shown = f" It printed:\n{text[-_LAST:]}" if text else ""
+        raise ConfigError(f"The import of {importing.read_text()} {_ended(code)}.{shown}")
+    looked = TypeAdapter(list[LookedAt]).validate_json(answer.read_bytes())
+    if problems := [Problem(c.alias, _problem(c)) for c in looked if c.problem or c.type is None]:
+        raise ConfigError([*problems, *_strange(found, architecture)])
+    return sorted(looked, key=lambda c: c.alias)
+
+
+def _strange(found: Installed, architecture: str) -> Iterator[Problem]:
+    """What may be wrong here alone."""
+    if found.brought and (architecture != this_architecture() or sys.version_info[:2] != PYTHON):
+        yield Problem(
+            "",
+            f"the image brings {', '.join(found.brought)} for CPython {'.'.join(map(str, PYTHON))} on {architecture}, which "
+            "this Python may be unable to import: install the project with its dependencies beside Penstock "
+            "(python -m pip install --editable .), and build again",
+        )
+
+
+def _run(command: Sequence[str], printed: Path) -> int | None:
+    """Run a process, and end whatever it leaves running. Its exit code; None: it did not end in time."""
+    with (
+        printed.open("wb") as output,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        ) as process,
+    ):
+        try:
+            return process.wait(_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def _ended(code: int | None) -> str:
+    if code is None:
+        return f"did not end within {_SECONDS} s; a plugin must not work or wait where it is imported"
+    if code < 0:
+        return f"ended its process by {signal.Signals(-code).name}"
+    return f"ended its process with exit code {code}"
+
+
+def _problem(looked: LookedAt) -> str:
+    if looked.problem is None:
+        return f"{looked.reference} is neither a connector nor a transform, predicate or converter"
+    return looked.problem

@@ -1,0 +1,54 @@
+"""The PluginVersion of an image of plugins, as a manifest. Pure."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import yaml
+
+from penstock.errors import ConfigError, Problem
+from penstock_cli.plugin.classes import LookedAt
+from penstock_cli.plugin.project import ENTRY_POINTS
+from penstock_model.resources.plugin_offers import offer_of
+
+__all__ = ["declaration", "manifest", "resource_name"]
+
+_KEYS: Final = {"classes": ENTRY_POINTS, "plugin": "project.name", "name": "project.name", "version": "project.version"}
+"""Where an author writes what a field of the PluginVersion has."""
+
+
+def declaration(plugin: str, version: str, image: str, classes: Sequence[LookedAt]) -> dict[str, Any]:
+    """The PluginVersion, which the operator would take.
+
+    Raises:
+        ConfigError: a class has the name of a plugin that Penstock brings, or a name that is none.
+    """
+    document = {
+        "apiVersion": "penstock.dev/v1alpha1",
+        "kind": "PluginVersion",
+        "metadata": {"name": resource_name(f"{plugin}-{version}")},
+        "spec": {
+            "plugin": plugin,
+            "version": version,
+            "image": image,
+            "classes": [
+                {"alias": c.alias, "type": c.type} | ({"javaNames": list(c.java_names)} if c.java_names else {})
+                for c in classes
+            ],
+        },
+    }
+    try:
+        offer_of(document)
+    except ConfigError as e:
+        raise ConfigError(Problem(_KEYS.get(p.property.split(".")[1], "project"), p.message) for p in e.problems) from e
+    return document
+
+
+def resource_name(text: str) -> str:
+    """A text as the name of a resource."""
+    return re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")
+
+
+def manifest(document: dict[str, Any]) -> str:
+    """A PluginVersion as YAML."""
+    return yaml.safe_dump(document, sort_keys=False, width=120)

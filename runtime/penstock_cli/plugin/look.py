@@ -1,0 +1,91 @@
+"""Imports the plugins of a folder, and tells what they are: a process of its own, since that runs the project's code.
+
+`python -m penstock_cli.plugin.look OWN DEPENDENCIES ANSWER`: the folder with the project alone comes first, then
+what is installed here, then the folder with what the image brings. The answer is a JSON list of `LookedAt`.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Final
+
+from penstock import ConfigError, Plugin
+from penstock.config import nearest
+from penstock_cli.plugin.project import ENTRY_POINTS
+from penstock_runtime.plan.mounted_images import type_of
+from penstock_runtime.plugins.discovery import PluginEntry, entries_in
+
+__all__ = ["IMPORTING"]
+
+IMPORTING: Final = "importing"
+"""The file beside the answer that names the plugin which is imported."""
+
+
+def main(own: str, dependencies: str, answer: str) -> None:
+    """Write the answer, and end this process whatever a plugin has left running."""
+    sys.path.insert(0, own)
+    sys.path.append(dependencies)
+    (distribution,) = distributions(path=[own])
+    found = []
+    for entry in entries_in(own, distribution.name):
+        Path(answer).with_name(IMPORTING).write_text(entry.alias, encoding="utf-8")
+        told: dict[str, object] = {"alias": entry.alias}
+        try:
+            cls = entry.ref().cls
+        except ConfigError as e:
+            told["problem"] = _mistyped(entry, e.__cause__, own) or e.problems[0].message
+        else:
+            told |= {
+                "type": type_of(cls),
+                "java_names": list(cls.java_names),
+                "reference": f"{cls.__module__}:{cls.__qualname__}",
+                "api_version": cls.api_version,
+                "properties": [p.name for p in cls.Config.properties()],
+            }
+        found.append(told)
+    Path(answer).write_text(json.dumps(found), encoding="utf-8")
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _mistyped(entry: PluginEntry, cause: BaseException | None, own: str) -> str | None:
+    """What is wrong with an entry point that names what the project does not have; None: it is nothing of that."""
+    written = f'{ENTRY_POINTS}: {entry.alias} = "{entry.path}"'
+    module, colon, name = (part.strip() for part in entry.path.partition(":"))
+    has = sorted(_modules(Path(own)))
+    if not colon:
+        return f'{written} names a module alone; write "module:Name", as "{has[0] if has else module}:{entry.alias}"'
+    loaded = sys.modules.get(module)
+    if loaded is None:
+        missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
+        if missing is None or not f"{module}.".startswith(f"{missing}."):
+            return None
+        return f"{written} names the module {module}, which the project does not have. {_instead(module, has)}"
+    if hasattr(loaded, name.partition(".")[0]):
+        return None
+    plugins = [n for n, v in vars(loaded).items() if isinstance(v, type) and issubclass(v, Plugin) and _is_own(v)]
+    return f"{written} names {name}, which the module {module} does not have. {_instead(name, plugins)}"
+
+
+def _modules(own: Path) -> Iterator[str]:
+    for file in own.rglob("*"):
+        if file.is_file() and file.name.endswith((".py", *EXTENSION_SUFFIXES)):
+            parts = (*file.relative_to(own).parts[:-1], file.name.partition(".")[0])
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _is_own(plugin: type[Plugin]) -> bool:
+    return plugin.__module__.partition(".")[0] != "penstock"
+
+
+def _instead(name: str, there: Sequence[str]) -> str:
+    near = nearest(name, there)
+    return f"Did you mean {near}?" if near else f"There is {', '.join(there) or 'none'}."
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

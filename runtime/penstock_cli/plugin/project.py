@@ -1,0 +1,170 @@
+"""What a project of plugins says of itself in its pyproject.toml, before anything is built."""
+
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from penstock.errors import ConfigError, Problem
+from penstock_cli.plugin.layer import is_bytecode
+from penstock_cli.plugin.runtime_image import packages
+from penstock_runtime.plugins.discovery import GROUP
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+__all__ = ["ENTRY_POINTS", "Project", "copied", "is_project", "is_wheel", "read_project"]
+
+ENTRY_POINTS: Final = f'project.entry-points."{GROUP}"'
+_FILE: Final = "pyproject.toml"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class _BuildSystem(_Part):
+    requires: tuple[str, ...] = ("setuptools>=40.8.0", "wheel")  # as pip has it where the table is missing
+
+
+class _ProjectTable(_Part):
+    name: str = ""
+    version: str | None = None
+    dynamic: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    entry_points: Mapping[str, Mapping[str, str]] = Field(default={}, alias="entry-points")
+
+
+class _File(_Part):
+    project: _ProjectTable | None = None
+    build_system: _BuildSystem = Field(default=_BuildSystem(), alias="build-system")
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project that can be built.
+
+    Attributes:
+        build_requires: what builds it, as `[build-system] requires` has it.
+    """
+
+    build_requires: tuple[str, ...]
+
+    @property
+    def can_be_built_here(self) -> bool:
+        """Whether all that builds it is installed beside Penstock, so that nothing is fetched for that."""
+        return all(map(_is_installed, self.build_requires))
+
+
+def is_wheel(project: Path) -> bool:
+    """Whether that is the file of a wheel."""
+    return project.is_file() and project.suffix == ".whl"
+
+
+def is_project(folder: Path) -> bool:
+    """Whether that is a folder with a project in it."""
+    return (folder / _FILE).is_file()
+
+
+def read_project(folder: Path) -> Project:
+    """Read the pyproject.toml of a project.
+
+    Raises:
+        ConfigError: it is no project of plugins; all problems, by the key that is to be mended.
+    """
+    file = folder / _FILE
+    if not file.is_file():
+        raise ConfigError(f"{folder} is no project of plugins: neither a wheel nor a folder with a {_FILE}.")
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise ConfigError(f"{file} is no TOML: {e}") from e
+    try:
+        found = _File.model_validate(document)
+    except ValidationError as e:
+        raise ConfigError(map(_wrong_type, e.errors(include_url=False))) from e
+    if problems := [*_problems(found)]:
+        raise ConfigError(Problem(f"{_FILE}: {p.property}", p.message) for p in problems)
+    return Project(found.build_system.requires)
+
+
+def copied(folder: Path, to: Path) -> Path:
+    """Copy the sources of a project, because some backends leave files where they build.
+
+    Raises:
+        ConfigError: a file cannot be read.
+    """
+    try:
+        shutil.copytree(folder, to, symlinks=True, ignore=_not_sources)
+    except shutil.Error as e:  # holds (from, to, reason) for each file
+        raise ConfigError(f"The project {folder} cannot be read: " + "; ".join(r for _, _, r in e.args[0])) from e
+    return to
+
+
+def _problems(file: "_File") -> Iterator[Problem]:
+    project = file.project
+    if project is None:
+        yield Problem("project", 'is missing: the table holds name = "...", version = "..." and the entry points')
+        return
+    if not project.name:
+        yield Problem("project.name", 'is missing: name = "acme-files", the same for all versions of the plugins')
+    elif canonicalize_name(project.name) in packages():
+        yield Problem("project.name", f"{project.name} is a package that the runtime has itself; choose another name")
+    if project.version is not None or "version" not in project.dynamic:
+        yield from _version(project.version)
+    if not project.entry_points.get(GROUP) and "entry-points" not in project.dynamic:
+        yield Problem(ENTRY_POINTS, 'is missing: each plugin has a line there, such as Files = "acme_files:Files"')
+    for key, texts in (
+        ("project.dependencies", project.dependencies),
+        ("build-system.requires", file.build_system.requires),
+    ):
+        for text in texts:
+            try:
+                Requirement(text)
+            except InvalidRequirement as e:
+                yield Problem(key, f"{text!r} is no requirement: {e}".splitlines()[0])
+
+
+def _version(text: str | None) -> Iterator[Problem]:
+    if text is None:
+        yield Problem("project.version", 'is missing: version = "1.0.0" is the version of all plugins of the project')
+        return
+    try:
+        Version(text)
+    except InvalidVersion:
+        yield Problem("project.version", f"{text!r} is no version; write one such as 1.4.2")
+
+
+def _wrong_type(error: "ErrorDetails") -> Problem:
+    return Problem(f"{_FILE}: {'.'.join(map(str, error['loc']))}", f"{error['msg']}, and it is {error['input']!r}")
+
+
+def _is_installed(text: str) -> bool:
+    requirement = Requirement(text)
+    if requirement.marker is not None and not requirement.marker.evaluate():
+        return True
+    try:
+        return requirement.specifier.contains(version(requirement.name), prereleases=True)
+    except PackageNotFoundError:
+        return False
+
+
+def _not_sources(folder: str, names: list[str]) -> set[str]:
+    """What other builds and tools left in a folder of the project. A backend would take some of it for sources."""
+    return {name for name in names if is_bytecode(name) or _is_left_over(Path(folder) / name)}
+
+
+def _is_left_over(path: Path) -> bool:
+    if path.is_dir():
+        is_environment = (path / "pyvenv.cfg").exists()
+        is_build = path.parent.name == "build" and path.name.startswith(("lib", "bdist."))  # setuptools
+        return is_environment or is_build or path.name.endswith(".egg-info")
+    return not path.is_file() and not path.is_symlink()

@@ -1,0 +1,81 @@
+"""The tests of a project of plugins, and which plugins stand in a suite of `penstock.testing` there."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from penstock.errors import ConfigError, Problem
+from penstock_cli.plugin import suite_recorder
+from penstock_cli.plugin.classes import LookedAt
+
+__all__ = ["Tests", "run_tests", "without_a_suite"]
+
+_NONE_FOUND: Final = 5
+"""pytest's exit code where there is no test."""
+_SUITES: Final = {
+    "source": "SourceSuite",
+    "sink": "SinkSuite",
+    "transform": "TransformSuite",
+    "predicate": "PredicateSuite",
+    "converter": "ConverterSuite",
+}
+"""Header converters have none."""
+
+
+@dataclass(frozen=True)
+class Tests:
+    """What the tests of a project told.
+
+    Attributes:
+        have_passed: whether none failed, and there were some.
+        in_suites: the classes that stand in a suite, and those that they derive from, as `module:Class`.
+    """
+
+    have_passed: bool
+    in_suites: frozenset[str]
+
+
+def run_tests(project: Path) -> Tests:
+    """Run the tests of a project by pytest, as its own settings say; what they print goes to standard error.
+
+    Raises:
+        ConfigError: there are none, or pytest is missing.
+    """
+    with tempfile.TemporaryDirectory(prefix="penstock-plugin-") as folder:
+        record = Path(folder) / "suites.json"
+        command = [sys.executable, "-m", "pytest"]
+        done = subprocess.run(
+            [*command, "-q", "--tb=short", "-rN", "-p", "no:cacheprovider", "-p", suite_recorder.__name__],
+            cwd=project,
+            env={**os.environ, suite_recorder.RECORD: str(record), "PYTHONDONTWRITEBYTECODE": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr.fileno(),
+            check=False,
+        )
+        if done.returncode == _NONE_FOUND:
+            raise ConfigError(f"{project} has no tests. Those of `penstock plugin init` are a start.")
+        return Tests(done.returncode == 0, frozenset(json.loads(record.read_text()) if record.exists() else ()))
+
+
+def without_a_suite(classes: Sequence[LookedAt], tests: Tests) -> None:
+    """Refuse plugins that no suite has tested.
+
+    Raises:
+        ConfigError: names them, with the suite that is for them.
+    """
+    if problems := [
+        Problem(
+            c.alias,
+            f"no suite tests it; write a class Test{c.alias}({_SUITES[c.type]}) with "
+            f"`plugin = {c.reference.partition(':')[2]}`",
+        )
+        for c in classes
+        if c.type in _SUITES and c.reference not in tests.in_suites
+    ]:
+        raise ConfigError(problems)

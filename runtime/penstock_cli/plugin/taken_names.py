@@ -1,0 +1,74 @@
+"""Names of a project's plugins, and of their properties, that mean something else already."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+from packaging.utils import canonicalize_name
+
+from penstock.errors import ConfigError, Problem
+from penstock_cli.plugin.classes import LookedAt
+from penstock_cli.plugin.project import ENTRY_POINTS
+from penstock_model.connect.connector_config import config_class
+from penstock_model.connect.plugin_chain import CONVERTERS, PLUGIN_VERSION
+from penstock_model.resources.connector_spec import OWNED
+from penstock_runtime.plan.clients import OVERRIDES
+from penstock_runtime.plugins.discovery import Plugins
+
+__all__ = ["refuse_taken_names"]
+
+_OF_CHAIN: Final[Mapping[str, Collection[str]]] = {
+    "transform": ("type", "predicate", "negate", PLUGIN_VERSION),
+    "predicate": ("type", PLUGIN_VERSION),
+    "converter": (PLUGIN_VERSION,),
+    "headerConverter": (PLUGIN_VERSION,),
+}
+_PREFIXES: Final = (
+    "transforms.",
+    "predicates.",
+    "topic.creation.",
+    *(f"{c}." for c in CONVERTERS),
+    *OVERRIDES.values(),
+)
+"""Of properties of a connector that its plugin is not given as its own."""
+
+
+def refuse_taken_names(distribution: str, classes: Sequence[LookedAt]) -> None:
+    """Refuse plugins that a configuration could not name, and properties that it could not set.
+
+    Args:
+        distribution: of the project; what is installed of it counts as the project itself.
+        classes: its plugins.
+
+    Raises:
+        ConfigError: all problems, by alias.
+    """
+    if problems := [*_aliases(distribution, classes), *_properties(classes)]:
+        raise ConfigError(problems)
+
+
+def _aliases(distribution: str, classes: Sequence[LookedAt]) -> Iterator[Problem]:
+    own = canonicalize_name(distribution)
+    others = {e.alias: e for e in Plugins.installed().entries if canonicalize_name(e.distribution) != own}
+    for looked in classes:
+        if (other := others.get(looked.alias)) is not None:
+            yield Problem(
+                looked.alias,
+                f"{other.distribution} {other.version}, which is installed here, has a plugin of that name "
+                f"({other.path}), and a configuration could mean either; choose another name in {ENTRY_POINTS}",
+            )
+
+
+def _properties(classes: Sequence[LookedAt]) -> Iterator[Problem]:
+    for looked in classes:
+        kind = looked.type or ""
+        of_connector = kind in ("source", "sink")
+        taken = (
+            {*OWNED, *(p.name for p in config_class(kind).properties())} if of_connector else _OF_CHAIN.get(kind, ())
+        )
+        for name in looked.properties:
+            if name in taken or (of_connector and name.startswith(_PREFIXES)):
+                yield Problem(
+                    looked.alias,
+                    f"its property {name} has the name of one that Penstock itself reads of every {kind}, so that both "
+                    "would get what a user sets; give it another name",
+                )

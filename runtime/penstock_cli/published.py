@@ -1,0 +1,109 @@
+"""The configuration definitions that PluginVersions have published, from manifests or from the cluster."""
+
+import base64
+import json
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from penstock import ConfigError, ConnectError
+from penstock_cli.manifests.reader import read_resources
+from penstock_model.contracts.definitions import KEY, Definitions, unpack
+
+__all__ = ["Given", "in_file", "in_namespace"]
+
+_KIND: Final = "PluginVersion"
+_SELECTOR: Final = "penstock.dev/role=definitions"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """PluginVersions, and the ConfigMaps with the definitions of their classes.
+
+    Attributes:
+        plugin_versions: of one namespace.
+        config_maps: any ConfigMaps.
+    """
+
+    plugin_versions: Sequence[Mapping[str, Any]]
+    config_maps: Sequence[Mapping[str, Any]]
+
+    def definitions(self, plugin_version: str) -> Definitions:
+        """The definitions that a PluginVersion has published.
+
+        Raises:
+            ConfigError: it has not, or they were not given, or are not those that it names.
+        """
+        document = next((d for d in self.plugin_versions if _metadata(d).get("name") == plugin_version), {})
+        status = document.get("status")
+        where = status.get("definitions") if isinstance(status, Mapping) else None
+        if not isinstance(where, Mapping):
+            raise ConfigError(
+                f"PluginVersion {plugin_version} has not published its configuration; kubectl describe pluginversion "
+                f"{plugin_version} says whether it is verified, and why not"
+            )
+        name = str(where.get("configMap"))
+        content = next((c for c in self.config_maps if _metadata(c).get("name") == name), None)
+        if content is None:
+            raise ConfigError(
+                f"ConfigMap {name}, which holds the configuration of PluginVersion {plugin_version}, was not given; use "
+                f"--namespace, or give the ConfigMaps with the label {_SELECTOR} too"
+            )
+        try:
+            return unpack(_bytes(content), str(where.get("digest")))
+        except ConfigError as e:
+            raise ConfigError(f"cannot read ConfigMap {name} of PluginVersion {plugin_version}: {e}") from None
+
+
+def in_file(file: str | Path) -> Given:
+    """What a file of manifests holds, or what `kubectl get --output=yaml` prints; `-` is standard input.
+
+    Raises:
+        ConfigError: something else is in it, or it cannot be read.
+    """
+    return _given(read_resources(file, _KIND, "ConfigMap"))
+
+
+def in_namespace(namespace: str) -> Given:
+    """What a namespace of the cluster holds, by kubectl and its current context.
+
+    Raises:
+        ConnectError: kubectl is not there, or cannot read it.
+    """
+    return _given((*_get(namespace, "pluginversions"), *_get(namespace, "configmaps", f"--selector={_SELECTOR}")))
+
+
+def _given(resources: Iterable[Mapping[str, Any]]) -> Given:
+    found = list(resources)
+    versions = [r for r in found if r.get("kind") == _KIND]
+    return Given(versions, [r for r in found if r.get("kind") != _KIND])
+
+
+def _get(namespace: str, kind: str, *options: str) -> list[Mapping[str, Any]]:
+    words = ["kubectl", "get", kind, f"--namespace={namespace}", *options, "--output=json"]
+    try:
+        done = subprocess.run(words, capture_output=True, check=True, text=True)
+    except FileNotFoundError:
+        raise ConnectError(
+            "cannot read the cluster: kubectl is not installed; install it, or give manifests with --plugin-versions"
+        ) from None
+    except subprocess.CalledProcessError as e:
+        raise ConnectError(f"cannot read the {kind} of namespace {namespace}: {e.stderr.strip()}") from None
+    items: list[Mapping[str, Any]] = json.loads(done.stdout)["items"]
+    return items
+
+
+def _metadata(resource: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = resource.get("metadata")
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def _bytes(config_map: Mapping[str, Any]) -> bytes:
+    data = config_map.get("binaryData")
+    text = data.get(KEY) if isinstance(data, Mapping) else None
+    try:
+        return base64.b64decode(str(text or ""), validate=True)
+    except ValueError as e:
+        raise ConfigError(f"{KEY} is not base64: {e}") from None

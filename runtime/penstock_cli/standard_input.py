@@ -1,0 +1,31 @@
+"""Standard input of `penstock run`: for one task at most, and for none if manifests are read from it."""
+
+from collections.abc import Sequence
+
+from penstock.errors import ConfigError, Problem
+from penstock_cli.manifests.reader import Manifest
+from penstock_runtime.plan import Plan
+
+__all__ = ["check_standard_input"]
+
+
+def check_standard_input(planned: Sequence[tuple[Plan, Manifest]], files: Sequence[str]) -> None:
+    """Raise ConfigError if standard input would be read twice.
+
+    Args:
+        planned: the plans of this run.
+        files: of the manifests; `-` is standard input.
+    """
+    problems: list[Problem] = []
+    reader = "manifests were read from it: give them as files" if "-" in files else None
+    for plan, manifest in planned:
+        for task in plan.tasks:
+            if plan.standard_input is None:
+                continue
+            if reader is not None:
+                where = f"{manifest.where}: {plan.standard_input}"
+                problems.append(Problem(where, f"is not set, so standard input is read, and {reader}, or set it"))
+            else:
+                reader = f"{task.id} reads it already: run one of them elsewhere"
+    if problems:
+        raise ConfigError(dict.fromkeys(problems))

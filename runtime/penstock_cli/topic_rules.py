@@ -1,0 +1,119 @@
+"""`penstock topics`: by which rule a source's topics would be created, and which limit refuses them (KIP-158)."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from penstock import ConfigError, Problem
+from penstock_cli.manifests.reader import chosen, read_manifests, read_resources
+from penstock_cli.manifests.worker_file import read_texts
+from penstock_model.connect.topic_creation_rules import PREFIX, TopicGroup, TopicRules
+from penstock_model.connect.topic_limits import TopicLimits, violations
+from penstock_model.connect.variables import resolve
+from penstock_model.contracts.exit_codes import ExitCode
+from penstock_model.contracts.topic_policy import TopicPolicy
+from penstock_model.resources.connector import Connector
+from penstock_model.resources.policy_binding import bind, name_of, rivalry
+from penstock_runtime.plugins.config_providers import ConfigProviders
+
+__all__ = ["show_topics"]
+
+_KIND: Final = "TopicCreationPolicy"
+_FIELD: Final = "spec.topicCreationPolicy"
+_BROKERS: Final = -1
+
+
+def show_topics(
+    file: str,
+    topics: Sequence[str],
+    *,
+    policy: str | None = None,
+    connector: str | None = None,
+    secrets: Path | None = None,
+    worker: Path | None = None,
+    stdin: TextIO | None = None,
+    out: TextIO | None = None,
+) -> ExitCode:
+    """Print a line for each topic: the rule that would create it with what that asks for, or each limit that refuses it.
+
+    Args:
+        file: with the Connector; `-` is standard input.
+        topics: their names.
+        policy: a file with TopicCreationPolicies; those that the Connector names, or that select it, apply. None: no policy.
+        connector: the name of the Connector, if the file holds several.
+        secrets: where `${secret:..}` is found.
+        worker: the file of the worker configuration, for its config providers; None: there is none.
+        stdin: stands for standard input.
+        out: stands for standard output.
+
+    Returns:
+        FAILED where a limit refuses one of them, else OK.
+
+    Raises:
+        ConfigError: everything that is wrong with the files.
+    """
+    found = chosen(read_manifests([file], stdin), connector).connector
+    rules, limits = _rules(found, policy, secrets, {} if worker is None else read_texts(worker))
+    refused = False
+    for topic in topics:
+        for line in _lines(topic, rules, limits):
+            (out or sys.stdout).write(f"{line}\n")
+        refused = refused or bool(violations(limits, topic, None if rules is None else rules.group_of(topic)))
+    return ExitCode.FAILED if refused else ExitCode.OK
+
+
+def _rules(
+    connector: Connector, file: str | None, secrets: Path | None, worker: Mapping[str, str]
+) -> tuple[TopicRules | None, Sequence[TopicLimits]]:
+    spec, own = connector.spec, connector.metadata
+    named = None if spec.topic_creation_policy is None else spec.topic_creation_policy.name
+    if named is not None and file is None:
+        raise ConfigError(Problem("--policy", f"is missing: the Connector names the policy {named}; give its file"))
+    documents = () if file is None else [d for d in read_resources(file, _KIND) if _is_beside(d, own.namespace)]
+    found = bind(named, own.labels, spec.config, documents)
+    problems = [Problem(name, f"this {_KIND} cannot be applied: {why}") for name, why in found.invalid.items()]
+    if found.missing:
+        held = ", ".join(map(name_of, documents)) or "no policy"
+        problems.append(Problem(_FIELD, f"names {found.missing}, and {file} holds {held}"))
+    if found.rivals:
+        problems.append(Problem("", rivalry(found.rivals)))
+    problems += found.refused
+    if problems:
+        raise ConfigError(problems)
+    if file is not None and found.policy is None and not found.selected and named is None:
+        raise ConfigError(Problem(_FIELD, f"is missing, and no policy of {file} selects the Connector: none applies"))
+    policy = found.policy or TopicPolicy()
+    limits = [*map(TopicLimits.of, policy.limits)]
+    if policy.rules is not None:
+        return TopicRules.of_policy(policy.rules), limits
+    given = {n: t for n, t in spec.config.items() if n.startswith(PREFIX)}
+    with ConfigProviders(worker, secrets) as providers:
+        texts = resolve(given, secrets, providers=providers.table).checked()
+    return TopicRules.of(texts, enabled=True), limits
+
+
+def _is_beside(document: Mapping[str, Any], namespace: str | None) -> bool:
+    other = (document.get("metadata") or {}).get("namespace")
+    return other is None or namespace is None or other == namespace
+
+
+def _lines(topic: str, rules: TopicRules | None, limits: Sequence[TopicLimits]) -> Iterator[str]:
+    rule = None if rules is None else rules.group_of(topic)
+    if reasons := violations(limits, topic, rule):
+        yield from (f"{topic}: refused: {reason}" for reason in reasons)
+    elif rule is None:
+        yield f"{topic}: no rule; the brokers create it, where they do so (auto.create.topics.enable)"
+    else:
+        yield f"{topic}: {rule.where}: {_asked(rule)}"
+
+
+def _asked(rule: TopicGroup) -> str:
+    settings = [f"{n}={t}" for n, t in sorted(rule.settings.items())]
+    return ", ".join((_counted(rule.partitions, "partition"), _counted(rule.replication_factor, "replica"), *settings))
+
+
+def _counted(number: int, what: str) -> str:
+    if number == _BROKERS:
+        return f"{what}s as the brokers have them by default"
+    return f"{number} {what}{'s' if number > 1 else ''}"
