@@ -112,12 +112,26 @@ def test_every_module_is_compiled_and_of_our_code_only_its_own_part_is_there(
     assert not [other for other in others if (packages / other).exists()]
 
 
-def test_the_runtime_finds_its_plugins_and_its_command(image: Callable[[str], Image]) -> None:
-    made = image("runtime")
-    assert "penstock" in made.run("penstock", "--help")
-    listed = made.run("penstock", "plugins")
-    assert "FileStreamSource" in listed
-    assert made.run("python", "-c", "import penstock; print(penstock.__file__)").startswith("/opt/penstock/")
+LIST_PLUGINS = """
+import penstock
+from penstock_runtime.plugins.discovery import Plugins
+
+print(penstock.__file__)
+print(*(entry.alias for entry in Plugins.installed().entries))
+"""
+
+
+def test_the_runtime_finds_its_plugins(image: Callable[[str], Image]) -> None:
+    path, aliases = image("runtime").run("python", "-c", LIST_PLUGINS).splitlines()
+    assert path.startswith("/opt/penstock/")
+    assert "FileStreamSource" in aliases.split()
+
+
+@OURS
+def test_no_image_has_the_command_line(image: Callable[[str], Image], name: str) -> None:
+    installed = image(name).root / "opt/penstock"
+    assert not (installed / "bin/penstock").exists()
+    assert not list(installed.rglob("penstock_cli"))
 
 
 SPARK = """
@@ -148,8 +162,9 @@ print("counted")
 
 def test_the_runtime_runs_java_plugins_without_fetching_anything(image: Callable[[str], Image]) -> None:
     jar = "/opt/penstock/java-host/connect-transforms-4.3.1.jar"
-    listed = image("runtime").run("penstock", "plugins", "--plugin-path", jar)
-    assert re.search(r"^org\.apache\.kafka\.connect\.transforms\.Filter +transform +4\.3\.1$", listed, re.MULTILINE)
+    asked = f"from penstock_runtime.java_plugins.catalog import plugins_in; print(*plugins_in({jar!r}), sep='\\n')"
+    listed = image("runtime").run("python", "-c", asked)
+    assert re.search(r"org\.apache\.kafka\.connect\.transforms\.Filter\b.*4\.3\.1", listed)
 
 
 JAVA = """

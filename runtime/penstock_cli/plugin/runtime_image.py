@@ -39,6 +39,7 @@ _LEGACY: Final = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 _OLDEST: Final = {"x86_64": 5, "aarch64": 17}
 _OWN_MODULES: Final = (
     "penstock",
+    "penstock_cli",
     "penstock_java",
     "penstock_kafka",
     "penstock_logging",
