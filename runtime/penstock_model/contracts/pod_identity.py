@@ -69,9 +69,9 @@ class PodIdentity(Document):
         status: what the operator had read of the status topic when it made the pod.
     """
 
-    called: ClassVar = "a life"
+    called: ClassVar = "a pod identity"
 
-    api_version: Literal["penstock.dev/life/v1"] = "penstock.dev/life/v1"
+    api_version: Literal["penstock.dev/pod-identity/v1"] = "penstock.dev/pod-identity/v1"
     connector_uid: str
     connector_generation: int
     standing: Standing

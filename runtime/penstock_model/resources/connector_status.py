@@ -81,7 +81,7 @@ class TaskStatus(StatusPart):
         None, ge=0, description="How often in a row it ended since Kafka or another service could not be reached."
     )
     retry_at: Time | None = Field(None, description="When it is started again.")
-    life: str | None = Field(None, description="What the present pod was made from, as a hash.")
+    pod_hash: str | None = Field(None, description="What the present pod was made from, as a hash.")
     started_at: Time | None = Field(None, description="When the container of its pod started.")
     last_record: Time | None = Field(
         None, description="When it last delivered a record, up to a minute too early. Absent: it never has."

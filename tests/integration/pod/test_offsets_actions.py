@@ -273,7 +273,7 @@ def test_a_reset_that_froze_before_its_records_neither_hides_nor_fences_what_was
         plan_fence.fence(place, newest=newest, yields=True)
     assert (len(late), fenced) == (1, [])
     (task,) = tasks
-    assert recorded(settings, name).plan == task.life.standing.plan
+    assert recorded(settings, name).plan == task.identity.standing.plan
     time.sleep(3)  # longer than the pause between two looks
     assert task.process.process.poll() is None
     task.process.stop()
@@ -317,4 +317,4 @@ def test_tasks_of_before_end_and_those_that_are_prepared_after_it_run(pods: Pods
     assert task.process.await_exit() == ExitCode.SUPERSEDED
     after = pods.answer(Action.PLAN, resource, prepare=True).standing
     assert isinstance(after, Standing)
-    assert json.loads(task.life.to_json())["standing"]["generation"] + 2 == after.generation
+    assert json.loads(task.identity.to_json())["standing"]["generation"] + 2 == after.generation

@@ -72,7 +72,7 @@ REPORT = Report(
     trace="Traceback",
 )
 WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-    "life-v1": (
+    "pod-identity-v1": (
         PodIdentity(
             connector_uid="u-1",
             connector_generation=4,
@@ -189,7 +189,7 @@ def test_version_1_is_read_as_ever_and_fields_of_a_newer_writer_are_ignored(name
     assert read(json.dumps({**golden, "somethingNew": {"a": 1}})) == written
 
 
-@pytest.mark.parametrize("name", ["life-v1", "job-v1"])
+@pytest.mark.parametrize("name", ["pod-identity-v1", "job-v1"])
 def test_what_is_of_another_version_is_refused_by_name(name: str) -> None:
     written, read = WRITTEN[name]
     with pytest.raises(ConfigError) as caught:
@@ -279,7 +279,7 @@ def test_a_last_word_fits_into_what_kubernetes_keeps_and_keeps_the_message_longe
 
 
 def test_the_task_spec_of_a_life_is_that_of_the_plan_made_alive() -> None:
-    live = WRITTEN["life-v1"][0].apply_to(TASK)
+    live = WRITTEN["pod-identity-v1"][0].apply_to(TASK)
     assert (live.generation, live.plan, live.incarnation, live.token, live.state) == (7, "9c1e", 3, "3f1c", "Paused")
     assert live.config == TASK.config
 

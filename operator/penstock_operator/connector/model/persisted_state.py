@@ -98,7 +98,7 @@ class TaskMemory:
     reason: str = ""
     message: str = ""
     trace: str | None = None
-    pod_hash: str = field(default="", metadata=in_status(name="life"))
+    pod_hash: str = ""
     started: float | None = field(default=None, metadata=in_status(name="startedAt"))
     last_record: float | None = None
     last_loop: float | None = None

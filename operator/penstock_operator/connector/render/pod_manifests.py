@@ -114,7 +114,7 @@ class PodManifests:
         pod = self._task_pod(plan, task, names.pod_name(own.name, task, incarnation), identity)
         annotations = {
             names.INCARNATION_ANNOTATION: str(incarnation),
-            names.LIFE_ANNOTATION: self.pod_hash(plan, task),
+            names.POD_HASH_ANNOTATION: self.pod_hash(plan, task),
             names.GENERATION_ANNOTATION: str(own.generation),
             names.STATE_ANNOTATION: state.value,
             **({names.PLUGIN_VERSIONS_ANNOTATION: ",".join(plan.plugin_versions)} if plan.mounts else {}),
@@ -214,7 +214,7 @@ class PodManifests:
         container["volumeMounts"].insert(0, {"name": "plan", "mountPath": _folder(layout.TASK_FILE)})
         container["ports"] = [{"name": "metrics", "containerPort": layout.METRICS_PORT, "protocol": "TCP"}]
         container |= _probes(ends=settings.task.liveness_probe)
-        container["env"] = [{"name": layout.LIFE_VARIABLE, "value": identity.to_json()}, *container["env"]]
+        container["env"] = [{"name": layout.POD_IDENTITY_VARIABLE, "value": identity.to_json()}, *container["env"]]
         spec["terminationGracePeriodSeconds"] = settings.task.termination_grace_period_seconds
         meta = metadata(self.connector, name, operator=self.operator, role="task", task=task)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}

@@ -99,7 +99,7 @@ def pod(status: dict[str, Any], **metadata: Any) -> TaskPod:
                 "uid": "p",
                 "creationTimestamp": "2026-11-21T10:00:00Z",
                 "labels": {"penstock.dev/connector-uid": "u", "penstock.dev/role": "task", "penstock.dev/task": "0"},
-                "annotations": {"penstock.dev/incarnation": "2", "penstock.dev/life": "abc"},
+                "annotations": {"penstock.dev/incarnation": "2", "penstock.dev/pod-hash": "abc"},
                 **metadata,
             },
             "spec": {

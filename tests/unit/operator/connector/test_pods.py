@@ -119,7 +119,7 @@ def test_a_pod_belongs_to_its_connector_and_can_be_found_by_labels() -> None:
 
 def test_a_task_is_told_which_life_it_is() -> None:
     env = {e["name"]: e for e in task_pod()["spec"]["containers"][0]["env"]}
-    identity = PodIdentity.from_json(env["PENSTOCK_LIFE"]["value"])
+    identity = PodIdentity.from_json(env["PENSTOCK_POD_IDENTITY"]["value"])
     assert (identity.connector_uid, identity.connector_generation) == ("u-1", 7)
     assert (identity.incarnation, identity.standing) == (4, STANDING)
     assert identity.token == "u-1/3/1/4"
@@ -166,7 +166,7 @@ def test_a_template_is_merged_as_kubectl_would() -> None:
     assert container["resources"] == {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "4Gi"}}
     assert spec["nodeSelector"] == {"disk": "ssd"}
     assert [e["name"] for e in container["env"]][-1] == "TZ"
-    assert "PENSTOCK_LIFE" in [e["name"] for e in container["env"]]
+    assert "PENSTOCK_POD_IDENTITY" in [e["name"] for e in container["env"]]
     assert {v["name"] for v in spec["volumes"]} == {"plan", "scratch", "data"}
     assert "/data" in [m["mountPath"] for m in container["volumeMounts"]]
     assert spec["imagePullSecrets"] == [{"name": "registry"}, {"name": "mine"}]

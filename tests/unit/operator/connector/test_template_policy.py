@@ -63,13 +63,13 @@ def test_every_problem_of_a_template_is_told_at_once() -> None:
     template = {
         "volumes": [{"name": "host", "hostPath": {"path": "/"}}],
         "securityContext": {"runAsUser": 0},
-        "env": [{"name": "PENSTOCK_LIFE", "value": "x"}],
+        "env": [{"name": "PENSTOCK_POD_IDENTITY", "value": "x"}],
         "priorityClassName": "system-node-critical",
     }
     assert set(told(template)) == {
         "spec.template.volumes[host].hostPath",
         "spec.template.securityContext.runAsUser",
-        "spec.template.env[PENSTOCK_LIFE]",
+        "spec.template.env[PENSTOCK_POD_IDENTITY]",
         "spec.template.priorityClassName",
     }
     assert "podSecurity.level: Restricted" in told(template)["spec.template.securityContext.runAsUser"]
@@ -114,9 +114,9 @@ def test_nobody_runs_as_the_operator_whatever_the_level(level: str) -> None:
 @pytest.mark.parametrize(
     ("template", "field"),
     [
-        ({"env": [{"name": "PENSTOCK_LIFE", "value": "{}"}]}, "env[PENSTOCK_LIFE]"),
+        ({"env": [{"name": "PENSTOCK_POD_IDENTITY", "value": "{}"}]}, "env[PENSTOCK_POD_IDENTITY]"),
         ({"env": [{"name": "PENSTOCK_ANYTHING", "value": "x"}]}, "env[PENSTOCK_ANYTHING]"),
-        ({"env": [{"name": "PENSTOCK_LIFE", "$patch": "delete"}]}, "env[PENSTOCK_LIFE]"),
+        ({"env": [{"name": "PENSTOCK_POD_IDENTITY", "$patch": "delete"}]}, "env[PENSTOCK_POD_IDENTITY]"),
         ({"envFrom": [{"prefix": "PENSTOCK_", "configMapRef": {"name": "a"}}]}, "envFrom[0].prefix"),
         ({"envFrom": [{"prefix": "PEN", "configMapRef": {"name": "a"}}]}, "envFrom[0].prefix"),
         ({"volumes": [{"name": "plan", "configMap": {"name": "mine"}}]}, "volumes[plan]"),
