@@ -21,7 +21,7 @@ from confluent_kafka import Producer
 
 from penstock_model.contracts.job import Action, JobAnswer, JobRequest
 from penstock_model.contracts.job_answer import read_answer
-from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_reports import Control, Report, TerminationMessage, control_key, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
@@ -136,7 +136,7 @@ class Pods:
             connector_generation=generation,
             state=TaskState(state),
             incarnation=spec.incarnation,
-            standing=Standing(generation=spec.generation, plan=spec.plan),
+            epoch=PlanEpoch(generation=spec.generation, plan=spec.plan),
             token=spec.token,
             status=status,
         )

@@ -12,9 +12,9 @@ __all__ = [
     "CanaryStatus",
     "Conditions",
     "ConnectorStatus",
+    "EpochStatus",
     "JobStatus",
     "OffsetsAction",
-    "PlanStanding",
     "PlanStatus",
     "PluginVersions",
     "ResolvedConnector",
@@ -138,7 +138,7 @@ class RestartAction(StatusPart):
     at: Time | None = Field(None, description="When.")
 
 
-class PlanStanding(StatusPart):
+class EpochStatus(StatusPart):
     """The place of a plan among the plans of its connector; Kafka refuses what tasks of a lower one send."""
 
     generation: int = Field(description="Rises with every plan.")
@@ -153,7 +153,7 @@ class PlanStatus(StatusPart):
         description="The hash of configuration, plugin versions, tasksMax, and image and resources of pods. The plan is the "
         "ConfigMap <connector>-plan-<its first 10 characters>.",
     )
-    standing: PlanStanding | None = Field(None, description="Its place among the plans of its connector.")
+    epoch: EpochStatus | None = Field(None, description="Its place among the plans of its connector.")
     fence: str | None = Field(
         None, description="The plan and the Connect name that the last preparation in Kafka was for."
     )

@@ -372,7 +372,7 @@ def whole_status() -> Json:
         ],
         "plan": {
             "hash": "0123abcd",
-            "standing": {"generation": 3, "plan": "p"},
+            "epoch": {"generation": 3, "plan": "p"},
             "fence": "f",
             "refused": "r",
             "problems": ["spec.config.file: is missing"],

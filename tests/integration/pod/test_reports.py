@@ -32,7 +32,7 @@ def test_a_life_is_told_from_its_start_to_its_end(pods: Pods) -> None:
     task = pods.start(pods.lab.source_manifest([["a", "b"]], topic), generation=7)
     running = task.await_report("RUNNING")
     assert (running.acted, running.connector_uid, running.incarnation) == (7, UID, 1)
-    assert running.standing == task.identity.standing
+    assert running.epoch == task.identity.epoch
     assert before <= running.since <= time.time() * 1000
     assert running.versions.keys() == {"connector", "key.converter", "value.converter", "header.converter"}
     pods.lab.journal.count("commit", 1)

@@ -20,7 +20,7 @@ from penstock_model.contracts.job import (
 )
 from penstock_model.contracts.job_answer import RequestTexts, answer_line, config_reference, read_answer
 from penstock_model.contracts.plugin_mount import DeclaredClass, PluginMount
-from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.pod_layout import TERMINATION_LIMIT
 from penstock_model.contracts.task_reports import (
     Claim,
@@ -34,7 +34,7 @@ from penstock_model.contracts.task_reports import (
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec, TaskState
 
 GOLDEN = Path(__file__).parent / "golden"
-STANDING = Standing(generation=7, plan="9c1e")
+EPOCH = PlanEpoch(generation=7, plan="9c1e")
 TASK = TaskSpec(
     connector="shop.orders-in",
     task=0,
@@ -61,7 +61,7 @@ REPORT = Report(
     connector_uid="u-1",
     pod_uid="p-1",
     task=0,
-    standing=STANDING,
+    epoch=EPOCH,
     incarnation=3,
     state="FAILED",
     acted=4,
@@ -76,7 +76,7 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         PodIdentity(
             connector_uid="u-1",
             connector_generation=4,
-            standing=STANDING,
+            epoch=EPOCH,
             incarnation=3,
             token="3f1c",
             state=TaskState.PAUSED,
@@ -140,7 +140,7 @@ WRITTEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
             plan=PlanAnswer(
                 kind="source", class_name="FileStreamSource", version="0.1.0", exactly_once=True, tasks=(TASK,)
             ),
-            standing=STANDING,
+            epoch=EPOCH,
         ),
         JobAnswer.model_validate_json,
     ),
@@ -316,7 +316,7 @@ def test_an_answer_full_of_beginnings_is_read_in_time() -> None:
 
 
 def test_a_plan_that_yields_is_before_each_other_plan_of_its_generation_and_has_its_owner() -> None:
-    yields = Standing.of_owner(6, "0123456789abcdef", yields=True)
+    yields = PlanEpoch.of_owner(6, "0123456789abcdef", yields=True)
     assert yields.owner == "0123456789abcdef"
-    assert yields < Standing(generation=6, plan="0" * 32) < Standing.of_owner(7, yields=True)
-    assert Standing.of_owner(5).is_after(yields) is False
+    assert yields < PlanEpoch(generation=6, plan="0" * 32) < PlanEpoch.of_owner(7, yields=True)
+    assert PlanEpoch.of_owner(5).is_after(yields) is False

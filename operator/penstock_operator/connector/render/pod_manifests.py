@@ -7,7 +7,7 @@ from typing import Any, Final
 from penstock_model.contracts import pod_layout as layout
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_model.contracts.plugin_mount import PluginMount
-from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
@@ -87,7 +87,7 @@ class PodManifests:
         plan: Plan,
         task: int,
         incarnation: int,
-        standing: Standing,
+        epoch: PlanEpoch,
         state: TaskState,
         status: StatusSnapshot | None = None,
     ) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class PodManifests:
             plan: that the task belongs to.
             task: its number.
             incarnation: which start of the task it is.
-            standing: of the last preparation.
+            epoch: of the last preparation.
             state: what the task does first.
             status: what the operator has read of the status topic, so that the task need not read it again.
         """
@@ -105,9 +105,9 @@ class PodManifests:
         identity = PodIdentity(
             connector_uid=own.uid or "",
             connector_generation=own.generation,
-            standing=standing,
+            epoch=epoch,
             incarnation=incarnation,
-            token=f"{own.uid}/{standing.generation}/{task}/{incarnation}",
+            token=f"{own.uid}/{epoch.generation}/{task}/{incarnation}",
             state=state,
             status=status,
         )

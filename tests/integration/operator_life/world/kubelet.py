@@ -212,7 +212,7 @@ class Kubelet:
             labels = body["metadata"]["labels"]
             if labels.get(names.ROLE_LABEL) == "task":
                 identity = _identity(body)
-                place = int(labels[names.TASK_LABEL]), identity.standing.generation, identity.incarnation
+                place = int(labels[names.TASK_LABEL]), identity.epoch.generation, identity.incarnation
                 self.lives[(labels[names.UID_LABEL], *place)].add(uid)
         self._wake(uid)
 
@@ -395,7 +395,7 @@ class Kubelet:
             connector_uid=task.identity.connector_uid,
             pod_uid=task.pod["metadata"]["uid"],
             task=task.spec.task,
-            standing=task.identity.standing,
+            epoch=task.identity.epoch,
             incarnation=task.identity.incarnation,
             state=state,
             acted=task.acted,

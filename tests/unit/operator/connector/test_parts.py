@@ -307,7 +307,7 @@ def test_what_is_written_fits_the_resource_and_is_remembered() -> None:
     world.reconcile()
     ConnectorStatus.model_validate(world.status)
     memory = Memory.of(world.status)
-    assert memory.standing is not None
+    assert memory.epoch is not None
     assert (memory.task(0).has_ended, memory.task(0).failures, memory.task(0).trace) == (True, 1, "Traceback")
     assert memory.task(1).state == "Running"
     assert memory.task(0).versions == {"connector": "1.4.2"}

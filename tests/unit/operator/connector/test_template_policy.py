@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts.job import Action
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.plans import Plan, Shape
@@ -157,7 +157,7 @@ def test_no_pod_is_made_from_a_template_that_is_refused() -> None:
     shape = Shape.of(settings(), ())
     plan = Plan.of("asked", shape, answer, (), "")
     manifests = PodManifests(found, settings(), shape)
-    task = manifests.task(plan, 0, 1, Standing(generation=1, plan="p"), TaskState.RUNNING)
+    task = manifests.task(plan, 0, 1, PlanEpoch(generation=1, plan="p"), TaskState.RUNNING)
     for pod in (task, manifests.job("orders-in-reset-1", Action.RESET_OFFSETS, "1")):
         assert "hostPath" not in str(pod)
 
