@@ -36,7 +36,7 @@ async def report_failure(
         return
     trouble, metadata = cached.trouble, document["metadata"]
     trouble.failed(error, context.clock(), looking=cached.undecided)
-    if trouble.verdict is None or cached.run_by:  # the status is another operator's memory
+    if trouble.verdict is None or cached.run_by:  # the status is another operator's
         return
     context.metrics.connector(key, undecided(document, trouble.verdict.reason))
     reported = trouble.verdict, metadata["generation"]

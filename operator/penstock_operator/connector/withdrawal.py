@@ -34,7 +34,7 @@ class NamespaceEnd(Enum):
 async def leave(document: Mapping[str, Any], observed: Observation, context: Context) -> float:
     """Leave a Connector to the operator that runs it: delete what this one created, and say so in an Event.
 
-    Nothing is written to its status, which is the other operator's memory. So this is no `Decision`, with which a status
+    Nothing is written to its status, which is the other operator's own. So this is no `Decision`, with which a status
     and Kafka Connect's states are always written.
 
     Returns:
