@@ -16,11 +16,11 @@ __all__ = [
     "GENERATION_ANNOTATION",
     "INCARNATION_ANNOTATION",
     "KEY_ANNOTATION",
-    "LIFE_ANNOTATION",
     "MANAGED_BY",
     "OPERATOR_LABEL",
     "PLUGIN_VERSIONS_ANNOTATION",
     "PLUGIN_VERSION_LABEL",
+    "POD_HASH_ANNOTATION",
     "ROLE_LABEL",
     "STATE_ANNOTATION",
     "TASK_LABEL",
@@ -56,7 +56,7 @@ GENERATION_ANNOTATION: Final = "penstock.dev/generation"
 STATE_ANNOTATION: Final = "penstock.dev/state"
 ACTION_ANNOTATION: Final = "penstock.dev/action"
 KEY_ANNOTATION: Final = "penstock.dev/key"
-LIFE_ANNOTATION: Final = "penstock.dev/life"
+POD_HASH_ANNOTATION: Final = "penstock.dev/pod-hash"
 """Annotation of a task pod: the hash of everything that it was made from; a pod with another hash is outdated."""
 PLUGIN_VERSIONS_ANNOTATION: Final = "penstock.dev/plugin-versions"
 """Annotation of a task pod: the PluginVersions whose images it mounts, separated by commas."""

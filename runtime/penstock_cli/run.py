@@ -238,11 +238,11 @@ class _Preparing:
         finally:
             close_host()  # it may have run config providers
         specs = on_cluster(specs, context, self._options.spark)
-        standing = until_kafka_answers(lambda: prepare(context), worker, signals, kafka)
+        epoch = until_kafka_answers(lambda: prepare(context), worker, signals, kafka)
         paused = manifest.connector.spec.state is DesiredState.PAUSED
         live = [
             s.for_incarnation(
-                generation=standing.generation, incarnation=1, token=uuid.uuid4().hex, plan=standing.plan
+                generation=epoch.generation, incarnation=1, token=uuid.uuid4().hex, plan=epoch.plan
             ).model_copy(update={"state": TaskState.PAUSED if paused else TaskState.RUNNING})
             for s in specs
         ]

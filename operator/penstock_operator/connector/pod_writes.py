@@ -36,7 +36,7 @@ async def create_pod(
     if isinstance(creation, CreateTask):
         snapshot = context.status.snapshot(manifests.connector.connect_name, creation.task)
         manifest = manifests.task(
-            creation.plan, creation.task, creation.incarnation, creation.standing, creation.state, snapshot
+            creation.plan, creation.task, creation.incarnation, creation.epoch, creation.state, snapshot
         )
         await _create(key, manifest, manifests, context)
         return True

@@ -14,7 +14,7 @@ from typing import Final
 
 from penstock_model.connect.status_records import TOPIC_PREFIX, ActiveTopic, Status
 from penstock_model.contracts.incarnation import Incarnation, incarnation_key, merge_records
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import (
     Claim,
     Control,
@@ -117,14 +117,14 @@ class Records:
         places = ((incarnation_key(connector, task), known.incarnations), (control_key(connector), known.ours))
         return [(key, records[key]) for key, records in places if key in records]
 
-    def standing(self, connector: str) -> Standing | None:
-        """Return the greatest standing in its tasks' incarnation records, or None if no record is readable.
+    def epoch(self, connector: str) -> PlanEpoch | None:
+        """Return the greatest epoch in its tasks' incarnation records, or None if no record is readable.
 
         Tasks with a smaller one end.
         """
         known = self._connectors.get(connector)
-        standings = [s for v in (known.incarnations.values() if known else ()) if (s := _standing(v)) is not None]
-        return max(standings, default=None)
+        epochs = [s for v in (known.incarnations.values() if known else ()) if (s := _epoch(v)) is not None]
+        return max(epochs, default=None)
 
     def names(self) -> Collection[str]:
         """Return the names with reports, a control record or a claim."""
@@ -254,8 +254,8 @@ def _put_state(known: _ConnectorRecords, key: bytes, value: bytes | None) -> boo
     return key.startswith(b"status-connector-") and (before and before.state) != (now and now.state)
 
 
-def _standing(incarnation: bytes) -> Standing | None:
+def _epoch(incarnation: bytes) -> PlanEpoch | None:
     try:
-        return Incarnation.of(incarnation).standing
+        return Incarnation.of(incarnation).epoch
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # anyone may have written it
         return None

@@ -16,7 +16,7 @@ from penstock_kafka.topic_consumer import NoSuchTopic, TopicRecreated
 from penstock_kafka.topic_position import TopicPosition
 from penstock_model.backoff import ExponentialBackoff
 from penstock_model.connect.status_records import ActiveTopic, Status
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import StatusSnapshot, topic_marks
 from penstock_model.contracts.task_reports import Claim, Control, Report, UsedTokens, control_key
 from penstock_operator.errors import Unavailable
@@ -158,10 +158,10 @@ class StatusTopic:
         with self._lock:
             return self._records.claimed(namespace, connector, uid)
 
-    def standing(self, connector: str) -> Standing | None:
-        """Return the greatest standing in the incarnation records of its tasks: tasks with a smaller one end."""
+    def epoch(self, connector: str) -> PlanEpoch | None:
+        """Return the greatest epoch in the incarnation records of its tasks: tasks with a smaller one end."""
         with self._lock:
-            return self._records.standing(connector)
+            return self._records.epoch(connector)
 
     def states(self, connector: str) -> Mapping[bytes, Status]:
         """Return Kafka Connect's states of the connector and of its tasks, by key, including those that others wrote."""
@@ -184,7 +184,7 @@ class StatusTopic:
             if position is None:
                 return None
             records = self._records.carried(connector, task)
-            generation = max((r.standing.generation for r in self._records.reports(connector).values()), default=0)
+            generation = max((r.epoch.generation for r in self._records.reports(connector).values()), default=0)
             topics = () if task is None else self._records.active_topics(connector)
         try:
             texts = tuple((key.decode(), value.decode()) for key, value in records)

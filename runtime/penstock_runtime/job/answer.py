@@ -54,14 +54,14 @@ def _carry_out(request: JobRequest) -> tuple[JobAnswer, Iterable[Problem]]:
     match request.action:
         case Action.PLAN:
             validated = validate(request)
-            standing = None
+            epoch = None
             if request.prepare and validated.first is not None:
-                standing = prepare_plan(validated.first, request.status, request.owner)
-            return done.model_copy(update={"plan": validated.answer, "standing": standing}), validated.warnings
+                epoch = prepare_plan(validated.first, request.status, request.owner)
+            return done.model_copy(update={"plan": validated.answer, "epoch": epoch}), validated.warnings
         case Action.PREPARE:
             if request.task is None:
                 raise ConfigError(Problem("task", "is missing: Prepare needs the first task of the plan"))
-            return done.model_copy(update={"standing": prepare_plan(request.task, request.status, request.owner)}), ()
+            return done.model_copy(update={"epoch": prepare_plan(request.task, request.status, request.owner)}), ()
         case Action.RESET_OFFSETS:
             message, warnings = reset(request)
             return done.model_copy(update={"message": message}), warnings

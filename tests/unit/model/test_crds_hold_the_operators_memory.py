@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.resources.crds import RESOURCES, definition
 from penstock_operator.connector.model.persisted_state import JobMemory, Memory, TaskMemory, task_status
 
 VERSIONS = dict.fromkeys(
     ("connector", "key.converter", "value.converter", "header.converter", "transforms.a", "predicates.a"), "1"
 )
-VALUES: Mapping[str, Any] = {"state": "Running", "versions": VERSIONS, "standing": Standing(generation=1, plan="p")}
+VALUES: Mapping[str, Any] = {"state": "Running", "versions": VERSIONS, "epoch": PlanEpoch(generation=1, plan="p")}
 BY_TYPE: Mapping[str, Any] = {
     "int": 1,
     "str": "x",

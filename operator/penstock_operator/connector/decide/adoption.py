@@ -73,7 +73,7 @@ def adopt_and_run(
         assert last is not None
         memory = observed.memory
         if canary.plan.restarted not in _carried_out(observed, last):  # all tasks begin anew, each with its own plan
-            memory = replace(memory, standing=None, fence="")
+            memory = replace(memory, epoch=None, fence="")
         outcome = run_tasks(replace(observed, memory=memory), last, task_pod_hash, restarts, before, canary)
         known = canary.memory_after(observed.memory.canary, outcome.memory.tasks)
         timeout = observed.connector.spec.rollout.timeout.total_seconds()
@@ -146,7 +146,7 @@ def _with_adopted(observed: Observation, plan: Plan, rollout: RolloutRestart | N
     """The memory with another plan as the last good one."""
     memory, last = observed.memory, observed.plan(observed.memory.plan)
     if last is not None and plan.restarted not in _carried_out(observed, last):  # its tasks are prepared anew
-        memory = replace(memory, standing=None, fence="")
+        memory = replace(memory, epoch=None, fence="")
     return replace(memory, plan=plan.hash, own=observed.own, rollout=rollout, canary=None)
 
 

@@ -92,7 +92,7 @@ class JobStep:
 
     Attributes:
         memory: for status.
-        answer: there is one: DONE or INVALID; of a preparation, DONE with a standing; of a reset, DONE.
+        answer: there is one: DONE or INVALID; of a preparation, DONE with an epoch; of a reset, DONE.
         create: the name of a pod to create.
         delete: pods to delete.
         reason, message: what is waited for.
@@ -228,7 +228,7 @@ def _is_answered(action: Action, answer: JobAnswer) -> bool:
         case Action.PLAN:
             return True
         case Action.PREPARE:
-            return answer.standing is not None
+            return answer.epoch is not None
         case Action.RESET_OFFSETS | Action.OFFSETS | Action.LIST_OFFSETS:
             return answer.outcome is Outcome.DONE
 

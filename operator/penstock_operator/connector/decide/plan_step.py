@@ -145,8 +145,8 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
         return _refused(observed, memory, problems, delete=step.delete)
     plan = _plan(observed, answer.plan, tuple(map(str, answer.warnings)))
     memory = _accepted(memory)
-    if answer.standing is not None and not has_tasks:
-        memory = replace(memory, standing=answer.standing, fence=plan.fence(observed.connector.connect_name))
+    if answer.epoch is not None and not has_tasks:
+        memory = replace(memory, epoch=answer.epoch, fence=plan.fence(observed.connector.connect_name))
     return _planned(observed, memory, plan, save=(plan,), delete=step.delete)
 
 

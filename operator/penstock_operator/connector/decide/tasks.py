@@ -113,15 +113,15 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
         )
         return before.then(verdict=under_way(reason, f"{text}: {observed.name_unseen}"), requeue_after=_LOOK)
     fence = plan.fence(observed.connector.connect_name)
-    generation = memory.standing.generation if memory.standing is not None else 0
+    generation = memory.epoch.generation if memory.epoch is not None else 0
     # With another Secret a preparation that failed is tried at once, under another key.
     key = digest(plan.hash, fence, generation, observed.secrets.hash)
     step = job_step.step(JobObservation.of(observed, Action.PREPARE, key))
     # This pod may fence the tasks of any plan, so that each must be prepared after it.
     memory = replace(memory, job=step.memory, fence="")
-    if step.answer is not None and step.answer.standing is not None:
+    if step.answer is not None and step.answer.epoch is not None:
         return before.then(
-            memory=replace(memory, standing=step.answer.standing, fence=fence),
+            memory=replace(memory, epoch=step.answer.epoch, fence=fence),
             delete=step.delete,
             requeue_after=0.0,
             verdict=under_way(Reason.STARTING, "the tasks are about to start"),
@@ -174,8 +174,8 @@ def _run_one_by_one(
         delete += step.delete
         requeue_after.append(step.requeue_after)
         if step.create is not None:
-            assert memory.standing is not None
-            create.append(CreateTask(own, number, step.create, memory.standing, wanted, pod_hash(own, number)))
+            assert memory.epoch is not None
+            create.append(CreateTask(own, number, step.create, memory.epoch, wanted, pod_hash(own, number)))
     delete += (p for p in observed.task_pods if p.task >= len(plan.tasks) and p.leaving is None)
     is_valid = planning.config.valid is True
     is_planned = is_valid and (planning.pending is None or not planning.pending.planning)  # no plan is being made

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock_model.contracts.job import Action, OffsetsWork
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import UsedToken
 from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.connector.model.offsets_list_map import OffsetsList
@@ -53,7 +53,7 @@ class CreateTask:
     plan: Plan
     task: int
     incarnation: int
-    standing: Standing
+    epoch: PlanEpoch
     state: TaskState
     pod_hash: str = ""
 

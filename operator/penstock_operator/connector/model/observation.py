@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock_model.contracts.job import Action, JobAnswer
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Control, Report, UsedToken
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.offsets_list_map import ListMap
@@ -73,7 +73,7 @@ class Observation:
         name_unseen: why it is not known whether the Connect name of a Connector that never ran is free; empty: it is known.
         has_claimed: its claim of the name stands in Kafka.
         owner: its mark in the records of its preparations (`name_ownership.owner_mark`).
-        recorded: the greatest standing in the records in Kafka, looked up where a task was superseded; None: none.
+        recorded: the greatest epoch in the records in Kafka, looked up where a task was superseded; None: none.
         generation: the greatest plan generation in the records in Kafka, looked up where an annotation asks for an action
             on offsets.
         used_tokens: of requests that were used under its Connect name, also by earlier Connectors; from Kafka.
@@ -125,7 +125,7 @@ class Observation:
     name_unseen: str = ""
     has_claimed: bool = False
     owner: str = ""
-    recorded: Standing | None = None
+    recorded: PlanEpoch | None = None
     generation: int = 0
     used_tokens: tuple[UsedToken, ...] = ()
     run_by: str = ""
@@ -139,7 +139,7 @@ class Observation:
 
     def is_prepared(self, plan: Plan) -> bool:
         """Whether the last preparation still holds for the tasks of this plan."""
-        return self.memory.standing is not None and self.memory.fence == plan.fence(self.connector.connect_name)
+        return self.memory.epoch is not None and self.memory.fence == plan.fence(self.connector.connect_name)
 
     @property
     def is_idle(self) -> bool:
@@ -147,9 +147,9 @@ class Observation:
         return all(t.state == "Stopped" or not t.incarnation for t in self.memory.tasks.values())
 
     @property
-    def overtaken_by(self) -> Standing | None:
-        """The standing of a later preparation, which supersedes the tasks of the last one; None: none is known."""
-        last, recorded = self.memory.standing, self.recorded
+    def overtaken_by(self) -> PlanEpoch | None:
+        """The epoch of a later preparation, which supersedes the tasks of the last one; None: none is known."""
+        last, recorded = self.memory.epoch, self.recorded
         return recorded if last is not None and recorded is not None and recorded.is_after(last) else None
 
     @property

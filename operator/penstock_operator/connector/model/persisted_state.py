@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.progress import RolloutRestart
 from penstock_operator.status_fields import in_status, read, without_empty, write
@@ -98,7 +98,7 @@ class TaskMemory:
     reason: str = ""
     message: str = ""
     trace: str | None = None
-    pod_hash: str = field(default="", metadata=in_status(name="life"))
+    pod_hash: str = ""
     started: float | None = field(default=None, metadata=in_status(name="startedAt"))
     last_record: float | None = None
     last_loop: float | None = None
@@ -189,7 +189,7 @@ class Memory:
 
     Attributes:
         plan: the hash of the plan that its tasks are made from.
-        standing, fence: of the last preparation, and what that was for (`Plan.fence`).
+        epoch, fence: of the last preparation, and what that was for (`Plan.fence`).
         tasks: by number.
         refused: the hash of a configuration that was refused.
         refusal: its problems.
@@ -206,7 +206,7 @@ class Memory:
     """
 
     plan: str = ""
-    standing: Standing | None = None
+    epoch: PlanEpoch | None = None
     fence: str = ""
     tasks: Mapping[int, TaskMemory] = field(default_factory=dict)
     refused: str = ""
@@ -225,7 +225,7 @@ class Memory:
     @property
     def has_run(self) -> bool:
         """Whether tasks were ever about to start."""
-        return self.standing is not None or any(t.incarnation for t in self.tasks.values())
+        return self.epoch is not None or any(t.incarnation for t in self.tasks.values())
 
     @property
     def reason(self) -> str:
@@ -246,10 +246,10 @@ class Memory:
         """Read a status; what is absent has the default of its field."""
         status = status or {}
         plan: Mapping[str, Any] = status.get("plan") or {}
-        standing = plan.get("standing")
+        epoch = plan.get("epoch")
         return cls(
             **{attribute: plan[name] for attribute, name in _PLAN.items() if name in plan},
-            standing=None if not standing else Standing(generation=standing["generation"], plan=standing["plan"]),
+            epoch=None if not epoch else PlanEpoch(generation=epoch["generation"], plan=epoch["plan"]),
             refusal=tuple(plan.get("problems") or ()),
             tasks={t["id"]: read(TaskMemory, t) for t in status.get("tasks") or ()},
             job=read(JobMemory, status.get("job") or {}),
@@ -264,11 +264,11 @@ class Memory:
 
     def plan_status(self) -> dict[str, Any]:
         """`status.plan`."""
-        standing = None
-        if self.standing is not None:
-            standing = {"generation": self.standing.generation, "plan": self.standing.plan}
+        epoch = None
+        if self.epoch is not None:
+            epoch = {"generation": self.epoch.generation, "plan": self.epoch.plan}
         texts = {name: getattr(self, attribute) for attribute, name in _PLAN.items()}
-        return without_empty({**texts, "standing": standing, "problems": list(self.refusal)})
+        return without_empty({**texts, "epoch": epoch, "problems": list(self.refusal)})
 
     def job_status(self) -> dict[str, Any]:
         """`status.job`."""

@@ -81,7 +81,7 @@ async def _twin_refusal(
     """
     now, asked = context.clock(), cached.twin_asked
     if claim is not None and name_ownership.is_claim_of_twin(claim, context.settings.release):
-        if memory.standing is not None and own < name_ownership.Age(claim.created, claim.connector_uid):
+        if memory.epoch is not None and own < name_ownership.Age(claim.created, claim.connector_uid):
             return None  # the other Connector is younger, and gives way when it reads this one's claim
         if asked is None or asked[0] != claim or now - asked[1] > _ASK_AGAIN:
             try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock_model.contracts.exit_codes import ExitCode
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Control, Report, UsedToken
 from penstock_operator.connector.model.observation import ActiveTopic
 from penstock_operator.connector.model.offsets_requests import RESET_TOPICS, offsets_requests
@@ -33,7 +33,7 @@ class Records:
     name_unseen: str
     has_claimed: bool
     owner: str
-    recorded: Standing | None
+    recorded: PlanEpoch | None
     generation: int
     used_tokens: tuple[UsedToken, ...]
     status_unread: bool
@@ -66,7 +66,7 @@ async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
         name_unseen="" if memory.has_run else unseen,
         has_claimed=claim is not None and claim.connector_uid == uid,
         owner=owner_mark(subject.key, uid, subject.context.settings.release),
-        recorded=status.standing(name) if were_superseded else None,
+        recorded=status.epoch(name) if were_superseded else None,
         generation=_generation(subject, name) if offsets_requests(connector.metadata.annotations) else 0,
         used_tokens=status.used_tokens(name).tokens,
         status_unread=bool(unseen),
@@ -76,9 +76,9 @@ async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
 def _generation(subject: Subject, name: str) -> int:
     """The greatest plan generation that is known under a Connect name."""
     status = subject.context.status
-    standings = [subject.memory.standing, status.standing(name)]
-    standings += (r.standing for r in status.reports(name).values())
-    return max((s.generation for s in standings if s is not None), default=0)
+    epochs = [subject.memory.epoch, status.epoch(name)]
+    epochs += (r.epoch for r in status.reports(name).values())
+    return max((s.generation for s in epochs if s is not None), default=0)
 
 
 def _topics(subject: Subject, *, is_refused: bool) -> tuple[tuple[ActiveTopic, ...], int | None]:

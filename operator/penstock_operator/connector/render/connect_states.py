@@ -58,8 +58,8 @@ def _connector(
         return
     if before.state == State.FAILED and state is not State.STOPPED and not _is_prepared(observed, decision):
         return  # the preparation is tried again; the state stays until it succeeds
-    standing = decision.memory.standing or observed.memory.standing
-    generation = standing.generation if standing is not None else before.generation
+    epoch = decision.memory.epoch or observed.memory.epoch
+    generation = epoch.generation if epoch is not None else before.generation
     if state is State.RESTARTING:  # Kafka Connect writes UNASSIGNED first, and neither names a version
         for written in (State.UNASSIGNED, state):
             yield connector_status(name, written, worker_id=worker_id, generation=generation, version=None)
@@ -86,7 +86,7 @@ def _state_of_connector(observed: Observation, decision: Decision) -> State | No
         return State.STOPPED
     if decision.verdict.reason == Reason.PREPARE_FAILED:
         return State.FAILED
-    if decision.memory.standing is None:
+    if decision.memory.epoch is None:
         return State.RESTARTING if observed.memory.has_run or decision.memory.has_run else None
     if decision.plan is None:
         return None
@@ -97,9 +97,9 @@ def _tasks(observed: Observation, decision: Decision, known: Mapping[bytes, Stat
     name, memory = observed.connector.connect_name, decision.memory
     alive = {p.task for p in observed.task_pods if p.phase is not Phase.ENDED}
     yield from ((key, None) for key in _obsolete_keys(observed, decision, known) if _task_of(key) not in alive)
-    if observed.connector.spec.state is DesiredState.STOPPED or memory.standing is None:
+    if observed.connector.spec.state is DesiredState.STOPPED or memory.epoch is None:
         return
-    generation = memory.standing.generation
+    generation = memory.epoch.generation
     starting = {wish.task for wish in decision.create if isinstance(wish, CreateTask)}
     for number, task in memory.tasks.items():
         before = known.get(task_key(name, number))

@@ -7,7 +7,7 @@ from typing import Any, Final
 from penstock_model.contracts import pod_layout as layout
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_model.contracts.plugin_mount import PluginMount
-from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
@@ -87,7 +87,7 @@ class PodManifests:
         plan: Plan,
         task: int,
         incarnation: int,
-        standing: Standing,
+        epoch: PlanEpoch,
         state: TaskState,
         status: StatusSnapshot | None = None,
     ) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class PodManifests:
             plan: that the task belongs to.
             task: its number.
             incarnation: which start of the task it is.
-            standing: of the last preparation.
+            epoch: of the last preparation.
             state: what the task does first.
             status: what the operator has read of the status topic, so that the task need not read it again.
         """
@@ -105,16 +105,16 @@ class PodManifests:
         identity = PodIdentity(
             connector_uid=own.uid or "",
             connector_generation=own.generation,
-            standing=standing,
+            epoch=epoch,
             incarnation=incarnation,
-            token=f"{own.uid}/{standing.generation}/{task}/{incarnation}",
+            token=f"{own.uid}/{epoch.generation}/{task}/{incarnation}",
             state=state,
             status=status,
         )
         pod = self._task_pod(plan, task, names.pod_name(own.name, task, incarnation), identity)
         annotations = {
             names.INCARNATION_ANNOTATION: str(incarnation),
-            names.LIFE_ANNOTATION: self.pod_hash(plan, task),
+            names.POD_HASH_ANNOTATION: self.pod_hash(plan, task),
             names.GENERATION_ANNOTATION: str(own.generation),
             names.STATE_ANNOTATION: state.value,
             **({names.PLUGIN_VERSIONS_ANNOTATION: ",".join(plan.plugin_versions)} if plan.mounts else {}),
@@ -214,7 +214,7 @@ class PodManifests:
         container["volumeMounts"].insert(0, {"name": "plan", "mountPath": _folder(layout.TASK_FILE)})
         container["ports"] = [{"name": "metrics", "containerPort": layout.METRICS_PORT, "protocol": "TCP"}]
         container |= _probes(ends=settings.task.liveness_probe)
-        container["env"] = [{"name": layout.LIFE_VARIABLE, "value": identity.to_json()}, *container["env"]]
+        container["env"] = [{"name": layout.POD_IDENTITY_VARIABLE, "value": identity.to_json()}, *container["env"]]
         spec["terminationGracePeriodSeconds"] = settings.task.termination_grace_period_seconds
         meta = metadata(self.connector, name, operator=self.operator, role="task", task=task)
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}

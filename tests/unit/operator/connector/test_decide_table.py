@@ -12,7 +12,7 @@ import pytest
 from penstock.errors import Problem
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome, PlanAnswer
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Control, Report
 from penstock_model.contracts.task_spec import PluginReference, TaskSpec, TaskState
 from penstock_model.resources.connector import Connector
@@ -35,7 +35,7 @@ from penstock_operator.rollout.progress import Permission
 NOW: Final = 1_000_000.0
 SHAPE: Final = Shape("runtime:1")
 SHAPE_WITH_SECRET: Final = replace(SHAPE, secrets=("db",))
-STANDING: Final = Standing(generation=1, plan="p")
+EPOCH: Final = PlanEpoch(generation=1, plan="p")
 OWN: Final = "spec-1:ignored"
 OWNER: Final = "0123456789abcdef"
 """The Connector's mark in the records of its preparations."""
@@ -136,7 +136,7 @@ def report(number: int, state: str = "RUNNING", acted: int = 1) -> Report:
         connector_uid="uid",
         pod_uid=f"pod-{number}",
         task=number,
-        standing=STANDING,
+        epoch=EPOCH,
         incarnation=1,
         state=state,
         acted=acted,
@@ -158,7 +158,7 @@ def observation(**changes: Any) -> Observation:
     return Observation(**{**usual, **changes})
 
 
-PREPARED: Final = Memory(plan="due", standing=STANDING, fence=FENCE, own=OWN, observed=1)
+PREPARED: Final = Memory(plan="due", epoch=EPOCH, fence=FENCE, own=OWN, observed=1)
 RUNS: Final = replace(PREPARED, tasks={0: running_task(0), 1: running_task(1)}, state="Running")
 
 NEW: Final = observation()
@@ -387,7 +387,7 @@ ROWS: Final = {
         NEW, to("Failed", "ConfigInvalid"), connector=connector(offsets={"listTo": {"name": "a"}})
     ),
     "planned and prepared: the plan is kept, the tasks start": row(
-        NEW, to("Pending", "Starting", FIRST, ("Plan",)), **answer(PLAN_POD_ENDED, plan=PLAN_ANSWER, standing=STANDING)
+        NEW, to("Pending", "Starting", FIRST, ("Plan",)), **answer(PLAN_POD_ENDED, plan=PLAN_ANSWER, epoch=EPOCH)
     ),
     "planning finds Kafka away: it is tried again after a pause": row(
         NEW,
@@ -419,7 +419,7 @@ ROWS: Final = {
     "prepared: the tasks start next": row(
         PLANNED,
         to("Pending", "Starting", deletes=("Prepare",), requeue_after=0.0),
-        **answer(PREPARE_POD_ENDED, standing=STANDING),
+        **answer(PREPARE_POD_ENDED, epoch=EPOCH),
     ),
     "the preparation is refused": row(
         PLANNED,
@@ -487,18 +487,18 @@ ROWS: Final = {
     "a task is superseded by another connector's: it waits": row(
         RUNNING,
         to("Degraded", "TasksLost"),
-        recorded=Standing(generation=9, plan="another"),
+        recorded=PlanEpoch(generation=9, plan="another"),
         owner=OWNER,
         task_pods=(task_pod(0, phase=Phase.ENDED, ended=ended(ExitCode.SUPERSEDED)), task_pod(1)),
     ),
     "a task was superseded by another connector's: started again after its back-off": row(
         SUPERSEDED,
         to("Degraded", "Starting", ("task 0, incarnation 2",)),
-        recorded=Standing(generation=9, plan="another"),
+        recorded=PlanEpoch(generation=9, plan="another"),
         owner=OWNER,
     ),
     "a task was superseded by a late preparation of its own: all tasks end, to be prepared anew": row(
-        SUPERSEDED, to("Pending", "Restarting", deletes=FIRST[1:]), recorded=Standing.of_owner(9, OWNER), owner=OWNER
+        SUPERSEDED, to("Pending", "Restarting", deletes=FIRST[1:]), recorded=PlanEpoch.of_owner(9, OWNER), owner=OWNER
     ),
     # A template that is refused.
     "template refused: running pods go on": row(RUNNING, to("Running", "ConfigInvalid"), connector=REFUSED_TEMPLATE),

@@ -99,7 +99,7 @@ def pod(status: dict[str, Any], **metadata: Any) -> TaskPod:
                 "uid": "p",
                 "creationTimestamp": "2026-11-21T10:00:00Z",
                 "labels": {"penstock.dev/connector-uid": "u", "penstock.dev/role": "task", "penstock.dev/task": "0"},
-                "annotations": {"penstock.dev/incarnation": "2", "penstock.dev/life": "abc"},
+                "annotations": {"penstock.dev/incarnation": "2", "penstock.dev/pod-hash": "abc"},
                 **metadata,
             },
             "spec": {
@@ -307,7 +307,7 @@ def test_what_is_written_fits_the_resource_and_is_remembered() -> None:
     world.reconcile()
     ConnectorStatus.model_validate(world.status)
     memory = Memory.of(world.status)
-    assert memory.standing is not None
+    assert memory.epoch is not None
     assert (memory.task(0).has_ended, memory.task(0).failures, memory.task(0).trace) == (True, 1, "Traceback")
     assert memory.task(1).state == "Running"
     assert memory.task(0).versions == {"connector": "1.4.2"}

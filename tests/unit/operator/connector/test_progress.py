@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Report
 from penstock_model.resources.connector import Restart
 from penstock_operator.connector.decide.task_step import TaskObservation, step
@@ -102,7 +102,7 @@ def reported(memory: TaskMemory, progress: str | None, trouble: str | None = Non
                 connector_uid="uid",
                 pod_uid="u",
                 task=0,
-                standing=Standing(generation=1, plan="p"),
+                epoch=PlanEpoch(generation=1, plan="p"),
                 incarnation=memory.incarnation,
                 state="RUNNING",
                 acted=1,
