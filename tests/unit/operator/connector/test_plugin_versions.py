@@ -427,7 +427,7 @@ def test_a_new_connector_passes_over_a_newer_version_whose_image_cannot_be_pulle
     world.settle()
     assert runs(world) == "2.0.0"
     assert world.condition("ConfigValid") == (
-        "True Valid: PluginVersion ticker-3.0.0 is newer, 3.0.0, and is not taken up before it is verified: ImagePullBackOff"
+        "True Valid: PluginVersion ticker-3.0.0 is newer, 3.0.0, and is not used before it is verified: ImagePullBackOff"
     )
     assert "newerPluginVersions" not in world.status
 
