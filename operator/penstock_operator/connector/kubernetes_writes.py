@@ -72,7 +72,7 @@ async def write_status(
     )
     if written is None:
         return None
-    for event in () if observed.namespace_ends else events_between(observed.memory, decision):
+    for event in () if observed.namespace_ends else events_between(observed.persisted, decision):
         log.info(
             "%s", event.message, extra={"connector": f"{metadata.namespace}/{metadata.name}", "reason": event.reason}
         )

@@ -11,7 +11,7 @@ from penstock_model.resources.plugin_offers import offer_of
 from penstock_model.resources.plugin_version import PublishedDefinitions
 from penstock_operator.connector.kubernetes_writes import put_config_map
 from penstock_operator.connector.model.api_failures import cause
-from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.pod_status import JobPod, pod_of
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.context import Run
@@ -49,7 +49,7 @@ class Verifier:
         self._settings = settings
         self._run = run
         self._slots = JobSlots(min(_AT_ONCE, settings.limits.job_pods), wake)
-        self._failures: dict[Key, JobMemory] = {}
+        self._failures: dict[Key, FailedJob] = {}
         self._decided: dict[Key, str] = {}
         self._open: set[Key] = set()
 
@@ -144,7 +144,7 @@ class Verifier:
         manifests = await self._run(kube.list, POD, key.namespace, labels=labels)
         pods = [p for p in (pod_of(m, now) for m in manifests) if isinstance(p, JobPod)]
         self._slots.living(key, frozenset(f"{key.namespace}/{p.name}" for p in pods if p.takes_slot))
-        status, failure = document.get("status") or {}, self._failures.get(key, JobMemory())
+        status, failure = document.get("status") or {}, self._failures.get(key, FailedJob())
         return Seen(
             name=name,
             pods=pods,
@@ -153,7 +153,7 @@ class Verifier:
             said=_said(status),
             is_lost=await self._is_lost(kube, key, status),
             is_decided=self._decided.get(key) == document["metadata"]["uid"],
-            failure=failure if failure.key == name else JobMemory(),
+            failure=failure if failure.key == name else FailedJob(),
             slot=self._slots.room(key),
             deadline=settings.job.deadline_seconds,
             node_timeout=settings.task.node_lost_seconds,

@@ -16,7 +16,7 @@ from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.verification import FoundClass, read_classes
 from penstock_model.resources.plugin_version import PublishedDefinitions
-from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.pod_end import OUT_OF_MEMORY, Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.verdict import Kind, Verdict
@@ -27,7 +27,7 @@ __all__ = ["Finding", "Logged", "Seen", "Step", "failed", "published", "step", "
 _BACKOFF: Final = ExponentialBackoff(first=15.0, longest=600.0)
 _SLOT_WAIT: Final = 60.0
 """Seconds, should no event come: a PluginVersion that waits for a slot is woken when there is one."""
-_NONE: Final = JobMemory()
+_NONE: Final = FailedJob()
 _PUBLISHING: Final = 3
 """Pods to try before the PluginVersion is decided without configuration definitions, because none could be read."""
 
@@ -59,7 +59,7 @@ class Seen:
     said: Verdict | None
     is_lost: bool
     is_decided: bool
-    failure: JobMemory
+    failure: FailedJob
     slot: bool
     deadline: float
     node_timeout: float
@@ -113,7 +113,7 @@ class Step:
     verified_by: str = ""
     finding: Finding | None = None
     publish: Logged | None = None
-    failure: JobMemory = _NONE
+    failure: FailedJob = _NONE
     create: str | None = None
     delete: tuple[JobPod, ...] = ()
     requeue_after: float | None = None
@@ -136,8 +136,8 @@ def failed(seen: Seen, reason: str, message: str) -> Step:
     """Return the step after a pod that decided nothing, or could not be created: another one follows after a pause."""
     attempts = seen.failure.attempts + 1
     pause = _BACKOFF.pause(attempts)
-    memory = JobMemory(seen.name, attempts, seen.now + pause, reason, f"{message}; it is retried automatically")
-    return _as_before(seen, Step(_waits(memory, reason, message), failure=memory, requeue_after=pause))
+    failure = FailedJob(seen.name, attempts, seen.now + pause, reason, f"{message}; it is retried automatically")
+    return _as_before(seen, Step(_waits(failure, reason, message), failure=failure, requeue_after=pause))
 
 
 def published(found: Step, where: PublishedDefinitions) -> Step:
@@ -168,25 +168,25 @@ def _next_step(seen: Seen) -> Step:
     away = [p for p in seen.pods if p.is_on_lost_node(seen.now, seen.node_timeout)]
     pod = next((p for p in sorted(seen.pods, key=lambda p: p.created) if p not in away), None)
     doing = "a pod inspects the image, and imports the classes that it declares"
-    verdict, memory = _waits(seen.failure, Reason.VERIFYING, doing), seen.failure
+    verdict, failure = _waits(seen.failure, Reason.VERIFYING, doing), seen.failure
     if pod is None:
-        if memory.retry_at is not None and memory.retry_at > seen.now:
-            return Step(verdict, failure=memory, requeue_after=memory.retry_at - seen.now)
+        if failure.retry_at is not None and failure.retry_at > seen.now:
+            return Step(verdict, failure=failure, requeue_after=failure.retry_at - seen.now)
         if not seen.slot:
             turn = "waits for its turn: only a few PluginVersions of a release are verified in parallel"
-            waits = _waits(memory, Reason.VERIFYING, turn)
-            return Step(waits, failure=memory, requeue_after=_SLOT_WAIT, queued=True)
-        return Step(verdict, failure=memory, create=_free_name(seen))
+            waits = _waits(failure, Reason.VERIFYING, turn)
+            return Step(waits, failure=failure, requeue_after=_SLOT_WAIT, queued=True)
+        return Step(verdict, failure=failure, create=_free_name(seen))
     if pod.phase is Phase.ENDED:
         return _after_end(seen, pod)
     if pod.leaves_by is not None:
-        return Step(verdict, failure=memory, requeue_after=pod.leaves_by + seen.node_timeout - seen.now)
+        return Step(verdict, failure=failure, requeue_after=pod.leaves_by + seen.node_timeout - seen.now)
     left = pod.due(seen.deadline, seen.node_timeout) - seen.now
     if left <= 0:
         return replace(failed(seen, *_overdue(seen, pod)), delete=(pod,))
     if pod.hindrance is not None:
         verdict = Verdict(Kind.UNDER_WAY, *pod.hindrance)
-    return Step(verdict, failure=memory, requeue_after=left)
+    return Step(verdict, failure=failure, requeue_after=left)
 
 
 def _free_name(seen: Seen) -> str:
@@ -195,10 +195,10 @@ def _free_name(seen: Seen) -> str:
     return next(n for n in names if n not in taken)
 
 
-def _waits(memory: JobMemory, reason: str, message: str) -> Verdict:
+def _waits(failure: FailedJob, reason: str, message: str) -> Verdict:
     """Return the verdict while another pod inspects the image: an earlier failure stays, since users want to know it."""
-    if memory.attempts:
-        return Verdict(Kind.UNDER_WAY, memory.reason, memory.message)
+    if failure.attempts:
+        return Verdict(Kind.UNDER_WAY, failure.reason, failure.message)
     return Verdict(Kind.UNDER_WAY, reason, message)
 
 

@@ -9,9 +9,9 @@ from penstock.errors import ConfigError, Problem, RetriableError, Superseded
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, OffsetsVerb, Outcome
 from penstock_runtime.job.altering import alter
 from penstock_runtime.job.listing import list_offsets
-from penstock_runtime.job.preparing import OffsetsRefused, Unavailable, prepare_plan
 from penstock_runtime.job.resetting import reset, reset_of_valid
 from penstock_runtime.job.validating import validate
+from penstock_runtime.job.with_kafka import OffsetsRefused, Unavailable, prepare_plan
 from penstock_runtime.pipeline.record_errors import sentence
 from penstock_runtime.process.plugin_exit import as_failure
 

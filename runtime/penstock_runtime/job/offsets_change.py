@@ -20,7 +20,7 @@ from penstock_runtime.fencing.incarnation import TransactionalIds
 from penstock_runtime.fencing.plan_fence import Place, PlanFence, fence
 from penstock_runtime.job.offsets_target import Target, target_of_valid
 from penstock_runtime.job.plugin_alteration import ask_plugin
-from penstock_runtime.job.preparing import ClientErrors, OffsetsRefused, Unavailable, with_kafka
+from penstock_runtime.job.with_kafka import ClientErrors, OffsetsRefused, Unavailable, with_kafka
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.groups import GroupHasMembers, Groups
 from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present

@@ -45,7 +45,7 @@ def state_records(
     ):
         return ()
     # States of a connector that never ran here are those of a Kafka Connect from which it will migrate.
-    if known and not (observed.memory.has_run or decision.memory.has_run):
+    if known and not (observed.persisted.has_run or decision.persisted.has_run):
         return ()
     return (*_connector(observed, decision, known, worker_id), *_tasks(observed, decision, known, worker_id))
 
@@ -60,13 +60,13 @@ def _connector(
         return
     if before.state == State.FAILED and state is not State.STOPPED and not _is_prepared(observed, decision):
         return  # the preparation is retried; the state stays until it succeeds
-    epoch = decision.memory.epoch or observed.memory.epoch
+    epoch = decision.persisted.epoch or observed.persisted.epoch
     generation = epoch.generation if epoch is not None else before.generation
     if state is State.RESTARTING:  # Kafka Connect writes UNASSIGNED first, and neither names a version
         for written in (State.UNASSIGNED, state):
             yield connector_status(name, written, worker_id=worker_id, generation=generation, version=None)
         return
-    plan = decision.plan or observed.plan(decision.memory.plan)
+    plan = decision.plan or observed.plan(decision.persisted.plan)
     yield connector_status(
         name,
         state,
@@ -78,7 +78,7 @@ def _connector(
 
 
 def _is_prepared(observed: Observation, decision: Decision) -> bool:
-    plan = decision.plan or observed.plan(decision.memory.plan)
+    plan = decision.plan or observed.plan(decision.persisted.plan)
     return plan is not None and observed.is_prepared(plan)
 
 
@@ -88,22 +88,22 @@ def _state_of_connector(observed: Observation, decision: Decision) -> State | No
         return State.STOPPED
     if decision.verdict.reason == Reason.PREPARE_FAILED:
         return State.FAILED
-    if decision.memory.epoch is None:
-        return State.RESTARTING if observed.memory.has_run or decision.memory.has_run else None
+    if decision.persisted.epoch is None:
+        return State.RESTARTING if observed.persisted.has_run or decision.persisted.has_run else None
     if decision.plan is None:
         return None
     return State.PAUSED if observed.connector.spec.state is DesiredState.PAUSED else State.RUNNING
 
 
 def _tasks(observed: Observation, decision: Decision, known: Mapping[bytes, Status], worker_id: str) -> Iterator[Entry]:
-    name, memory = observed.connector.connect_name, decision.memory
+    name, persisted = observed.connector.connect_name, decision.persisted
     alive = {p.task for p in observed.task_pods if p.phase is not Phase.ENDED}
     yield from ((key, None) for key in _obsolete_keys(observed, decision, known) if _task_of(key) not in alive)
-    if observed.connector.spec.state is DesiredState.STOPPED or memory.epoch is None:
+    if observed.connector.spec.state is DesiredState.STOPPED or persisted.epoch is None:
         return
-    generation = memory.epoch.generation
+    generation = persisted.epoch.generation
     starting = {wish.task for wish in decision.create if isinstance(wish, CreateTask)}
-    for number, task in memory.tasks.items():
+    for number, task in persisted.tasks.items():
         before = known.get(task_key(name, number))
         if before is None:
             continue
@@ -133,8 +133,8 @@ def _obsolete_keys(observed: Observation, decision: Decision, known: Mapping[byt
         # A task that has just ended may have written its state after `known` was read.
         ended = [
             n
-            for n, t in decision.memory.tasks.items()
-            if t.state == "Stopped" and observed.memory.task(n).state == "Stopping"
+            for n, t in decision.persisted.tasks.items()
+            if t.state == "Stopped" and observed.persisted.task(n).state == "Stopping"
         ]
         yield from {task_key(name, n) for n in (*tasks, *ended)}
     elif plan is not None and observed.is_prepared(plan):
@@ -149,4 +149,6 @@ def _task_of(key: bytes) -> int | None:
 def _has_reported_end(observed: Observation, number: int) -> bool:
     """Return whether the last incarnation of a task has reported its end: its state record exists or will follow."""
     report = observed.reports.get(number)
-    return report is not None and report.pod_uid == observed.memory.task(number).pod_uid and report.state in _END_STATES
+    return (
+        report is not None and report.pod_uid == observed.persisted.task(number).pod_uid and report.state in _END_STATES
+    )

@@ -15,7 +15,7 @@ __all__ = ["figures", "undecided"]
 
 def figures(observed: Observation, decision: Decision) -> ConnectorFigures:
     """Return the figures of a Connector for which a decision was made."""
-    plan, tasks = decision.plan, decision.memory.tasks.values()
+    plan, tasks = decision.plan, decision.persisted.tasks.values()
     return ConnectorFigures(
         class_name=plan.class_name if plan is not None else observed.connector.spec.class_name,
         type=plan.kind if plan is not None else "",

@@ -10,7 +10,7 @@ from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_model.contracts.verification import FoundClass, VerificationRequest, classes_text
 from penstock_model.resources.plugin_offers import offer_of
 from penstock_model.resources.plugin_version import PublishedDefinitions
-from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.pod_end import Ended
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.verdict import Kind, Verdict
@@ -42,7 +42,7 @@ def seen(*pods: JobPod, **more: Any) -> Seen:
         "said": None,
         "is_lost": False,
         "is_decided": False,
-        "failure": JobMemory(),
+        "failure": FailedJob(),
         "slot": True,
         "deadline": 120.0,
         "node_timeout": 30.0,
@@ -122,7 +122,7 @@ def test_where_they_cannot_be_had_two_more_pods_look_and_the_third_decides_witho
 
 
 def test_failures_of_another_kind_before_take_nothing_from_the_tries_to_publish() -> None:
-    pulled = JobMemory(NAME, 7, None, "ErrImagePull", "no such image")
+    pulled = FailedJob(NAME, 7, None, "ErrImagePull", "no such image")
     found = unpublished(seen(logged(), failure=pulled), step(seen(logged(), failure=pulled)), "the log is gone")
     assert (found.failure.attempts, found.is_decided) == (1, False)
 
