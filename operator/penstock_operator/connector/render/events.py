@@ -21,7 +21,7 @@ _OFFSETS_REASONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ConnectorEvent:
-    """An Event of a Connector; `action` is what the operator was doing."""
+    """Event of a Connector; `action` is the operator's activity."""
 
     type: EventType
     reason: str
@@ -30,7 +30,7 @@ class ConnectorEvent:
 
 
 def events_between(before: PersistedState, decision: Decision) -> Iterator[ConnectorEvent]:
-    """The Events between a status and the one that a decision writes."""
+    """Yield the Events between a status and the one that a decision writes."""
     after, verdict, pending = decision.persisted, decision.verdict, decision.pending
     ready_reason = before.conditions.get(ConditionType.READY, {}).get("reason")
     if decision.state != before.state:
@@ -44,7 +44,7 @@ def events_between(before: PersistedState, decision: Decision) -> Iterator[Conne
         yield _event(event_type(pending.reason), pending.reason, pending.message, "Rollout")
     if after.asked != before.asked:
         reason = Reason.RECONFIGURATION_REQUESTED
-        yield _event(reason.event, reason, "the plugin asks to be split into tasks anew", "Reconcile")
+        yield _event(reason.event, reason, "the plugin requests another split into tasks", "Reconcile")
     for number, task in after.tasks.items():
         yield from _task_events(before.tasks.get(number, PersistedTask(number)), task)
     for request in after.handled:

@@ -1,4 +1,4 @@
-"""Renders the status of a Connector from a decision and what it rests on. Pure."""
+"""Renders the status of a Connector from a decision and its observation. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -24,9 +24,9 @@ _WITHOUT_POD: Final = ("Stopped", "Stopping")
 
 
 def connector_status(observed: Observation, decision: Decision) -> dict[str, Any]:
-    """The whole status.
+    """Return the whole status.
 
-    Lag, offsets and counts are in the metrics, so that no status is written by the clock, but for the time of the last
+    Lag, offsets and counts are in the metrics, so that no status is written periodically, except for the time of the last
     record, once a minute while records are delivered.
     """
     persisted, connector = decision.persisted, observed.connector
@@ -83,21 +83,21 @@ def connector_status(observed: Observation, decision: Decision) -> dict[str, Any
 
 
 def _lagging(observed: Observation, tasks: Sequence[PersistedTask]) -> str:
-    """Describe how the lag grows of the tasks that run; empty: of none."""
+    """Describe how the lag of the running tasks grows; empty: it does not grow."""
     reports = {n: r for n, r in observed.reports.items() if r.lagging}
     lagging = [t.id for t in tasks if t.state == "Running" and t.id in reports and reports[t.id].pod_uid == t.pod_uid]
     return "; ".join(f"task {n}: {reports[n].lagging}" for n in lagging)
 
 
 def is_unchanged(status: Mapping[str, Any], before: Mapping[str, Any] | None) -> bool:
-    """Whether a status is the one that the Connector has, and need not be written."""
+    """Return whether a status is the one that the Connector has, and need not be written."""
     return dict(status) == (before or {})
 
 
 def status_with_trouble(document: Mapping[str, Any], trouble: Verdict, now: float) -> dict[str, Any] | None:
-    """The status of a Connector for which nothing was decided: as it was, with conditions that name the trouble.
+    """Return the status of a Connector without a decision: the current one, with conditions that name the trouble.
 
-    `observedGeneration` stays, which is that of the last decision.
+    `observedGeneration` stays that of the last decision.
 
     Returns:
         The status to write; None: it stays as it is.

@@ -267,7 +267,7 @@ UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedul
         (waiting("ImagePullBackOff", message="m"), "ImagePullBackOff: m; check the image's name"),
         (
             waiting("CreateContainerConfigError"),
-            "CreateContainerConfigError: container task cannot start; put the Secret or ConfigMap in place",
+            "CreateContainerConfigError: container task cannot start; create the Secret or ConfigMap",
         ),
         (
             {"phase": "Pending", "conditions": [{**UNSCHEDULABLE, "message": "0/1 nodes are available"}]},

@@ -106,7 +106,7 @@ def test_definitions_are_published_before_it_is_ready_and_the_status_says_where(
 def test_where_they_cannot_be_had_two_more_pods_look_and_the_third_decides_without_them_and_says_why() -> None:
     first = unpublished(seen(logged()), step(seen(logged())), "the log is gone")
     assert told(first)[:2] == (Kind.UNDER_WAY, "DefinitionsUnpublished")
-    assert "the log is gone; it is tried again by itself" in first.verdict.message
+    assert "the log is gone; it is retried automatically" in first.verdict.message
     assert (first.is_decided, first.finding, [p.name for p in first.delete]) == (False, None, [NAME])
     leaves = seen(logged(leaving=NOW, leaves_by=NOW + 1), failure=first.failure)
     assert (step(leaves).publish, step(leaves).verdict.reason) == (None, "DefinitionsUnpublished")
@@ -232,7 +232,7 @@ def test_a_pod_that_decided_nothing_is_told_and_another_one_looks_after_a_pause(
     assert (waits.create, waits.requeue_after) == (None, 1)
     again = step(seen(failure=found.failure, now=NOW + 15))
     assert (again.create, again.verdict.reason) == (NAME, reason)  # the cause stands while another pod looks
-    assert "tried again by itself" in again.verdict.message
+    assert "retried automatically" in again.verdict.message
     assert step(seen(end, failure=found.failure, now=NOW + 20)).requeue_after == 30
 
 
