@@ -87,7 +87,7 @@ class FrameBatches(SparkBatches):
                 self._size.lost()
                 raise
         finally:
-            kept.let_go()
+            kept.remove()
         if total.unfinished or any(answer.changing for answer in answers):
             self.rest()  # the driver measures how many frames it writes in time
         self._size.learn([self._size], total.read, total.bytes, self._clock() - begun)

@@ -22,7 +22,7 @@ from penstock_runtime.sink.frame_rows import check, shape_of, stream_of, table_o
 from penstock_runtime.sink.frame_runs import Count, KeptRun, Run, runs_of
 from penstock_runtime.sink.offset_ranges import RangeReader
 from penstock_runtime.sink.process import SinkProcess
-from penstock_runtime.sink.spark_worker import RangesPart, let_go, measures_of, sink_of
+from penstock_runtime.sink.spark_worker import RangesPart, close_sinks, measures_of, sink_of
 from penstock_runtime.spark.kept_rows import ANSWER, Row
 from penstock_runtime.spark.worker import Answer, failure, redact
 
@@ -61,7 +61,7 @@ def rows_of(data: bytes) -> Iterator[Row]:
         answer = RowsAnswer(**msgspec.structs.asdict(failure(as_failure(e), redact)))
     total.measures = measures_of(task)
     if answer.kind:
-        let_go()  # records that the reader has prefetched cannot be trusted
+        close_sinks()  # records that the reader has prefetched cannot be trusted
     total.offsets = [(*of, offset) for of, offset in ends.items()]
     total.add_time("read", max(0.0, time.monotonic() - begun - sum(total.seconds.values())))
     answer.summary, answer.runs, answer.changing = summaries.encode(total), made.runs(), made.changing

@@ -30,9 +30,9 @@ from penstock_runtime.spark.worker import Answer, context_of, failure, redact, w
 __all__ = [
     "RangeLimits",
     "RangesPart",
+    "close_sinks",
     "consume",
     "end_file",
-    "let_go",
     "measures_of",
     "range_payload",
     "sink_of",
@@ -151,7 +151,7 @@ def consume(data: bytes) -> bytes:
     answer = Answer()
     if error is not None:
         answer = failure(error, redact)
-        let_go()  # records that the reader has prefetched cannot be trusted
+        close_sinks()  # records that the reader has prefetched cannot be trusted
     total.offsets = [(*of, offset) for of, offset in ends.items()]
     total.add_time("read", max(0.0, time.monotonic() - begun - sum(total.seconds.values())))
     answer.summary, answer.size = summaries.encode(total), task.limits.size
@@ -183,7 +183,7 @@ def end_file(slots: str | Path) -> Path:
 _sinks: dict[str, tuple[RangeReader, SinkProcess, SinkContext]] = {}
 
 
-def let_go() -> None:
+def close_sinks() -> None:
     """Close this worker's reader and process; the next batch makes new ones."""
     while _sinks:
         _, (reader, process, setup) = _sinks.popitem()
