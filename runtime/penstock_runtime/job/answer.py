@@ -1,4 +1,4 @@
-"""Carries out the request of a job pod, and makes the answer without secrets."""
+"""Carries out the request of a job pod, and builds the answer without secrets."""
 
 import logging
 import traceback
@@ -22,7 +22,7 @@ _CHANGES: Final = {OffsetsVerb.RESET: reset_of_valid, OffsetsVerb.ALTER: alter}
 
 
 def answer_request(request: JobRequest, redact: Callable[[str], str]) -> JobAnswer:
-    """Carry out the request. Every error of the work is in the answer; none is raised."""
+    """Carry out the request. Errors of the work are in the answer; none is raised."""
 
     def redacted(problems: Iterable[Problem]) -> tuple[JobProblem, ...]:
         return tuple(JobProblem(property=p.property, message=redact(p.message)) for p in problems)

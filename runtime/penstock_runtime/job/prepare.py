@@ -30,17 +30,17 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
     """Make the topics that the tasks of one connector need, and fence earlier tasks.
 
     Args:
-        context: of one of its tasks.
+        context: context of one of its tasks.
         known: the connector's records that the operator has read from the status topic.
-        owner: the mark of the Connector that is prepared (`PlanEpoch.owner`); empty: of no Connector.
+        owner: mark of the Connector that is prepared (`PlanEpoch.owner`); empty if there is none.
 
     Returns:
-        The epoch of this plan, greater than those of all plans before it.
+        Epoch of this plan, greater than those of all plans before it.
 
     Raises:
-        Superseded: another process starts the same connector at this moment, with a greater generation.
+        Superseded: another process is starting the same connector, with a greater generation.
         RetriableError: Kafka does not answer.
-        ConnectError: a topic cannot be created, or does not have the form that it must have.
+        ConnectError: a topic cannot be created, or does not have the required form.
     """
     make_internal_topics(context)
     dead_letters = context.policy.dead_letter_topic
@@ -59,7 +59,7 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
 
 
 def make_internal_topics(context: TaskContext) -> None:
-    """Create the topics of the status and of the offsets where they are missing, and wait until they can be read.
+    """Create the topics for the status and the offsets if they are missing, and wait until they can be read.
 
     Raises:
         RetriableError: Kafka does not answer.
@@ -82,7 +82,7 @@ def make_internal_topics(context: TaskContext) -> None:
 
 
 def make_status_topic(shared: ClientSettings, worker: WorkerConfig) -> None:
-    """Create the status topic where it is missing, and wait until it can be read. Raises as `make_internal_topics`."""
+    """Create the status topic if it is missing, and wait until it can be read. Raises as `make_internal_topics`."""
     if Admin(shared).ensure_compacted(
         worker.status_storage_topic,
         partitions=worker.status_storage_partitions,
@@ -94,13 +94,13 @@ def make_status_topic(shared: ClientSettings, worker: WorkerConfig) -> None:
 
 
 def _target_admin(context: TaskContext) -> Admin:
-    """An admin client of the cluster that the connector writes to."""
+    """Return an admin client of the cluster that the connector writes to."""
     servers = context.settings.bootstrap
     return Admin(context.shared) if servers == context.shared.bootstrap else Admin(context.settings, servers=servers)
 
 
 def place_of(context: TaskContext, owner: str = "") -> Place:
-    """Where the incarnations of a task's connector are recorded."""
+    """Return the place where the incarnations of a task's connector are recorded."""
     spec, worker = context.spec, context.worker
     return Place(spec.connector, worker.group_id, context.settings, context.shared, context.status_topic, owner)
 
@@ -120,7 +120,7 @@ def _appear(settings: ClientSettings, topic: str) -> None:
 
 
 def announce(context: TaskContext, state: State, specs: Sequence[TaskSpec], *, timeout: float = 30.0) -> None:
-    """Write the connector's state to the status topic, as Connect's herder does."""
+    """Write the connector's state to the status topic, as Kafka Connect's herder does."""
     writer = StatusWriter(context.shared, client_id=f"penstock-plan-{context.spec.connector}")
     try:
         writer.write(

@@ -47,7 +47,7 @@ def test_positions_of_a_sink_are_numbers_by_topic_and_partition() -> None:
     [
         ("", "This is not JSON: Expecting value"),
         ('{"offsets": [', "This is not JSON: Expecting value"),
-        ('{"offsets": [{"partition": {"a": NaN}, "offset": null}]}', "This is not JSON: NaN is no number in JSON"),
+        ('{"offsets": [{"partition": {"a": NaN}, "offset": null}]}', "This is not JSON: JSON has no number NaN"),
         ("[" * 100_000, "The JSON is nested too deeply"),
         ("[]", "is expected, and this is a list"),
         ("null", "is expected, and this is null"),
@@ -56,10 +56,10 @@ def test_positions_of_a_sink_are_numbers_by_topic_and_partition() -> None:
         ('{"offsets": null}', "Partitions / offsets need to be provided for an alter offsets request"),
         ('{"offsets": {"partition": {}}}', "must be a list of partitions and offsets, and is an object"),
         ('{"offset": []}', "is not a field of a request to alter offsets: it has offsets"),
-        ('{"offsets": [1], "offsets": [2]}', "The field offsets stands twice in one object"),
+        ('{"offsets": [1], "offsets": [2]}', "The field offsets is given twice in one object"),
         (
             '{"offsets": [{"partition": {"a": 1}, "offset": {}, "offset": null}]}',
-            "The field offset stands twice in one",
+            "The field offset is given twice in one",
         ),
     ],
 )
@@ -94,7 +94,7 @@ def test_what_is_no_request_is_told(document: str, told: str) -> None:
         ),
         (
             {"partition": {}, "offset": {"a": "\ud800"}},
-            "offsets[0].offset: field a: half of a surrogate pair is no text",
+            "offsets[0].offset: field a: half of a surrogate pair is not text",
         ),
     ],
 )

@@ -24,7 +24,7 @@ def test_one_before_the_first_offset_is_with_earliest_alone_for_latest_would_pas
     ("topic", "number", "offset", "told"),
     [
         ("t", 0, 9, "9 is past the end of t-0, which is 8"),
-        ("t", 1, 0, "topic 't' has no partition 1, and 1 in all"),
+        ("t", 1, 0, "topic 't' has no partition 1; it has 1 in all"),
         ("gone", 0, 0, "topic 'gone' does not exist, or may not be described"),
     ],
 )

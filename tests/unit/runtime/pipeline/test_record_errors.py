@@ -114,7 +114,7 @@ def test_a_record_that_waits_for_its_next_try_has_not_failed_when_the_task_stops
     def work() -> None:
         raise RetriableError("not yet")
 
-    with pytest.raises(RetriableError, match="A record waits for its next try: not yet"):
+    with pytest.raises(RetriableError, match="A record waits for its next attempt: not yet"):
         operator.attempt(0, Stage.VALUE_CONVERTER, "C", work)
     assert operator.failures == []
     assert clock.now < 100.7  # at once, not at the end of the wait
@@ -160,7 +160,7 @@ def test_the_error_that_ends_a_task_says_where_what_and_what_to_do_and_keeps_the
     assert str(error) == (
         "Tolerance exceeded in error handler: record at t-0 offset 1 failed in task c-0 at stage VALUE_CONVERTER "
         "(org.example.C): DataError: no such word: ä. Correct the data or the configuration and restart, or set "
-        "errors.tolerance=all (with errors.deadletterqueue.topic.name, to keep such records) to pass over it."
+        "errors.tolerance=all (with errors.deadletterqueue.topic.name, to keep such records) to skip it."
     )
     assert error.__cause__ is FAILURE.error
 
@@ -170,9 +170,9 @@ def test_a_record_that_asks_to_be_tried_again_later_fails_with_the_property_that
     error = fatal(failure, ErrorPolicy(retry_timeout=1.5), where="record at t-0 offset 1", task="c-0")
     assert str(error) == (
         "Tolerance exceeded in error handler: record at t-0 offset 1 failed in task c-0 at stage TRANSFORMATION "
-        "(acme:call): RetriableError: 503. It asks to be tried again later: set errors.retry.timeout (now 1500) to the "
-        "milliseconds for which it is, or to -1 for ever, or set errors.tolerance=all (with "
-        "errors.deadletterqueue.topic.name, to keep such records) to pass over it."
+        "(acme:call): RetriableError: 503. It asks to be retried later: set errors.retry.timeout (now 1500) to the "
+        "milliseconds to retry for, or to -1 to retry forever, or set errors.tolerance=all (with "
+        "errors.deadletterqueue.topic.name, to keep such records) to skip it."
     )
 
 

@@ -419,16 +419,16 @@ def test_what_a_sink_holds_of_a_partition_that_is_gone_is_made_final_and_not_com
             "earliest",
             4,
             10,
-            "Reading goes on from there at 10 (auto.offset.reset=earliest); 6 offsets are gone, and 0 that",
+            "Reading continues at 10 (auto.offset.reset=earliest); 6 offsets are gone, and 0 existing",
         ),
         (
             "latest",
             4,
             20,
-            "Reading goes on from there at 20 (auto.offset.reset=latest); 6 offsets are gone, and 10 that",
+            "Reading continues at 20 (auto.offset.reset=latest); 6 offsets are gone, and 10 existing",
         ),
-        ("earliest", 30, 10, "at 10 (auto.offset.reset=earliest); 0 offsets are gone, and 0 that"),
-        ("latest", 30, 20, "at 20 (auto.offset.reset=latest); 0 offsets are gone, and 0 that"),
+        ("earliest", 30, 10, "at 10 (auto.offset.reset=earliest); 0 offsets are gone, and 0 existing"),
+        ("latest", 30, 20, "at 20 (auto.offset.reset=latest); 0 offsets are gone, and 0 existing"),
     ],
 )
 def test_an_offset_that_is_not_there_is_left_as_is_asked_for_and_told(

@@ -182,7 +182,7 @@ def test_a_dead_letter_that_the_client_refuses_is_always_told() -> None:
     delivery(DLQ).run_stage([batch("bad and far too long")], port, summary, where="s")
     assert (summary.dead_letters, summary.dead_letters_lost, summary.logged) == (1, 1, 1)
     assert summary.log == [
-        "A failed record for topic 't' is passed over and not in the dead letter queue 'dlq', which cannot take it: "
+        "A failed record for topic 't' is skipped and not in the dead letter queue 'dlq', which cannot take it: "
         "too large"
     ]
 

@@ -59,6 +59,6 @@ def test_a_worker_that_differs_is_told_with_its_host_and_does_nothing(changed: d
     with pytest.raises(RetriableError) as raised:
         where_agreed(wanted, never, b"")
     error = raised.value
-    assert str(error).startswith("An executor of Spark's cannot run this task: ")
+    assert str(error).startswith("A Spark executor cannot run this task: ")
     assert told in str(error)
     assert str(error).endswith("Give executors the same image, or the same packages, as the driver")

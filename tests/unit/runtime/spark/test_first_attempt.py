@@ -61,7 +61,7 @@ def test_a_later_attempt_fails_before_anything_is_called(attempt: int, monkeypat
         called.append(payload)
         return payload
 
-    with pytest.raises(RetriableError, match=rf"attempt {attempt + 1}.*plans the batch anew"):
+    with pytest.raises(RetriableError, match=rf"attempt {attempt + 1}.*plans the batch again"):
         in_first_attempt(entry, b"a")
     assert called == []
 
@@ -73,7 +73,7 @@ def test_what_a_job_keeps_is_made_in_its_own_first_attempt_alone(
     monkeypatch.setattr(pyspark.TaskContext, "get", lambda: Context(0))
     assert in_job("batch-1", bytes.upper, b"a") == b"A"
     monkeypatch.setattr(pyspark.TaskContext, "get", lambda: context)
-    with pytest.raises(RetriableError, match="plans the batch anew"):
+    with pytest.raises(RetriableError, match="plans the batch again"):
         in_job("batch-1", bytes.upper, b"a")
 
 

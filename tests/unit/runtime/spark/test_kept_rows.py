@@ -114,7 +114,7 @@ def kept(spark: Any) -> Iterator[KeptRows]:
     assert kept.fill(spark, cast("Any", pickle.loads), payloads) == [b"a", b"b"]
     spark.sparkContext.setJobGroup("other", "a plugin's")
     yield kept
-    kept.let_go()
+    kept.remove()
 
 
 def test_rows_and_types_are_those_that_the_driver_would_have_made(spark: Any, kept: KeptRows) -> None:
@@ -141,7 +141,7 @@ def test_rows_that_spark_has_lost_are_not_made_again_and_count_as_lost(spark: An
 
 def test_what_was_kept_is_gone_once_it_is_let_go(spark: Any, kept: KeptRows) -> None:
     assert spark.sparkContext._jsc.sc().getPersistentRDDs().size() == 1
-    kept.let_go()
+    kept.remove()
     assert spark.sparkContext._jsc.sc().getPersistentRDDs().size() == 0
 
 
