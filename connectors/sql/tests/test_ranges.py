@@ -257,6 +257,6 @@ def test_the_offset_of_a_range_is_removed_but_never_set(database: Any) -> None:
 def test_a_broken_offset_of_a_range_is_told() -> None:
     partition = SourcePartition({**TABLE, "range": 0})
     with pytest.raises(
-        ConnectError, match="is no offset of a range, which only the connector sets: remove those of all"
+        ConnectError, match="is not an offset of a range, which only the connector sets: remove those of all"
     ):
         progress({partition: {"incrementing": 5}})
