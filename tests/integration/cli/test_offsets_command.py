@@ -190,7 +190,7 @@ def test_a_document_with_the_mark_that_windows_begins_a_file_with_is_read(pods: 
     dry = penstock(pods, "alter", resource, "--offsets", "-", "--dry-run", stdin=f"\ufeff{offsets}")
     assert dry.returncode == 0, dry.stderr
     assert '{"p":"Zürich"}' in dry.stdout
-    assert "has nothing of" in dry.stderr
+    assert "has no records of" in dry.stderr
     assert "give it by --worker" in dry.stderr
 
 
