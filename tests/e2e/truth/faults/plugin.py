@@ -125,7 +125,7 @@ FAULTS: Final = (
     Fault(
         "a sink blocks when it starts",
         "`start` does not return",
-        Says("Starting|Hindered", ("FaultySink.start",)),
+        Says("Starting|Hindered", ("Held up for more than 30 s in", "faulty.py")),
         "look for what the plugin waits for",
         _sink("start", "waits", at_once=True),
         remove=_mends,
