@@ -131,7 +131,7 @@ FAULTS: Final = (
         "nothing, if it was once; else raise the limit",
         _small_volume,
         _volume_overflows,
-        seconds=90,
+        bears=120,
     ),
     Fault(
         "a sink's file cannot be written",

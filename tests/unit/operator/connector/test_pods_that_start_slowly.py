@@ -1,4 +1,4 @@
-"""A pod whose container does not start: the status names the cause within seconds, also where only an Event has it."""
+"""A pod whose container does not start, or that is evicted: the status names the cause, also where only an Event has it."""
 
 from typing import Any
 
@@ -28,9 +28,11 @@ def plan_pod(world: World) -> str:
     return name
 
 
-def warn(world: World, reason: str, note: str, *, at: float | None = None, name: str = "first") -> None:
+def warn(
+    world: World, reason: str, note: str, *, at: float | None = None, name: str = "first", pod: str | None = None
+) -> None:
     when = timestamp(world.now if at is None else at)
-    regarding = {"uid": world.manifest(plan_pod(world))["metadata"]["uid"]}
+    regarding = {"uid": world.manifest(pod or plan_pod(world))["metadata"]["uid"]}
     kind = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": name, "namespace": "shop"}}
     own = {"type": "Warning", "regarding": regarding, "deprecatedLastTimestamp": when, "reason": reason, "note": note}
     world.server.add({**kind, **own})
@@ -72,3 +74,13 @@ def test_a_job_pod_that_ends_before_its_container_starts_is_not_asked_for_a_log(
     world.reconcile()
     message = "False InitContainerFailed: init container fetch ended with exit code 1"
     assert world.condition("Ready") == message
+
+
+def test_an_eviction_that_only_an_event_names_is_named() -> None:
+    world = World(spec={"tasksMax": 1})
+    world.settle()
+    (task,) = world.pods
+    world.end(task, 0, "Completed")
+    warn(world, "Evicted", 'Usage of EmptyDir volume "work" exceeds the limit "1Mi". ', pod=task)
+    world.reconcile()
+    assert 'Evicted: Usage of EmptyDir volume "work" exceeds the limit "1Mi".; lost' in world.condition("Ready")
