@@ -13,6 +13,7 @@ from typing import Final
 
 from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
+from penstock_operator.connector.decide.step_outcome import soonest
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.pod_end import OUT_OF_MEMORY
@@ -165,7 +166,8 @@ def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobP
     left = pod.due(observed.deadline, observed.node_timeout) - observed.now
     if left <= 0:
         return replace(_failed_attempt(observed, *_overdue(observed, pod)), delete=(pod,))
-    return JobStep(persisted, None, None, (), *(pod.hindrance or (reason, message)), requeue_after=left)
+    again = soonest(left, pod.look_after(observed.now))
+    return JobStep(persisted, None, None, (), *(pod.hindrance or (reason, message)), requeue_after=again)
 
 
 def _overdue(observed: JobObservation, pod: JobPod) -> tuple[str, str]:
@@ -191,7 +193,9 @@ def _late_message(pod: JobPod) -> str:
             "job.resources.limits.cpu of the release"
         )
     if pod.started is not None:
-        return "the job pod did not end in time; a plugin's validation may wait for a system that is away"
+        word = pod.ended.word if pod.ended is not None else None
+        place = f": it was stopped in {word.trouble}" if word is not None and word.trouble else ""
+        return f"the job pod did not end in time{place}; a plugin's validation may wait for a system that is away"
     why = "" if pod.hindrance is None else f": {': '.join(pod.hindrance)}"
     slow = "where an image takes long to be pulled, raise job.deadlineSeconds of the release"
     return f"the job pod's container had not started in time{why}; {slow}"
@@ -213,7 +217,7 @@ def _after_pod_end(observed: JobObservation, pod: JobPod) -> JobStep:
         ended = pod.ended
         is_named = ended is not None and (ended.code is None or ended.reason == OUT_OF_MEMORY)
         reason = ended.reason if ended is not None and is_named else Reason.JOB_FAILED
-        message = ended.describe() if ended is not None else "the pod ended without an answer"
+        message = ended.describe().removeprefix(f"{reason}: ") if ended else "the pod ended without an answer"
         if reason == Reason.DEADLINE_EXCEEDED:
             reason, message = pod.hindrance[0] if pod.hindrance is not None else reason, _late_message(pod)
     persisted = observed.persisted

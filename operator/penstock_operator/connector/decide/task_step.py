@@ -177,7 +177,8 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
         return step_of_unready
     reported = _as_reported(observed, current)
     is_up = reported.state in ("Running", "Paused")
-    return TaskStep(reported, requeue_after=None if is_up else _until_slow(current, now) or None)
+    again = current.look_after(now) if current.started is None else _until_slow(current, now) or None
+    return TaskStep(reported, requeue_after=None if is_up else again)
 
 
 def _step_of_unready(observed: TaskObservation, pod: TaskPod) -> TaskStep | None:

@@ -83,6 +83,11 @@ class Ended:
             return True
         return self.code > 128 or self.code == ExitCode.LOST
 
+    @property
+    def is_unexplained(self) -> bool:
+        """Whether its process ended in order and nothing says who asked it to."""
+        return self.code == ExitCode.OK and self.reason in _SAYS_NOTHING
+
     def describe(self) -> str:
         """Say what happened in a sentence."""
         if self.reason == OUT_OF_MEMORY:

@@ -20,6 +20,8 @@ _REMEDIES: Final = {str(r): r.do for r in _LASTING if r.do}
 _GENERATION_DIGITS: Final = 19
 _SLOW: Final = 10.0
 """Seconds that a pod may take to start before its status says so."""
+_LOOK: Final = 30.0
+"""Seconds after which a pod that starts slowly is looked at again."""
 _LITTLE_CPU: Final = 0.5
 """Cores."""
 
@@ -75,6 +77,20 @@ class Pod:
         except ValueError:  # none, or in a unit that nobody uses for CPU
             return False
         return cores < _LITTLE_CPU
+
+    def look_after(self, now: float) -> float | None:
+        """Return the seconds after which to look at it again, since no event announces that its start takes long.
+
+        Returns:
+            None: it has started, or its status says why it has not.
+        """
+        if (
+            self.phase is not Phase.WAITING
+            or (self.hindrance or (Reason.POD_NOT_STARTING,))[0] != Reason.POD_NOT_STARTING
+        ):
+            return None
+        left = self.created + _SLOW - now
+        return left if left > 0 else _LOOK
 
     def is_on_lost_node(self, now: float, node_timeout: float) -> bool:
         """Whether it was deleted and is still there `node_timeout` seconds after its grace period: its node is away."""
@@ -256,7 +272,7 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
             if "persistentvolumeclaim" in message.lower():
                 return _with_remedy(Reason.CLAIM_MISSING, f"{message}{_claims(manifest)}")
             return _with_remedy(condition.get("reason") or Reason.UNSCHEDULABLE, message)
-    if age > _SLOW and containers:
+    if age >= _SLOW and containers:
         reason = ((containers[-1].get("state") or {}).get("waiting") or {}).get("reason")
         if reason:
             name = manifest["metadata"]["name"]

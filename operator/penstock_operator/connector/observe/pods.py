@@ -13,9 +13,10 @@ from penstock_model.contracts.pod_layout import JOB_CONTAINER
 from penstock_operator import names
 from penstock_operator.connector.model.offsets_requests import OFFSETS_ACTIONS
 from penstock_operator.connector.model.pod_status import JobPod, Phase, Pod, TaskPod, pod_of
+from penstock_operator.connector.observe.pod_events import explained
 from penstock_operator.connector.observe.subject import Subject
 from penstock_operator.context import Context
-from penstock_operator.errors import OperatorError, Refused
+from penstock_operator.errors import NotYet, OperatorError, Refused
 from penstock_operator.key import Key
 from penstock_operator.kubernetes.client import Kube
 from penstock_operator.kubernetes.kinds import POD
@@ -89,7 +90,7 @@ async def look_up_pods(
     pods = [p for p in (pod_of(m, subject.now) for m in manifests) if p is not None]
     # This operator neither counts nor ends pods of another one, whichever of the two runs the Connector.
     theirs = {m["metadata"]["uid"] for m in manifests if names.label(m, names.OPERATOR_LABEL) != this_operator}
-    own = tuple(p for p in pods if p.owner == subject.uid and p.uid not in theirs)
+    own = tuple([await explained(subject, p) for p in pods if p.owner == subject.uid and p.uid not in theirs])
     jobs = [p for p in own if isinstance(p, JobPod)]
     context.job_slots.living(key, frozenset(f"{key.namespace}/{p.name}" for p in jobs if p.takes_slot))
     logs = {p.uid: await _log(subject, p) for p in jobs if p.phase is Phase.ENDED}
@@ -161,7 +162,9 @@ async def _log(subject: Subject, pod: JobPod) -> str:
         return await context.run(
             context.kube.log, subject.key.namespace, pod.name, JOB_CONTAINER, limit_bytes=_ANSWER_BYTES
         )
-    except OperatorError:
+    except OperatorError as e:
+        if isinstance(e, NotYet) and pod.started is None:
+            return ""  # it has ended before its container started
         if pod.ended is not None and context.clock() - pod.ended.at > _LOG_PATIENCE:
             return ""  # the node does not give the log: another pod is asked
         raise
