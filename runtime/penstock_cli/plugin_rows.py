@@ -1,4 +1,4 @@
-"""The rows of `penstock plugins`: one for each version of a plugin (KIP-891, `GET /connector-plugins`). Pure."""
+"""Rows of `penstock plugins`: one for each version of a plugin (KIP-891, `GET /connector-plugins`). Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,11 +21,11 @@ class Row:
 
     Attributes:
         alias, kind, version: of the plugin.
-        java_names: classes of Kafka Connect that it stands in for.
-        ref: the plugin, where it is installed here.
-        offer: the PluginVersion that it is in, where it is not.
-        java: the Java class, for one from the plugin path.
-        versions: all of this plugin, the latest first; that is what runs where no version is asked for.
+        java_names: Kafka Connect classes that it replaces.
+        ref: the plugin, if it is installed here.
+        offer: the PluginVersion that has it, if it is not installed here.
+        java: the Java class, if it is from the plugin path.
+        versions: all versions of this plugin, the latest first; the latest runs if no version is configured.
     """
 
     alias: str
@@ -39,12 +39,12 @@ class Row:
 
     @property
     def class_name(self) -> str:
-        """The name under which a PluginVersion publishes its configuration, where it is in one."""
+        """Return the name under which a PluginVersion publishes its configuration, if one has it."""
         is_java = self.offer is not None and self.offer.runtime == "Java"
         return self.java_names[0] if is_java else self.alias
 
     def is_named(self, name: str) -> bool:
-        """Whether a name leads to it: an alias, a class's path, or a Java name, with or without a variant."""
+        """Return whether a name means this plugin: an alias, a class's path, or a Java name, with or without a variant."""
         plain = name.partition("$")[0]
         own = [self.ref.reference] if self.ref is not None else []
         java = [self.java.class_name] if self.java is not None else []
@@ -52,17 +52,17 @@ class Row:
 
 
 def kind_of(ref: PluginRef[Plugin]) -> str:
-    """What it is, in one word."""
+    """Return its kind, in one word."""
     if issubclass(ref.cls, Connector):
         return "source" if issubclass(ref.cls, SourceConnector) else "sink"
     return kind_name(ref.cls).lower()
 
 
 def offers_of(documents: Iterable[Mapping[str, Any]]) -> tuple[list[PluginMount], list[Problem]]:
-    """What PluginVersions offer, and what is wrong with those that offer nothing.
+    """Return the offers of PluginVersions, and the problems of those that offer nothing.
 
     Raises:
-        ConfigError: they are of several namespaces, between which versions are not shared.
+        ConfigError: they are of several namespaces, which do not share versions.
     """
     offers: list[PluginMount] = []
     problems: list[Problem] = []
@@ -78,8 +78,8 @@ def offers_of(documents: Iterable[Mapping[str, Any]]) -> tuple[list[PluginMount]
             problems += (Problem(f"PluginVersion {name}: {p.property}", p.message) for p in e.problems)
     if len(namespaces) > 1:
         raise ConfigError(
-            f"The PluginVersions are of several namespaces ({', '.join(sorted(namespaces))}), and a Connector uses those of "
-            "its own; give those of one namespace"
+            f"The PluginVersions are of several namespaces ({', '.join(sorted(namespaces))}), but a Connector uses "
+            "only those of its own; give those of one namespace"
         )
     return offers, problems
 
@@ -87,9 +87,9 @@ def offers_of(documents: Iterable[Mapping[str, Any]]) -> tuple[list[PluginMount]
 def rows(
     refs: Sequence[PluginRef[Plugin]], offers: Sequence[PluginMount], java: Sequence[JavaPlugin] = ()
 ) -> list[Row]:
-    """One row for each version, by kind and name; the versions increase, so that what runs by default comes last.
+    """Return a row for each version, by kind and name, in increasing versions: the default version comes last.
 
-    A class that a PluginVersion offers is never looked for in the runtime's image, so it has no row for what is installed.
+    The runtime's image is never searched for a class that a PluginVersion offers, so an installed plugin has no row then.
     """
     found = [Row(c.alias, c.type.lower(), o.version, c.java_names, offer=o) for o in offers for c in o.classes]
     offered = {(r.alias, r.kind) for r in found}
@@ -104,15 +104,15 @@ def rows(
 
 
 def within(found: Sequence[Row], version: str, name: str | None) -> list[Row]:
-    """The rows of this version, or of a range of versions.
+    """Return the rows of this version, or of a range of versions.
 
     Args:
         found: rows.
-        version: as `spec.version` has it.
-        name: the plugin that was asked for, for messages.
+        version: version or range, as in `spec.version`.
+        name: name of the plugin, for messages.
 
     Raises:
-        ConfigError: there is none, or that is no version.
+        ConfigError: no row matches, or the version is invalid.
     """
     try:
         wanted = VersionRange.requested(version)

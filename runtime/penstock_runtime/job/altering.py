@@ -15,8 +15,8 @@ from penstock_model.contracts.job import JobRequest, OffsetsWork
 from penstock_runtime.job.offsets_change import Change, carry_out, fence_tasks, refuse_members, target_to_ask
 from penstock_runtime.job.offsets_document import read_sink_offsets, read_source_offsets
 from penstock_runtime.job.offsets_target import Target
-from penstock_runtime.job.preparing import ClientErrors
 from penstock_runtime.job.sink_positions import check_positions, positions_of
+from penstock_runtime.job.with_kafka import ClientErrors
 from penstock_runtime.kafka.admin import Admin
 from penstock_runtime.kafka.groups import GroupHasMembers, Groups
 from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present

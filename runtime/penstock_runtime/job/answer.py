@@ -9,9 +9,9 @@ from penstock.errors import ConfigError, Problem, RetriableError, Superseded
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, OffsetsVerb, Outcome
 from penstock_runtime.job.altering import alter
 from penstock_runtime.job.listing import list_offsets
-from penstock_runtime.job.preparing import OffsetsRefused, Unavailable, prepare_plan
 from penstock_runtime.job.resetting import reset, reset_of_valid
 from penstock_runtime.job.validating import validate
+from penstock_runtime.job.with_kafka import OffsetsRefused, Unavailable, prepare_plan
 from penstock_runtime.pipeline.record_errors import sentence
 from penstock_runtime.process.plugin_exit import as_failure
 
@@ -54,14 +54,14 @@ def _carry_out(request: JobRequest) -> tuple[JobAnswer, Iterable[Problem]]:
     match request.action:
         case Action.PLAN:
             validated = validate(request)
-            standing = None
+            epoch = None
             if request.prepare and validated.first is not None:
-                standing = prepare_plan(validated.first, request.status, request.owner)
-            return done.model_copy(update={"plan": validated.answer, "standing": standing}), validated.warnings
+                epoch = prepare_plan(validated.first, request.status, request.owner)
+            return done.model_copy(update={"plan": validated.answer, "epoch": epoch}), validated.warnings
         case Action.PREPARE:
             if request.task is None:
                 raise ConfigError(Problem("task", "is missing: Prepare needs the first task of the plan"))
-            return done.model_copy(update={"standing": prepare_plan(request.task, request.status, request.owner)}), ()
+            return done.model_copy(update={"epoch": prepare_plan(request.task, request.status, request.owner)}), ()
         case Action.RESET_OFFSETS:
             message, warnings = reset(request)
             return done.model_copy(update={"message": message}), warnings

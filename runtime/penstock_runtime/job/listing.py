@@ -9,7 +9,7 @@ from penstock.offsets import Offset, SourcePartition
 from penstock.sink import TopicPartition
 from penstock_model.contracts.job import LIST_BYTES, JobRequest
 from penstock_runtime.job.offsets_target import Target, target_by_name
-from penstock_runtime.job.preparing import ClientErrors, OffsetsRefused, with_kafka
+from penstock_runtime.job.with_kafka import ClientErrors, OffsetsRefused, with_kafka
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
 

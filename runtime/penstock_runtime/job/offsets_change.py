@@ -15,12 +15,12 @@ from penstock.errors import ConfigError, ConnectError, Superseded
 from penstock.offsets import Offset, SourcePartition
 from penstock_kafka.topic_consumer import NoSuchTopic
 from penstock_model.contracts.job import JobRequest
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_runtime.fencing.incarnation import TransactionalIds
 from penstock_runtime.fencing.plan_fence import Place, PlanFence, fence
 from penstock_runtime.job.offsets_target import Target, target_of_valid
 from penstock_runtime.job.plugin_alteration import ask_plugin
-from penstock_runtime.job.preparing import ClientErrors, OffsetsRefused, Unavailable, with_kafka
+from penstock_runtime.job.with_kafka import ClientErrors, OffsetsRefused, Unavailable, with_kafka
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.groups import GroupHasMembers, Groups
 from penstock_runtime.kafka.offsets_topic import StoredOffsets, load_if_present
@@ -129,7 +129,7 @@ def fence_tasks(target: Target, request: JobRequest, newest: int | None) -> Plan
         return fence(place, transactional=target.transactional, known=request.status, newest=newest, yields=True)
     except NoSuchTopic:
         log.info("There is no status topic, so there are no earlier tasks to fence")
-        return PlanFence(place, Standing(generation=0, plan=""))
+        return PlanFence(place, PlanEpoch(generation=0, plan=""))
 
 
 def refuse_members(verb: str, target: Target, groups: Groups) -> None:

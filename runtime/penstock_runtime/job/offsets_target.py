@@ -19,8 +19,8 @@ from penstock_model.kafka_properties.translation import refused
 from penstock_model.resources.connector import UNNAMED, Connector
 from penstock_runtime.fencing.plan_fence import Place
 from penstock_runtime.job.prepare import make_internal_topics, place_of
-from penstock_runtime.job.preparing import ClientErrors
 from penstock_runtime.job.validating import planned
+from penstock_runtime.job.with_kafka import ClientErrors
 from penstock_runtime.kafka.settings import ClientSettings
 from penstock_runtime.pipeline.context import client_settings
 from penstock_runtime.plan.clients import OVERRIDES, unused_overrides

@@ -8,7 +8,7 @@ from concurrent.futures import Future, wait
 from typing import Final
 
 from penstock.errors import ConnectError
-from penstock_runtime.job.preparing import OffsetsRefused
+from penstock_runtime.job.with_kafka import OffsetsRefused
 from penstock_runtime.process.abandonable import start
 
 __all__ = ["AlterOffsets", "ask_plugin"]

@@ -9,7 +9,7 @@ from typing import Final
 from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.topic_consumer import NoSuchTopic
 from penstock_model.connect.worker_config import WorkerConfig
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.fencing.plan_fence import Place, fence, supersede
@@ -26,16 +26,16 @@ log = logging.getLogger(__name__)
 _APPEARS: Final = 10.0  # seconds
 
 
-def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: str = "") -> Standing:
+def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: str = "") -> PlanEpoch:
     """Make the topics that the tasks of one connector need, and fence earlier tasks.
 
     Args:
         context: context of one of its tasks.
         known: the connector's records that the operator has read from the status topic.
-        owner: mark of the Connector that is prepared (`Standing.owner`); empty if there is none.
+        owner: mark of the Connector that is prepared (`PlanEpoch.owner`); empty if there is none.
 
     Returns:
-        Standing of this plan, greater than those of all plans before it.
+        Epoch of this plan, greater than those of all plans before it.
 
     Raises:
         Superseded: another process is starting the same connector, with a greater generation.
@@ -53,9 +53,9 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
             raise ConnectError(f"Could not initialize dead letter queue with topic={dead_letters}: {e}") from e
     place = place_of(context, owner)
     if context.exactly_once:
-        return fence(place, context.spec.tasks, known=known).standing
+        return fence(place, context.spec.tasks, known=known).epoch
     # The least generation is the time: nothing is fenced here, so a plan must be the newest even if the topic was lost.
-    return supersede(place, context.spec.tasks, least=int(time.time()), known=known).standing
+    return supersede(place, context.spec.tasks, least=int(time.time()), known=known).epoch
 
 
 def make_internal_topics(context: TaskContext) -> None:

@@ -13,7 +13,7 @@ from penstock.offsets import SourcePartition
 from penstock_model.contracts.job import JobRequest, OffsetsWork
 from penstock_runtime.job.offsets_change import Change, carry_out, fence_tasks, refuse_members, target_to_ask
 from penstock_runtime.job.offsets_target import Target, target_by_name, target_of_valid
-from penstock_runtime.job.preparing import ClientErrors
+from penstock_runtime.job.with_kafka import ClientErrors
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.kafka.offsets_topic import load_if_present
 from penstock_runtime.kafka.offsets_transaction import PlacedRecord

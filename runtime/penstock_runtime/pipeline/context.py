@@ -194,7 +194,7 @@ class TaskContext(ABC):
             version,
             task=spec.task,
             tasks=spec.tasks,
-            life=self.life,
+            start_id=self.start_id,
             defines_transactions=self.defines_transactions,
             metrics=metrics,
             on_request=asked,
@@ -206,7 +206,7 @@ class TaskContext(ABC):
         return False
 
     @property
-    def life(self) -> str:
+    def start_id(self) -> str:
         """Name of this start of the task; a later start has a greater text."""
         return f"{self.spec.generation:012d}-{self.spec.incarnation:06d}"
 

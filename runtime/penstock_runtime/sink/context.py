@@ -143,9 +143,9 @@ class SinkContext(TaskContext):
         sink = returned.instance(
             self.connector.sink(self.plugin_config), (Sink,), returned.name(self.connector, "sink")
         )
-        life = f"{self.life}-{uuid.uuid4().hex[:12]}"
+        start_id = f"{self.start_id}-{uuid.uuid4().hex[:12]}"
         given = (pauses.pause, pauses.resume, asked.seek, asked.commit, reported.report)
-        sink.initialize(SinkTaskContext(spec.connector, spec.task, life, *given))
+        sink.initialize(SinkTaskContext(spec.connector, spec.task, start_id, *given))
         return sink
 
     def _writer(self) -> Writer:

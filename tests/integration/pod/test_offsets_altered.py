@@ -79,7 +79,7 @@ def test_a_source_goes_on_where_it_is_set_and_its_other_positions_stay(pods: Pod
 def test_a_partition_is_found_by_its_fields_and_keeps_the_bytes_that_hold_its_position(pods: Pods) -> None:
     resource = source(pods, pods.lab.topic(), **{"class": "altering_source:Understanding"})
     name = f"shop.{resource['metadata']['name']}"
-    assert pods.answer(Action.PLAN, resource, prepare=True).standing is not None  # its topics are there
+    assert pods.answer(Action.PLAN, resource, prepare=True).epoch is not None  # its topics are there
     fields = '"zeta":1,"alpha":"x","b":true,"c":1.5,"n":null'
     newest = f'["{name}",{{{fields}}}]'.encode()
     write(

@@ -15,7 +15,7 @@ from penstock_operator.connector.decide.restart_requests import RestartRequests
 from penstock_operator.connector.decide.step_outcome import StepOutcome, soonest
 from penstock_operator.connector.decide.tasks import run_tasks
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.plans import Plan, PodHashOf
 from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.connector.model.verdict import Kind, Pending
@@ -45,16 +45,16 @@ def adopt_and_run(
     """What follows for the tasks, of the plan that they are to have now.
 
     Args:
-        observed: with the memory as it was before planning.
+        observed: with the persisted state as it was before planning.
         pod_hash: what a task's pod must be made from.
         restarts: what annotations ask for.
         planning: its plan is for what is asked now; None: there is none yet.
     """
-    plan, last = planning.plan, observed.plan(observed.memory.plan)
+    plan, last = planning.plan, observed.plan(observed.persisted.plan)
     goes_on = last is not None and (observed.is_prepared(last) or not last.tasks)
-    observed = replace(observed, memory=planning.memory)
+    observed = replace(observed, persisted=planning.persisted)
     is_own = observed.is_own_change
-    is_checked = planning.config.valid is not None or observed.memory.job.attempts > 0
+    is_checked = planning.config.valid is not None or observed.persisted.job.attempts > 0
     # What was changed together is done together: the template waits while the plan that belongs to it is first made.
     waits = plan is None and is_own and not is_checked
     task_pod_hash = hashes_of_present_pods(observed) if restarts.all or waits else pod_hash
@@ -63,26 +63,26 @@ def adopt_and_run(
     def run(
         chosen: Plan, adopted: Plan | None, before: StepOutcome, rollout: RolloutRestart | None = None
     ) -> StepOutcome:
-        memory = observed.memory if adopted is None else _with_adopted(observed, adopted, rollout)
+        persisted = observed.persisted if adopted is None else _with_adopted(observed, adopted, rollout)
         if not is_own:  # what the Connector itself asks for, all its tasks have
-            memory = replace(memory, canary=None)
-        return run_tasks(replace(observed, memory=memory), chosen, task_pod_hash, restarts, before)
+            persisted = replace(persisted, canary=None)
+        return run_tasks(replace(observed, persisted=persisted), chosen, task_pod_hash, restarts, before)
 
     def run_canary(canary: Canary, before: StepOutcome) -> StepOutcome:
         """Some tasks with the plan of the canary, and the others with the last one."""
         assert last is not None
-        memory = observed.memory
+        persisted = observed.persisted
         if canary.plan.restarted not in _carried_out(observed, last):  # all tasks begin anew, each with its own plan
-            memory = replace(memory, standing=None, fence="")
-        outcome = run_tasks(replace(observed, memory=memory), last, task_pod_hash, restarts, before, canary)
-        known = canary.memory_after(observed.memory.canary, outcome.memory.tasks)
+            persisted = replace(persisted, epoch=None, fence="")
+        outcome = run_tasks(replace(observed, persisted=persisted), last, task_pod_hash, restarts, before, canary)
+        known = canary.memory_after(observed.persisted.canary, outcome.persisted.tasks)
         timeout = observed.connector.spec.rollout.timeout.total_seconds()
-        left = canary.seconds_left(outcome.memory.tasks, pod_hash, timeout, observed.now)
+        left = canary.seconds_left(outcome.persisted.tasks, pod_hash, timeout, observed.now)
         if plan is not None and left is not None and left <= 0:
             return run(plan, plan, planning)
         return replace(
             outcome,
-            memory=replace(outcome.memory, canary=known),
+            persisted=replace(outcome.persisted, canary=known),
             pending=outcome.pending or canary.pending(last, known, left, timeout),
             requeue_after=soonest(outcome.requeue_after, left if left is not None and left > 0 else None),
         )
@@ -104,7 +104,7 @@ def adopt_and_run(
     if plan.hash != last.hash and is_own and (canary := canary_for(observed, last, plan)) is not None:
         return run_canary(canary, planning)
     if plan.hash == last.hash or is_own or not _ends_pods(last, plan, pod_hash):
-        return run(plan, plan, planning, None if is_own else observed.memory.rollout)
+        return run(plan, plan, planning, None if is_own else observed.persisted.rollout)
     if _images_unavailable(observed):  # there is nothing left to go on with
         return run(plan, plan, planning, RolloutRestart(observed.release, observed.now, counts=False))
     on_last_plan = run(last, None, planning)
@@ -117,9 +117,9 @@ def adopt_and_run(
 
 def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutcome) -> StepOutcome:
     """The outcome with the progress of a restart for a change of the release."""
-    record, now, limits = tasks.memory.rollout, observed.now, observed.rollout
+    record, now, limits = tasks.persisted.rollout, observed.now, observed.rollout
     # Something else is asked for by now, perhaps what was before: a worker's Secret is no part of `release`.
-    if record is not None and (record.release != observed.release or tasks.memory.plan != observed.due):
+    if record is not None and (record.release != observed.release or tasks.persisted.plan != observed.due):
         record = None
     if record is not None and observed.connector.spec.state is not State.RUNNING:
         record = replace(record, counts=False)
@@ -132,7 +132,7 @@ def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutc
             record = until = None
     pending = tasks.pending
     return tasks.then(
-        memory=replace(tasks.memory, rollout=record),
+        persisted=replace(tasks.persisted, rollout=record),
         rollout=replace(
             taken,
             waits=pending is not None and not (pending.planning or pending.canary or observed.permission.granted),
@@ -142,17 +142,17 @@ def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutc
     )
 
 
-def _with_adopted(observed: Observation, plan: Plan, rollout: RolloutRestart | None) -> Memory:
-    """The memory with another plan as the last good one."""
-    memory, last = observed.memory, observed.plan(observed.memory.plan)
+def _with_adopted(observed: Observation, plan: Plan, rollout: RolloutRestart | None) -> PersistedState:
+    """The persisted state with another plan as the last good one."""
+    persisted, last = observed.persisted, observed.plan(observed.persisted.plan)
     if last is not None and plan.restarted not in _carried_out(observed, last):  # its tasks are prepared anew
-        memory = replace(memory, standing=None, fence="")
-    return replace(memory, plan=plan.hash, own=observed.own, rollout=rollout, canary=None)
+        persisted = replace(persisted, epoch=None, fence="")
+    return replace(persisted, plan=plan.hash, own=observed.own, rollout=rollout, canary=None)
 
 
 def _carried_out(observed: Observation, last: Plan) -> tuple[str, ...]:
     """The tokens of restarts that the tasks have had: that of the last plan, and of the canary that runs."""
-    canary = observed.plan(observed.memory.canary.plan) if observed.memory.canary is not None else None
+    canary = observed.plan(observed.persisted.canary.plan) if observed.persisted.canary is not None else None
     return (last.restarted, *([] if canary is None else [canary.restarted]))
 
 
@@ -193,14 +193,14 @@ def _permission(observed: Observation) -> Permission:
 def _ready_since(observed: Observation, tasks: StepOutcome) -> float | None:
     if tasks.verdict.kind is not Kind.READY:
         return None
-    before = observed.memory.conditions.get(ConditionType.READY, {})
+    before = observed.persisted.conditions.get(ConditionType.READY, {})
     since = instant(before.get("lastTransitionTime")) if before.get("status") == "True" else None
     return observed.now if since is None else since
 
 
 def _is_replaced(tasks: StepOutcome, pod_hash: PodHashOf) -> bool:
     """Whether all pods are of the plan that runs, and have started."""
-    if tasks.plan is None or tasks.plan.hash != tasks.memory.plan:
+    if tasks.plan is None or tasks.plan.hash != tasks.persisted.plan:
         return False
-    memories = [tasks.memory.task(n) for n in range(len(tasks.plan.tasks))]
+    memories = [tasks.persisted.task(n) for n in range(len(tasks.plan.tasks))]
     return all(t.has_ended or (t.started is not None and t.pod_hash == pod_hash(tasks.plan, t.id)) for t in memories)

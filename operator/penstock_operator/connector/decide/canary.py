@@ -1,7 +1,7 @@
 """A change of plugin versions: a few tasks run the new ones first, and the others follow once those have done well. Pure.
 
 `spec.rollout` says how many, and for how long they must run without a failure. Until then the last plan stays the one that
-counts; the canaries' plan stands in the memory.
+counts; the canaries' plan stands in the status.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import CanaryMemory, TaskMemory
+from penstock_operator.connector.model.persisted_state import PersistedCanary, PersistedTask
 from penstock_operator.connector.model.plans import Plan, PodHashOf
 from penstock_operator.connector.model.verdict import Pending
 from penstock_operator.reasons import Reason
@@ -38,15 +38,17 @@ class Canary:
         """The plan of a task."""
         return self.plan if task < self.count else last
 
-    def memory_after(self, before: CanaryMemory | None, tasks: Mapping[int, TaskMemory]) -> CanaryMemory:
+    def memory_after(self, before: PersistedCanary | None, tasks: Mapping[int, PersistedTask]) -> PersistedCanary:
         """What is remembered: the last failure of its tasks too."""
-        memory = before if before is not None and before.plan == self.plan.hash else CanaryMemory(self.plan.hash)
-        memory = replace(memory, tasks=self.count)
+        persisted = before if before is not None and before.plan == self.plan.hash else PersistedCanary(self.plan.hash)
+        persisted = replace(persisted, tasks=self.count)
         failed = [t for n, t in sorted(tasks.items()) if n < self.count and t.state == "Failed"]
-        return replace(memory, failure=f"task {failed[0].id}: {failed[0].message}"[:_LONGEST]) if failed else memory
+        return (
+            replace(persisted, failure=f"task {failed[0].id}: {failed[0].message}"[:_LONGEST]) if failed else persisted
+        )
 
     def seconds_left(
-        self, tasks: Mapping[int, TaskMemory], pod_hash: PodHashOf, timeout: float, now: float
+        self, tasks: Mapping[int, PersistedTask], pod_hash: PodHashOf, timeout: float, now: float
     ) -> float | None:
         """For how long its tasks must still run without a failure; None: they do not all run now."""
         mine = [tasks.get(n) for n in range(self.count)]
@@ -57,7 +59,7 @@ class Canary:
         ]
         return None if len(since) < self.count else max(since) + timeout - now
 
-    def pending(self, last: Plan, memory: CanaryMemory, left: float | None, timeout: float) -> Pending:
+    def pending(self, last: Plan, persisted: PersistedCanary, left: float | None, timeout: float) -> Pending:
         """What the status says meanwhile."""
         which = "task 0 runs" if self.count == 1 else f"tasks 0 to {self.count - 1} run"
         rest = len(last.tasks) - self.count
@@ -65,10 +67,8 @@ class Canary:
         what = f"{which} {_new(last, self.plan)}; {others} as before"
         follow = "follows" if rest == 1 else "follow"
         then = follow if self.follows else f"{follow}, with what else was changed,"
-        if memory.failure:
-            told = (
-                f"{what}, since a canary failed ({memory.failure}); go back to the version before, or to another one. "
-            )
+        if persisted.failure:
+            told = f"{what}, since a canary failed ({persisted.failure}); go back to the version before, or to another one. "
             they = "It" if rest == 1 else "They"
             return Pending(
                 Reason.CANARY_FAILED, f"{told}{they} {then} after {timeout:g} s without a failure", canary=True
@@ -97,13 +97,13 @@ def canary_for(observed: Observation, last: Plan, plan: Plan) -> Canary | None:
 
 def running_canary(observed: Observation, last: Plan) -> Canary | None:
     """The canary that runs, whatever is asked for by now."""
-    memory = observed.memory.canary
-    plan = observed.plan(memory.plan) if memory is not None else None
-    if memory is None or plan is None or not 0 < memory.tasks < len(last.tasks):
+    persisted = observed.persisted.canary
+    plan = observed.plan(persisted.plan) if persisted is not None else None
+    if persisted is None or plan is None or not 0 < persisted.tasks < len(last.tasks):
         return None
     name = observed.connector.connect_name
     is_one = _is_other_version(last, plan) and last.fence(name) == plan.fence(name)
-    return Canary(plan, memory.tasks) if is_one else None
+    return Canary(plan, persisted.tasks) if is_one else None
 
 
 def no_canary(observed: Observation, last: Plan | None, plan: Plan) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def _is_canary_asked(observed: Observation, last: Plan) -> bool:
 
 def _is_nothing_to_spare(observed: Observation) -> bool:
     """Whether no task does anything: the Connector was stopped, all have failed, or none has ever been started."""
-    return all(t.state in ("Stopped", "Failed") or not t.incarnation for t in observed.memory.tasks.values())
+    return all(t.state in ("Stopped", "Failed") or not t.incarnation for t in observed.persisted.tasks.values())
 
 
 def _is_other_version(last: Plan, plan: Plan) -> bool:

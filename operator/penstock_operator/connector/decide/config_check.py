@@ -40,8 +40,8 @@ def known_config(observed: Observation) -> Config:
         return invalid(problems)
     if (plan := observed.plan(observed.due) or observed.split()) is not None:
         return valid(observed, plan)
-    if observed.memory.refused == observed.due:
-        return invalid(observed.memory.refusal)
+    if observed.persisted.refused == observed.due:
+        return invalid(observed.persisted.refusal)
     return unchecked("is checked when the connector starts")
 
 

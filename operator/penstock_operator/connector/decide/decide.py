@@ -26,7 +26,7 @@ from penstock_operator.connector.decide.topics_reset import TopicsReset, reset_t
 from penstock_operator.connector.decide.used_tokens import newly_used
 from penstock_operator.connector.model.decision import Decision
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.plans import PodHashOf
 from penstock_operator.connector.model.pod_status import Phase
 from penstock_operator.connector.model.verdict import Kind, Pending, Verdict
@@ -48,17 +48,17 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
     """
     outcomes = _outcomes(observed, pod_hash)
     last, latest = outcomes[-1], outcomes[::-1]
-    offsets, finalizer, is_deleted = OffsetsStep(last.memory), last.finalizer, observed.deleting is not None
-    topics = TopicsReset(last.memory)
+    offsets, finalizer, is_deleted = OffsetsStep(last.persisted), last.finalizer, observed.deleting is not None
+    topics = TopicsReset(last.persisted)
     if not is_deleted:
-        offsets = offsets_step(observed, last.memory)
-        topics = reset_topics(observed, offsets.memory)
+        offsets = offsets_step(observed, last.persisted)
+        topics = reset_topics(observed, offsets.persisted)
         # The finalizer stays as long as deletion is to reset offsets that are this Connector's.
         wanted = observed.connector.spec.deletion.offsets == "Reset" and observed.name_refusal is None
         finalizer = None if wanted == observed.finalizer else wanted
     return Decision(
         save=tuple({p.hash: p for o in outcomes for p in o.save}.values()),
-        memory=replace(topics.memory, asked=observed.asked),
+        persisted=replace(topics.persisted, asked=observed.asked),
         verdict=last.verdict,
         config=last.config,
         state=last.state,
@@ -73,7 +73,7 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         tell=next((o.tell for o in latest if o.tell is not None), None),
         forget=any(o.forget for o in outcomes),
         topics_reset=topics.mark,
-        used_tokens=() if is_deleted else newly_used(observed, topics.memory, topics.mark),
+        used_tokens=() if is_deleted else newly_used(observed, topics.persisted, topics.mark),
         requeue_after=soonest(offsets.requeue_after, topics.requeue_after, *(o.requeue_after for o in outcomes)),
         queued=offsets.queued or any(o.queued for o in outcomes),
         rollout=last.rollout,
@@ -113,7 +113,7 @@ def _in_a_namespace_that_ends(observed: Observation) -> StepOutcome | None:
     if not observed.namespace_ends:
         return None
     verdict = Verdict(Kind.UNDER_WAY, Reason.NAMESPACE_TERMINATING, "its namespace is being deleted")
-    return StepOutcome(memory=observed.memory, verdict=verdict, config=known_config(observed), state="Stopping")
+    return StepOutcome(persisted=observed.persisted, verdict=verdict, config=known_config(observed), state="Stopping")
 
 
 def _offsets_in_use(observed: Observation) -> StepOutcome | None:
@@ -153,13 +153,13 @@ _BEFORE_TASKS: Final[tuple[Callable[[Observation], StepOutcome | None], ...]] = 
 
 
 def _running(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
-    memory = without_lost_preparation(observed)
+    persisted = without_lost_preparation(observed)
     annotations = observed.connector.metadata.annotations
-    restarts = restart_requests(annotations, memory, running=True, tasks=memory.tasks, now=observed.now)
-    memory = replace(memory, handled=kept_actions(annotations, memory, restarts.handled))
+    restarts = restart_requests(annotations, persisted, running=True, tasks=persisted.tasks, now=observed.now)
+    persisted = replace(persisted, handled=kept_actions(annotations, persisted, restarts.handled))
     if restarts.all:  # planned anew; its tasks begin anew with that plan
-        memory = replace(memory, job=JobMemory())
-    observed = replace(observed, memory=memory)
+        persisted = replace(persisted, job=FailedJob())
+    observed = replace(observed, persisted=persisted)
     planning = plan_tasks(observed)
     tasks = adopt_and_run(observed, pod_hash, restarts, planning)
     outcomes = [planning, tasks, rollout_progress(observed, pod_hash, tasks)]
@@ -173,7 +173,7 @@ def _running(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome
 
 def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOutcome:
     """The outcome, which tells that a change of policies has not reached a source: the last good rules go on."""
-    problem, last = observed.policy.problem, observed.plan(observed.memory.plan)
+    problem, last = observed.policy.problem, observed.plan(observed.persisted.plan)
     if problem is None or observed.policy.blocks or outcome.pending is not None:
         return outcome
     if last is not None and last.kind == "sink":  # creates no topics
@@ -187,14 +187,14 @@ def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> Sequence[St
     A lost task is replaced as it was. What is asked for is done once the topic is compacted, and at once where no task
     lives.
     """
-    memory, annotations = observed.memory, observed.connector.metadata.annotations
-    last = observed.plan(memory.plan)
+    persisted, annotations = observed.persisted, observed.connector.metadata.annotations
+    last = observed.plan(persisted.plan)
     if not observed.topic_fault or last is None or not observed.is_prepared(last):
         return ()
     if all(p.phase is Phase.ENDED for p in observed.task_pods):
         return ()
     planning, present = plan_tasks(observed), hashes_of_present_pods(observed)
-    asked = restart_requests(annotations, memory, running=True, tasks=memory.tasks, now=observed.now)
+    asked = restart_requests(annotations, persisted, running=True, tasks=persisted.tasks, now=observed.now)
     plan = planning.plan
     is_other = plan is not None and (
         plan.hash != last.hash or any(pod_hash(plan, n) != present(plan, n) for n in range(len(plan.tasks)))
@@ -209,11 +209,11 @@ def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> Sequence[St
 
 def _with_refused_template(observed: Observation) -> Sequence[StepOutcome]:
     """No pod can be created as the template asks. A restart waits for a template from which pods may be created."""
-    memory, pod_hash = observed.memory, hashes_of_present_pods(observed)
-    memory = replace(memory, handled=kept_actions(observed.connector.metadata.annotations, memory, ()))
-    observed = replace(observed, memory=memory)
+    persisted, pod_hash = observed.persisted, hashes_of_present_pods(observed)
+    persisted = replace(persisted, handled=kept_actions(observed.connector.metadata.annotations, persisted, ()))
+    observed = replace(observed, persisted=persisted)
     planning = plan_tasks(observed)
-    last = planning.plan or observed.plan(memory.plan)
+    last = planning.plan or observed.plan(persisted.plan)
     if last is not None and not observed.is_prepared(last):
         return [planning]  # a set of tasks that is to begin anew waits as it is
     tasks = without_new_pods(adopt_and_run(observed, pod_hash, RestartRequests(later=True), planning))

@@ -27,7 +27,7 @@ def hashes_of_present_pods(observed: Observation) -> PodHashOf:
 
     def pod_hash(_: Plan, task: int) -> str:
         pods = [p for p in observed.task_pods if p.task == task]
-        return max(pods, key=lambda p: p.incarnation).pod_hash if pods else observed.memory.task(task).pod_hash
+        return max(pods, key=lambda p: p.incarnation).pod_hash if pods else observed.persisted.task(task).pod_hash
 
     return pod_hash
 

@@ -14,7 +14,7 @@ from typing import Final
 from penstock_model.backoff import ExponentialBackoff
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import JobMemory
+from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.pod_end import OUT_OF_MEMORY
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.refused_pods import Refusal, pause
@@ -45,7 +45,7 @@ class JobObservation:
         key: what for: equal work has an equal key.
         pods: job pods of this connector.
         answers: by pod name, of those that ended; None: none could be read from its log.
-        memory: of pods before it that brought no answer.
+        persisted: of pods before it that brought no answer.
         slot: whether one more job pod of this connector may live.
         refusal: the API server refused the pod.
         deadline: seconds that a node has to take the pod, and the pod to end from then on.
@@ -58,7 +58,7 @@ class JobObservation:
     key: str
     pods: Sequence[JobPod]
     answers: Mapping[str, JobAnswer | None]
-    memory: JobMemory
+    persisted: FailedJob
     slot: bool
     refusal: Refusal | None
     deadline: float
@@ -77,7 +77,7 @@ class JobObservation:
             key=key,
             pods=observed.job_pods,
             answers=observed.answers,
-            memory=observed.memory.job,
+            persisted=observed.persisted.job,
             slot=observed.slot,
             refusal=next(refusals, None),
             deadline=observed.job_deadline,
@@ -91,8 +91,8 @@ class JobStep:
     """What is done about a job pod.
 
     Attributes:
-        memory: for status.
-        answer: there is one: DONE or INVALID; of a preparation, DONE with a standing; of a reset, DONE.
+        persisted: for status.
+        answer: there is one: DONE or INVALID; of a preparation, DONE with an epoch; of a reset, DONE.
         create: the name of a pod to create.
         delete: pods to delete.
         reason, message: what is waited for.
@@ -100,7 +100,7 @@ class JobStep:
         queued: it waits for a slot.
     """
 
-    memory: JobMemory
+    persisted: FailedJob
     answer: JobAnswer | None = None
     create: str | None = None
     delete: tuple[JobPod, ...] = ()
@@ -122,8 +122,8 @@ def step(observed: JobObservation) -> JobStep:
     pod = next((p for p in sorted(pods, key=lambda p: p.created) if p not in away), None)
     name = pod.name if pod is not None else _free_name(observed.name, {p.name for p in pods})
     others = tuple(p for p in observed.pods if p.name != name and p.leaving is None)
-    memory = observed.memory if observed.memory.key == observed.name else JobMemory(observed.name)
-    outcome = _next_step(replace(observed, name=name, memory=memory), pod, away)
+    persisted = observed.persisted if observed.persisted.key == observed.name else FailedJob(observed.name)
+    outcome = _next_step(replace(observed, name=name, persisted=persisted), pod, away)
     return replace(outcome, delete=(*outcome.delete, *others))
 
 
@@ -134,9 +134,9 @@ def _free_name(name: str, taken: Collection[str]) -> str:
 
 
 def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobPod]) -> JobStep:
-    memory, (reason, message) = observed.memory, DOING[observed.action]
-    if memory.attempts:
-        reason, message = memory.reason, memory.message
+    persisted, (reason, message) = observed.persisted, DOING[observed.action]
+    if persisted.attempts:
+        reason, message = persisted.reason, persisted.message
     elif away:
         message = (
             f"node {away[-1].node or 'unknown'} does not end pod {away[-1].name}: it is away, and another pod works"
@@ -145,27 +145,27 @@ def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobP
         if observed.refusal is not None:
             reason, message = observed.refusal.reason, observed.refusal.message
             if (left := pause(observed.refusal, observed.now)) > 0:
-                return JobStep(memory, reason=reason, message=message, requeue_after=left)
-        if memory.retry_at is not None and memory.retry_at > observed.now:
-            return JobStep(memory, reason=reason, message=message, requeue_after=memory.retry_at - observed.now)
+                return JobStep(persisted, reason=reason, message=message, requeue_after=left)
+        if persisted.retry_at is not None and persisted.retry_at > observed.now:
+            return JobStep(persisted, reason=reason, message=message, requeue_after=persisted.retry_at - observed.now)
         if not observed.slot:
-            if not memory.attempts and observed.refusal is None:
+            if not persisted.attempts and observed.refusal is None:
                 message = FOR_A_SLOT
-            return JobStep(memory, None, None, (), reason, message, requeue_after=SLOT_WAIT, queued=True)
+            return JobStep(persisted, None, None, (), reason, message, requeue_after=SLOT_WAIT, queued=True)
         return JobStep(
-            memory, None, observed.name, tuple(away), reason, message
+            persisted, None, observed.name, tuple(away), reason, message
         )  # these are deleted already, but not their requests
     if pod.phase is Phase.ENDED:
         return _after_pod_end(observed, pod)
     if pod.leaves_by is not None:
         left = pod.leaves_by + observed.node_timeout - observed.now
-        if not memory.attempts:
+        if not persisted.attempts:
             message = f"waits for the end of {pod.name}"
-        return JobStep(memory, None, None, (), reason, message, requeue_after=left)
+        return JobStep(persisted, None, None, (), reason, message, requeue_after=left)
     left = pod.due(observed.deadline, observed.node_timeout) - observed.now
     if left <= 0:
         return replace(_failed_attempt(observed, *_overdue(observed, pod)), delete=(pod,))
-    return JobStep(memory, None, None, (), *(pod.hindrance or (reason, message)), requeue_after=left)
+    return JobStep(persisted, None, None, (), *(pod.hindrance or (reason, message)), requeue_after=left)
 
 
 def _overdue(observed: JobObservation, pod: JobPod) -> tuple[str, str]:
@@ -202,7 +202,7 @@ def _after_pod_end(observed: JobObservation, pod: JobPod) -> JobStep:
     answer = observed.answers.get(pod.name)
     if answer is not None and answer.id == observed.key and answer.outcome in (Outcome.DONE, Outcome.INVALID):
         if _is_answered(observed.action, answer):
-            return JobStep(JobMemory(), answer, delete=gone)
+            return JobStep(FailedJob(), answer, delete=gone)
         # A preparation may be wrong in a way that only shows at Kafka; a reset is tried for as long as it may be mended.
         reason, nothing = _REFUSALS[observed.action]
         message = "; ".join(map(str, answer.problems)) or answer.message or nothing
@@ -216,10 +216,10 @@ def _after_pod_end(observed: JobObservation, pod: JobPod) -> JobStep:
         message = ended.describe() if ended is not None else "the pod ended without an answer"
         if reason == Reason.DEADLINE_EXCEEDED:
             reason, message = pod.hindrance[0] if pod.hindrance is not None else reason, _late_message(pod)
-    memory = observed.memory
-    if pod.leaving is not None and memory.attempts and memory.retry_at is not None:  # counted already
+    persisted = observed.persisted
+    if pod.leaving is not None and persisted.attempts and persisted.retry_at is not None:  # counted already
         left = (pod.leaves_by or observed.now) + observed.node_timeout - observed.now
-        return JobStep(memory, reason=memory.reason, message=memory.message, requeue_after=left)
+        return JobStep(persisted, reason=persisted.reason, message=persisted.message, requeue_after=left)
     return replace(_failed_attempt(observed, reason, message), delete=gone)
 
 
@@ -228,7 +228,7 @@ def _is_answered(action: Action, answer: JobAnswer) -> bool:
         case Action.PLAN:
             return True
         case Action.PREPARE:
-            return answer.standing is not None
+            return answer.epoch is not None
         case Action.RESET_OFFSETS | Action.OFFSETS | Action.LIST_OFFSETS:
             return answer.outcome is Outcome.DONE
 
@@ -247,9 +247,9 @@ _REFUSALS: Final[Mapping[Action, tuple[str, str]]] = {
 
 def _failed_attempt(observed: JobObservation, reason: str, message: str) -> JobStep:
     """This try brought no answer: the next one comes after a pause."""
-    attempts = observed.memory.attempts + 1
+    attempts = observed.persisted.attempts + 1
     delay = _BACKOFF.pause(attempts)
     if reason == Reason.PREPARE_FAILED and attempts > _PREPARE_ATTEMPTS:
         delay = _REFUSED_LONGEST
-    memory = JobMemory(observed.memory.key, attempts, observed.now + delay, reason, message)
-    return JobStep(memory, None, None, (), reason, message, requeue_after=delay)
+    persisted = FailedJob(observed.persisted.key, attempts, observed.now + delay, reason, message)
+    return JobStep(persisted, None, None, (), reason, message, requeue_after=delay)

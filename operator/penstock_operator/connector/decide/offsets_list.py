@@ -24,7 +24,7 @@ _GONE: Final = 2.0
 
 def list_job(observed: Observation, name: str, key: str) -> CreateJob:
     """The pod that reads the offsets."""
-    plan = observed.plan(observed.memory.plan)
+    plan = observed.plan(observed.persisted.plan)
     kind: Any = None if plan is None else plan.kind
     return CreateJob(name, Action.LIST_OFFSETS, key, kind=kind)
 

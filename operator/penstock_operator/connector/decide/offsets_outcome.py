@@ -9,7 +9,7 @@ from penstock_operator.connector.decide.held_template import is_template_refused
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.offsets_list_map import OffsetsList
-from penstock_operator.connector.model.persisted_state import Memory, OffsetsAction
+from penstock_operator.connector.model.persisted_state import OffsetsAction, PersistedState
 from penstock_operator.connector.model.pod_status import JobPod
 
 __all__ = ["OffsetsStep", "answered", "final", "finished", "is_same", "pending", "waits_of_any"]
@@ -29,7 +29,7 @@ class OffsetsStep:
     """What is done about actions on offsets.
 
     Attributes:
-        memory: for the status.
+        persisted: for the status.
         create: the pod of an action.
         publish: a list that is to be written.
         delete: pods of actions.
@@ -37,7 +37,7 @@ class OffsetsStep:
         queued: the pod waits for a job slot.
     """
 
-    memory: Memory
+    persisted: PersistedState
     create: tuple[CreateJob, ...] = ()
     publish: OffsetsList | None = None
     delete: tuple[JobPod, ...] = ()
@@ -62,12 +62,12 @@ def pending(
     observed: Observation, action: OffsetsAction, message: str, *, requeue_after: float | None = None
 ) -> OffsetsStep:
     """The action goes on; the message says with what."""
-    return OffsetsStep(_with(observed.memory, replace(action, message=message)), requeue_after=requeue_after)
+    return OffsetsStep(_with(observed.persisted, replace(action, message=message)), requeue_after=requeue_after)
 
 
 def finished(observed: Observation, action: OffsetsAction, result: str, message: str) -> OffsetsStep:
     """The action has its result."""
-    return OffsetsStep(_with(observed.memory, final(observed, action, result, message)))
+    return OffsetsStep(_with(observed.persisted, final(observed, action, result, message)))
 
 
 def answered(observed: Observation, action: OffsetsAction, answer: JobAnswer) -> OffsetsStep:
@@ -88,6 +88,6 @@ def is_same(action: OffsetsAction, other: OffsetsAction) -> bool:
     return (action.action, action.token, action.content) == (other.action, other.token, other.content)
 
 
-def _with(memory: Memory, action: OffsetsAction) -> Memory:
-    """The memory with the action in place of its entry."""
-    return replace(memory, offsets=tuple(action if is_same(a, action) else a for a in memory.offsets))
+def _with(persisted: PersistedState, action: OffsetsAction) -> PersistedState:
+    """The persisted state with the action in place of its entry."""
+    return replace(persisted, offsets=tuple(action if is_same(a, action) else a for a in persisted.offsets))

@@ -50,7 +50,7 @@ from penstock_operator.connector.model.offsets_requests import (
     kept_actions,
     offsets_requests,
 )
-from penstock_operator.connector.model.persisted_state import Memory, OffsetsAction
+from penstock_operator.connector.model.persisted_state import OffsetsAction, PersistedState
 from penstock_operator.connector.model.pod_status import JobPod, Phase
 from penstock_operator.connector.model.refused_pods import pause
 from penstock_operator.names import digest, job_name
@@ -68,35 +68,35 @@ _DOING: Final = {
 }
 
 
-def offsets_step(observed: Observation, memory: Memory) -> OffsetsStep:
+def offsets_step(observed: Observation, persisted: PersistedState) -> OffsetsStep:
     """The step.
 
     Args:
         observed: the Connector; it is not being deleted.
-        memory: as the other steps leave it.
+        persisted: as the other steps leave it.
     """
     requests = offsets_requests(observed.connector.metadata.annotations)
-    known = tuple(_given_up_if_late(observed, _failed_if_unknown(a, observed.now), requests) for a in memory.offsets)
-    actions = tuple(refused_if_used(observed, a) for a in (*known, *_new(observed, memory, requests)))
+    known = tuple(_given_up_if_late(observed, _failed_if_unknown(a, observed.now), requests) for a in persisted.offsets)
+    actions = tuple(refused_if_used(observed, a) for a in (*known, *_new(observed, persisted, requests)))
     current = _current(observed, actions)
     if current is None:
-        step = OffsetsStep(replace(memory, offsets=actions))
+        step = OffsetsStep(replace(persisted, offsets=actions))
     else:
-        step = _of_current(replace(observed, memory=replace(memory, offsets=actions)), current, requests)
-    step = replace(step, memory=_told_to_wait(observed, step.memory, current))
-    following = _current(observed, step.memory.offsets)
+        step = _of_current(replace(observed, persisted=replace(persisted, offsets=actions)), current, requests)
+    step = replace(step, persisted=_told_to_wait(observed, step.persisted, current))
+    following = _current(observed, step.persisted.offsets)
     name = "" if following is None else _pod_name(observed, following)
     superfluous = (p for p in observed.offsets_pods if p.name != name and p.leaving is None and p not in step.delete)
     is_next = following is not None and current is not None and not is_same(following, current)
     return replace(
         step,
-        memory=replace(step.memory, offsets=kept_actions(step.memory.offsets, requests)),
+        persisted=replace(step.persisted, offsets=kept_actions(step.persisted.offsets, requests)),
         delete=(*step.delete, *superfluous),
         requeue_after=soonest(step.requeue_after, 0.0 if is_next else None),
     )
 
 
-def _told_to_wait(observed: Observation, memory: Memory, current: OffsetsAction | None) -> Memory:
+def _told_to_wait(observed: Observation, persisted: PersistedState, current: OffsetsAction | None) -> PersistedState:
     """With a message of each action that waits behind another one, which says for what."""
 
     def told(action: OffsetsAction) -> OffsetsAction:
@@ -105,7 +105,7 @@ def _told_to_wait(observed: Observation, memory: Memory, current: OffsetsAction 
         waits = list_waits(observed) if action.action == LIST else ""
         return replace(action, message=f"waits: {waits or f'for {current.action} ({current.token})'}")
 
-    return replace(memory, offsets=tuple(map(told, memory.offsets)))
+    return replace(persisted, offsets=tuple(map(told, persisted.offsets)))
 
 
 def _current(observed: Observation, actions: Sequence[OffsetsAction]) -> OffsetsAction | None:
@@ -118,10 +118,10 @@ def _current(observed: Observation, actions: Sequence[OffsetsAction]) -> Offsets
     return next(chain(begun, lists, others, waiting), None)
 
 
-def _new(observed: Observation, memory: Memory, requests: tuple[OffsetsRequest, ...]) -> list[OffsetsAction]:
+def _new(observed: Observation, persisted: PersistedState, requests: tuple[OffsetsRequest, ...]) -> list[OffsetsAction]:
     """An entry for each request that has none."""
-    new = [r for r in requests if not any(r.asks_for(a) for a in memory.offsets)]
-    before = (*memory.offsets, *(a for a in earlier_actions(observed) if not any(r.asks_for(a) for r in new)))
+    new = [r for r in requests if not any(r.asks_for(a) for a in persisted.offsets)]
+    before = (*persisted.offsets, *(a for a in earlier_actions(observed) if not any(r.asks_for(a) for r in new)))
     problems = [refusal(r, observed.connector, before, of_topics=observed.topics_refusal) for r in new]
     at = float(int(observed.now))
     return [
@@ -201,7 +201,7 @@ def _begun(observed: Observation, action: OffsetsAction, name: str, document: st
     return replace(
         step,
         # It fences the tasks of any plan, so that each must be prepared after it.
-        memory=replace(step.memory, fence=""),
+        persisted=replace(step.persisted, fence=""),
         # With the release's image: that of the last plan may be of a release that does not know the action.
         create=(CreateJob(name, Action.OFFSETS, _key(observed, action), offsets=work),),
     )
@@ -228,7 +228,7 @@ def _with_pod(observed: Observation, action: OffsetsAction, pod: JobPod) -> Offs
     action = action if action.began is not None else replace(action, began=pod.created)
     if pod.phase is Phase.ENDED:
         step = _after_end(observed, action, pod)
-        goes_on = any(a.is_pending and is_same(a, action) for a in step.memory.offsets)
+        goes_on = any(a.is_pending and is_same(a, action) for a in step.persisted.offsets)
         return step if goes_on or pod.leaving is not None else replace(step, delete=(pod,))
     if pod.is_on_lost_node(observed.now, observed.node_timeout):
         node = pod.node or "unknown"

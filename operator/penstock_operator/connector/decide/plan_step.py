@@ -12,7 +12,7 @@ from penstock_operator.connector.decide.job_step import JobObservation, JobStep
 from penstock_operator.connector.decide.step_outcome import StepOutcome, waiting
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.pod_status import JobPod
 from penstock_operator.connector.model.refused_pods import of_plan, pause
@@ -46,15 +46,15 @@ def plan_tasks(observed: Observation) -> StepOutcome:
 
 def _plan_tasks(observed: Observation) -> StepOutcome:
     if problems := known_problems(observed):
-        memory = replace(observed.memory, refused="", refusal=())
-        refused = _refused(observed, memory, problems, delete=_plan_jobs(observed))
+        persisted = replace(observed.persisted, refused="", refusal=())
+        refused = _refused(observed, persisted, problems, delete=_plan_jobs(observed))
         return _with_missing_version(observed, refused, problems)
     stored = observed.plan(observed.due)
     if stored is not None:
-        return _planned(observed, _accepted(observed.memory), stored)
+        return _planned(observed, _accepted(observed.persisted), stored)
     refusal = observed.refusals.get(of_plan(plan_name(observed.connector.metadata.name, observed.due)))
     if refusal is not None and (left := pause(refusal, observed.now)) > 0:
-        goes_on = observed.plan(observed.memory.plan) is not None
+        goes_on = observed.plan(observed.persisted.plan) is not None
         told = Pending(refusal.reason, f"{refusal.message}; the last good configuration goes on", planning=True)
         return replace(
             waiting(observed, refusal.reason, refusal.message, requeue_after=left),
@@ -63,21 +63,28 @@ def _plan_tasks(observed: Observation) -> StepOutcome:
         )
     if (split := observed.split()) is not None:  # the same tasks, in other pods or by another policy
         plan = split.revised(observed.shape, observed.policy.effective)
-        return _planned(observed, _accepted(observed.memory), plan, save=(plan,))
-    if observed.memory.refused == observed.due:
+        return _planned(observed, _accepted(observed.persisted), plan, save=(plan,))
+    if observed.persisted.refused == observed.due:
         requeue_after = _UNWATCHED_AGAIN if observed.secrets.names and observed.secrets.hash is None else None
         jobs = _plan_jobs(observed)
-        outcome = _refused(observed, observed.memory, observed.memory.refusal, delete=jobs, requeue_after=requeue_after)
+        outcome = _refused(
+            observed, observed.persisted, observed.persisted.refusal, delete=jobs, requeue_after=requeue_after
+        )
     else:
         outcome = _plan_by_job(observed)
     return _with_missing_secrets(observed, outcome)
 
 
 def _planned(
-    observed: Observation, memory: Memory, plan: Plan, *, save: tuple[Plan, ...] = (), delete: tuple[JobPod, ...] = ()
+    observed: Observation,
+    persisted: PersistedState,
+    plan: Plan,
+    *,
+    save: tuple[Plan, ...] = (),
+    delete: tuple[JobPod, ...] = (),
 ) -> StepOutcome:
     return StepOutcome(
-        memory=memory,
+        persisted=persisted,
         verdict=Verdict(Kind.UNDER_WAY, Reason.STARTING, "the tasks are about to start"),
         config=valid(observed, plan),
         state="Pending",
@@ -89,7 +96,7 @@ def _planned(
 
 def _refused(
     observed: Observation,
-    memory: Memory,
+    persisted: PersistedState,
     problems: Sequence[str],
     *,
     delete: tuple[JobPod, ...],
@@ -100,7 +107,7 @@ def _refused(
     rest = "; the tasks go on with the last good configuration" if observed.task_pods else ""
     verdict = Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{count}{'; '.join(problems)}{rest}")
     return StepOutcome(
-        memory=memory,
+        persisted=persisted,
         verdict=verdict,
         config=invalid(problems),
         state="Failed",
@@ -125,7 +132,7 @@ def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOu
     reason = Reason.WORKER_SECRET_MISSING if secrets.worker_missing else Reason.SECRET_MISSING
     problems = list(secrets.missing)
     if outcome.config.valid is False:
-        problems += (p for p in observed.memory.refusal if "${secret:" not in p)
+        problems += (p for p in observed.persisted.refusal if "${secret:" not in p)
     return replace(outcome, verdict=Verdict(Kind.UNDER_WAY, reason, "; ".join(problems)), state="Pending")
 
 
@@ -133,35 +140,35 @@ def _plan_by_job(observed: Observation) -> StepOutcome:
     """A job pod asks the plugin to check the configuration and to split it into tasks."""
     has_tasks = any(p.lives(observed.now, observed.node_timeout) for p in observed.task_pods)
     step = job_step.step(JobObservation.of(observed, Action.PLAN, observed.due))
-    memory, answer = replace(observed.memory, job=step.memory), step.answer
+    persisted, answer = replace(observed.persisted, job=step.persisted), step.answer
     if answer is None:
-        return _job_under_way(observed, memory, step, has_tasks=has_tasks)
+        return _job_under_way(observed, persisted, step, has_tasks=has_tasks)
     if answer.outcome is Outcome.INVALID or answer.plan is None:
         problems = tuple(map(str, answer.problems)) or (answer.message or "the plugin refuses it",)
         told = {p.property for p in answer.problems}
         unoffered = dict.fromkeys(name for field, name in observed.plugin.unoffered.items() if field in told)
         problems += tuple(f"no PluginVersion of this namespace offers {name}" for name in unoffered)
-        memory = replace(memory, refused=observed.due, refusal=problems)
-        return _refused(observed, memory, problems, delete=step.delete)
+        persisted = replace(persisted, refused=observed.due, refusal=problems)
+        return _refused(observed, persisted, problems, delete=step.delete)
     plan = _plan(observed, answer.plan, tuple(map(str, answer.warnings)))
-    memory = _accepted(memory)
-    if answer.standing is not None and not has_tasks:
-        memory = replace(memory, standing=answer.standing, fence=plan.fence(observed.connector.connect_name))
-    return _planned(observed, memory, plan, save=(plan,), delete=step.delete)
+    persisted = _accepted(persisted)
+    if answer.epoch is not None and not has_tasks:
+        persisted = replace(persisted, epoch=answer.epoch, fence=plan.fence(observed.connector.connect_name))
+    return _planned(observed, persisted, plan, save=(plan,), delete=step.delete)
 
 
-def _job_under_way(observed: Observation, memory: Memory, step: JobStep, *, has_tasks: bool) -> StepOutcome:
+def _job_under_way(observed: Observation, persisted: PersistedState, step: JobStep, *, has_tasks: bool) -> StepOutcome:
     # With no task running or starting, the plan pod also fences old tasks.
     prepare = not has_tasks and not _last_plan_running(observed) and not observed.name_unseen
     create: tuple[CreateJob, ...] = ()
     if step.create is not None:
         job = CreateJob(step.create, Action.PLAN, observed.due, prepare=prepare)
-        registered = observed.plan(observed.memory.plan) is not None
+        registered = observed.plan(observed.persisted.plan) is not None
         create = (replace(job, policy_selects=observed.policy.selects, registered=registered),)
     if create and prepare:  # this pod may fence the tasks of any plan, so that each must be prepared after it
-        memory = replace(memory, fence="")
+        persisted = replace(persisted, fence="")
     return StepOutcome(
-        memory=memory,
+        persisted=persisted,
         verdict=Verdict(Kind.UNDER_WAY, step.reason, step.message),
         config=unchecked("is being checked"),
         state="Pending",
@@ -174,19 +181,19 @@ def _job_under_way(observed: Observation, memory: Memory, step: JobStep, *, has_
 
 def _last_plan_running(observed: Observation) -> bool:
     """Whether tasks of the last good plan run, and are replaced, while another plan is made."""
-    last = observed.plan(observed.memory.plan)
+    last = observed.plan(observed.persisted.plan)
     return last is not None and bool(last.tasks) and observed.is_prepared(last)
 
 
 def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) -> Plan:
-    last = observed.plan(observed.memory.plan)
+    last = observed.plan(observed.persisted.plan)
     plan = Plan.of(
         observed.inputs_hash,
         observed.shape,
         answer,
         warnings,
         observed.secrets_in_force,
-        observed.memory.restarted,
+        observed.persisted.restarted,
         last,
         observed.policy.effective,
         observed.plugin.mounts,
@@ -195,9 +202,9 @@ def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) 
     return replace(plan, warnings=(*plan.warnings, *no_canary(observed, last, plan)))
 
 
-def _accepted(memory: Memory) -> Memory:
-    """The memory without the last refusal of the configuration."""
-    return replace(memory, refused="", refusal=())
+def _accepted(persisted: PersistedState) -> PersistedState:
+    """The persisted state without the last refusal of the configuration."""
+    return replace(persisted, refused="", refusal=())
 
 
 def _plan_jobs(observed: Observation) -> tuple[JobPod, ...]:

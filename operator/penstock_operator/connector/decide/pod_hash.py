@@ -14,7 +14,7 @@ _FORM: Final = "2."
 
 
 def pod_hash(plan: Plan, task: int, shape: Shape, template: Mapping[str, Any]) -> str:
-    """The hash of the pod of a task; its annotation is `penstock.dev/life`, its field of `status.tasks` is `life`.
+    """The hash of the pod of a task; its annotation is `penstock.dev/pod-hash`, its field of `status.tasks` is `podHash`.
 
     Only what the task itself notices is hashed. A change of anything else in the manifest (labels, tolerations, how an
     image is pulled, what a later operator adds) comes with the next pod, and ends no running one.

@@ -8,7 +8,7 @@ from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.connector.decide.config_check import known_config
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.pod_status import Pod
 from penstock_operator.connector.model.verdict import Config, Kind, Pending, Verdict
@@ -25,7 +25,7 @@ class StepOutcome:
     what any step asks for.
     """
 
-    memory: Memory
+    persisted: PersistedState
     verdict: Verdict
     config: Config
     state: str
@@ -44,7 +44,7 @@ class StepOutcome:
 
     def then(self, **changes: Any) -> "StepOutcome":
         """The outcome of the next step: what the status says stays but for the changes, what is done is the next step's."""
-        status = ("memory", "verdict", "config", "state", "plan", "pending")
+        status = ("persisted", "verdict", "config", "state", "plan", "pending")
         return StepOutcome(**{**{name: getattr(self, name) for name in status}, **changes})
 
 
@@ -53,7 +53,7 @@ def waiting(
 ) -> StepOutcome:
     """Something else must come first."""
     return StepOutcome(
-        memory=observed.memory,
+        persisted=observed.persisted,
         verdict=Verdict(Kind.UNDER_WAY, reason, message),
         config=known_config(observed),
         state="Pending",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from penstock_model.resources.connector import State
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import TaskMemory
+from penstock_operator.connector.model.persisted_state import PersistedTask
 from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.reasons import Reason
@@ -21,7 +21,7 @@ class Summary:
     verdict: Verdict
 
 
-def summarize(observed: Observation, plan: Plan, tasks: Mapping[int, TaskMemory]) -> Summary:
+def summarize(observed: Observation, plan: Plan, tasks: Mapping[int, PersistedTask]) -> Summary:
     """Sum up the tasks of a plan."""
     paused = observed.connector.spec.state is State.PAUSED
     target = "Paused" if paused else "Running"
@@ -35,7 +35,7 @@ def summarize(observed: Observation, plan: Plan, tasks: Mapping[int, TaskMemory]
     return Summary(state, _verdict(observed, every, on_target, has_ended, target))
 
 
-def _state(every: list[TaskMemory], on_target: list[TaskMemory], failed: list[TaskMemory], target: str) -> str:
+def _state(every: list[PersistedTask], on_target: list[PersistedTask], failed: list[PersistedTask], target: str) -> str:
     if failed:
         return "Failed" if len(failed) == len(every) else "Degraded"
     if len(on_target) == len(every):
@@ -48,9 +48,9 @@ def _state(every: list[TaskMemory], on_target: list[TaskMemory], failed: list[Ta
 
 def _verdict(
     observed: Observation,
-    every: list[TaskMemory],
-    on_target: list[TaskMemory],
-    has_ended: list[TaskMemory],
+    every: list[PersistedTask],
+    on_target: list[PersistedTask],
+    has_ended: list[PersistedTask],
     target: str,
 ) -> Verdict:
     final = [t for t in has_ended if t.retry_at is None]
@@ -83,7 +83,7 @@ def _verdict(
     return Verdict(Kind.READY, target, f"{number} {target}{fewer}")
 
 
-def _messages(tasks: list[TaskMemory]) -> str:
+def _messages(tasks: list[PersistedTask]) -> str:
     """Each message once, with the tasks that have it."""
     by_message: dict[str, list[int]] = {}
     for task in tasks:

@@ -12,7 +12,7 @@ from penstock_operator.connector.decide.restart_requests import kept_actions, re
 from penstock_operator.connector.decide.step_outcome import StepOutcome, pod_names, soonest
 from penstock_operator.connector.model.decision import CreateJob
 from penstock_operator.connector.model.observation import Observation
-from penstock_operator.connector.model.persisted_state import JobMemory, TaskMemory
+from penstock_operator.connector.model.persisted_state import FailedJob, PersistedTask
 from penstock_operator.connector.model.pod_status import Phase, TaskPod
 from penstock_operator.connector.model.verdict import Kind, Verdict
 from penstock_operator.kubernetes.times import timestamp
@@ -30,9 +30,9 @@ _UNTRIED: Final = 3_600.0
 def stopped(observed: Observation) -> StepOutcome:
     """`spec.state: Stopped`: that is reported once all pods have ended."""
     annotations = observed.connector.metadata.annotations
-    restarts = restart_requests(annotations, observed.memory, running=False, tasks=(), now=observed.now)
-    handled = kept_actions(annotations, observed.memory, restarts.handled)
-    observed = replace(observed, memory=replace(observed.memory, handled=handled))
+    restarts = restart_requests(annotations, observed.persisted, running=False, tasks=(), now=observed.now)
+    handled = kept_actions(annotations, observed.persisted, restarts.handled)
+    observed = replace(observed, persisted=replace(observed.persisted, handled=handled))
     # A job pod on a node that is away does no harm there: its time is over, and no kubelet starts it again.
     jobs = [p for p in observed.job_pods if not p.is_on_lost_node(observed.now, observed.node_timeout)]
     staying = _staying(observed)
@@ -56,12 +56,12 @@ def without_tasks(
         n: t.to("Stopping", observed.now, Reason.STOPPED, last_loop=None)
         if n in busy
         else _stopped_task(t, observed.now)
-        for n, t in observed.memory.tasks.items()
+        for n, t in observed.persisted.tasks.items()
         if n in busy or t.incarnation
     }
     pods = (*observed.task_pods, *observed.job_pods)
     return StepOutcome(
-        memory=replace(observed.memory, tasks=tasks, job=JobMemory()),
+        persisted=replace(observed.persisted, tasks=tasks, job=FailedJob()),
         verdict=verdict,
         config=known_config(observed),
         state=state,
@@ -81,9 +81,9 @@ def _staying(observed: Observation) -> list[TaskPod]:
     ]
 
 
-def _stopped_task(task: TaskMemory, now: float) -> TaskMemory:
+def _stopped_task(task: PersistedTask, now: float) -> PersistedTask:
     since = task.since if task.state == "Stopped" else float(int(now))
-    return TaskMemory(
+    return PersistedTask(
         task.id,
         state="Stopped",
         since=since,
@@ -109,7 +109,13 @@ def deleting(observed: Observation) -> StepOutcome:
     key = digest(observed.connector.metadata.uid, "reset")
     job = JobObservation.of(observed, Action.RESET_OFFSETS, key)
     staying = _staying(observed)
-    why = job.refusal.message if job.refusal is not None else job.memory.message if job.memory.key == job.name else ""
+    why = (
+        job.refusal.message
+        if job.refusal is not None
+        else job.persisted.message
+        if job.persisted.key == job.name
+        else ""
+    )
     if any(p.leaving is not None and observed.now - p.leaving >= RELEASED_AFTER for p in staying):
         why = why or f"{pod_names(staying)} did not end"
     limit = RELEASED_AFTER if why else _UNTRIED
@@ -132,17 +138,17 @@ def _reset_offsets(
     step = job_step.step(job)
     outcome = replace(
         ending,
-        memory=replace(ending.memory, job=step.memory),
+        persisted=replace(ending.persisted, job=step.persisted),
         delete=(*(p for p in ending.delete if p.role == "task"), *step.delete),
     )
     if step.answer is not None:
-        plan = observed.plan(observed.memory.plan)
+        plan = observed.plan(observed.persisted.plan)
         verdict = Verdict(Kind.UNDER_WAY, Reason.DELETING, "its offsets are reset")
         if plan is not None and plan.left_behind:
             text = f"its offsets are reset, but {plan.left_behind} stay"
             verdict = Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text)
         return replace(outcome, verdict=verdict, finalizer=False)
-    failed = step.memory.attempts + (job.refusal.tries if job.refusal is not None else 0)
+    failed = step.persisted.attempts + (job.refusal.tries if job.refusal is not None else 0)
     create = () if step.create is None else (_reset_pod(observed, step.create, job.key, failed),)
     message = step.message
     if failed or message != job_step.DOING[Action.RESET_OFFSETS][1]:
@@ -166,7 +172,7 @@ def _reset_pod(observed: Observation, name: str, key: str, failed: int) -> Creat
     """
     if failed % 2:
         return CreateJob(name, Action.RESET_OFFSETS, key, plain=True)
-    return CreateJob(name, Action.RESET_OFFSETS, key, plan=observed.plan(observed.memory.plan))
+    return CreateJob(name, Action.RESET_OFFSETS, key, plan=observed.plan(observed.persisted.plan))
 
 
 def _offsets_kept(observed: Observation) -> tuple[str, str] | None:
@@ -176,10 +182,10 @@ def _offsets_kept(observed: Observation) -> tuple[str, str] | None:
     """
     if observed.name_refusal is not None:
         return observed.name_refusal
-    name, memory = observed.connector.connect_name, observed.memory
-    if memory.reason in (Reason.NAME_CONFLICT, Reason.NAME_RESERVED):
-        return memory.reason, f"it did not own the name {name} in Kafka, whose offsets stay"
-    if observed.connector.spec.connect_name is not None and not (memory.has_run or observed.has_claimed):
+    name, persisted = observed.connector.connect_name, observed.persisted
+    if persisted.reason in (Reason.NAME_CONFLICT, Reason.NAME_RESERVED):
+        return persisted.reason, f"it did not own the name {name} in Kafka, whose offsets stay"
+    if observed.connector.spec.connect_name is not None and not (persisted.has_run or observed.has_claimed):
         return (
             Reason.OFFSETS_KEPT,
             f"it never ran, so that the offsets under the name {name}, which was given to it, stay",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from penstock_operator.connector.decide.offsets_outcome import final, is_same
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.offsets_requests import RESET_TOPICS
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.names import digest
 
 __all__ = ["TopicsReset", "reset_topics"]
@@ -24,36 +24,36 @@ class TopicsReset:
     """What is done about a reset of active topics.
 
     Attributes:
-        memory: for the status.
+        persisted: for the status.
         mark: of the reset that is to be written to Kafka; empty: none is.
         requeue_after: look again after so many seconds; None: when something happens.
     """
 
-    memory: Memory
+    persisted: PersistedState
     mark: str = ""
     requeue_after: float | None = None
 
 
-def reset_topics(observed: Observation, memory: Memory) -> TopicsReset:
+def reset_topics(observed: Observation, persisted: PersistedState) -> TopicsReset:
     """The step of the oldest reset that is under way.
 
     Args:
         observed: the Connector; it is not being deleted.
-        memory: as the other steps leave it.
+        persisted: as the other steps leave it.
     """
-    action = next((a for a in memory.offsets if a.is_pending and a.action == RESET_TOPICS), None)
+    action = next((a for a in persisted.offsets if a.is_pending and a.action == RESET_TOPICS), None)
     if action is None:
-        return TopicsReset(memory)
+        return TopicsReset(persisted)
     mark = digest(observed.connector.metadata.uid, action.action, action.token)
     if observed.control is not None and observed.control.topics_reset == mark:
         done, waits = final(observed, action, "Succeeded", _DONE), ""
     else:
         waits = _waits(observed)
         done = replace(action, message=f"waits: {waits}" if waits else _DOING)
-    offsets = tuple(done if is_same(a, action) else a for a in memory.offsets)
+    offsets = tuple(done if is_same(a, action) else a for a in persisted.offsets)
     if done.is_pending:
-        return TopicsReset(replace(memory, offsets=offsets), "" if waits else mark)
-    return TopicsReset(replace(memory, offsets=offsets), requeue_after=0.0)  # another may wait behind it
+        return TopicsReset(replace(persisted, offsets=offsets), "" if waits else mark)
+    return TopicsReset(replace(persisted, offsets=offsets), requeue_after=0.0)  # another may wait behind it
 
 
 def _waits(observed: Observation) -> str:

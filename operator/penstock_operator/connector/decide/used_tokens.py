@@ -11,7 +11,7 @@ from penstock_model.contracts.task_reports import UsedToken
 from penstock_operator.connector.decide.offsets_outcome import final
 from penstock_operator.connector.model.observation import Observation
 from penstock_operator.connector.model.offsets_requests import ALTER, RESET, RESET_TOPICS
-from penstock_operator.connector.model.persisted_state import Memory, OffsetsAction
+from penstock_operator.connector.model.persisted_state import OffsetsAction, PersistedState
 from penstock_operator.kubernetes.times import timestamp
 
 __all__ = ["earlier_actions", "newly_used", "refused_if_used"]
@@ -44,12 +44,12 @@ def refused_if_used(observed: Observation, action: OffsetsAction) -> OffsetsActi
     return final(observed, action, "Refused", message)
 
 
-def newly_used(observed: Observation, memory: Memory, topics_mark: str) -> tuple[UsedToken, ...]:
+def newly_used(observed: Observation, persisted: PersistedState, topics_mark: str) -> tuple[UsedToken, ...]:
     """Return all used tokens, for the record in Kafka; nothing if it has them.
 
     Args:
         observed: the Connector; it is not being deleted.
-        memory: with the actions that begin now.
+        persisted: with the actions that begin now.
         topics_mark: of the reset of active topics that begins now.
     """
     if observed.name_refusal is not None or observed.status_unread:
@@ -58,7 +58,7 @@ def newly_used(observed: Observation, memory: Memory, topics_mark: str) -> tuple
     known = {(u.action, u.token, u.content) for u in observed.used_tokens}
     new = tuple(
         UsedToken(action=a.action, token=a.token, content=a.content, connector_uid=uid, at=_used_at(a, observed.now))
-        for a in memory.offsets
+        for a in persisted.offsets
         if a.action in _ACTIONS and (a.action, a.token, a.content) not in known and _is_used(a, topics_mark)
     )
     return (*observed.used_tokens, *new)[-_KEPT:] if new else ()

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock_model.contracts.job import Action, OffsetsWork
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import UsedToken
 from penstock_model.contracts.task_spec import TaskState
 from penstock_operator.connector.model.offsets_list_map import OffsetsList
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.plans import Plan
 from penstock_operator.connector.model.pod_status import Pod
 from penstock_operator.connector.model.verdict import Config, Pending, Verdict
@@ -53,7 +53,7 @@ class CreateTask:
     plan: Plan
     task: int
     incarnation: int
-    standing: Standing
+    epoch: PlanEpoch
     state: TaskState
     pod_hash: str = ""
 
@@ -68,7 +68,7 @@ class Decision:
     0. Kafka Connect's states of connector and tasks, which follow from all of this: a task's RESTARTING must be there
        before its next pod writes RUNNING.
     1. `save`: the status names a plan by its hash, so the plan is there first.
-    2. `memory`, `verdict`, `config`, `state`, `plan`, `pending`: the status, and Events for what changed in it. It
+    2. `persisted`, `verdict`, `config`, `state`, `plan`, `pending`: the status, and Events for what changed in it. It
        holds the incarnation of each pod that is created next, so that none is used twice, and why a pod is deleted
        next, so that its end is not taken for a failure.
     3. `finalizer`: after the status, whose last Event tells what became of the offsets; before pods, since a Connector
@@ -83,7 +83,7 @@ class Decision:
 
     Attributes:
         save: plans to keep, each in a ConfigMap.
-        memory: for the status.
+        persisted: for the status.
         verdict, config: for the conditions.
         state: the connector's, in a word.
         plan: that its tasks are made from.
@@ -104,7 +104,7 @@ class Decision:
     """
 
     save: tuple[Plan, ...]
-    memory: Memory
+    persisted: PersistedState
     verdict: Verdict
     config: Config
     state: str

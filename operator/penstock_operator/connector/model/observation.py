@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock_model.contracts.job import Action, JobAnswer
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Control, Report, UsedToken
 from penstock_model.resources.connector import Connector
 from penstock_operator.connector.model.offsets_list_map import ListMap
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.plan_hashes import has_changed_itself
 from penstock_operator.connector.model.plans import Plan, Shape
 from penstock_operator.connector.model.pod_status import JobPod, TaskPod
@@ -37,7 +37,7 @@ class Observation:
 
     Attributes:
         connector: the resource, as far as it can be read; `reading.problems` is what is wrong with it.
-        memory: what was read back from its status.
+        persisted: what was read back from its status.
         deleting: since when it is being deleted, seconds since 1970; None: it is not.
         finalizer: whether it carries the finalizer of Penstock.
         namespace_ends: its namespace is being deleted: nothing can be created there.
@@ -73,7 +73,7 @@ class Observation:
         name_unseen: why it is not known whether the Connect name of a Connector that never ran is free; empty: it is known.
         has_claimed: its claim of the name stands in Kafka.
         owner: its mark in the records of its preparations (`name_ownership.owner_mark`).
-        recorded: the greatest standing in the records in Kafka, looked up where a task was superseded; None: none.
+        recorded: the greatest epoch in the records in Kafka, looked up where a task was superseded; None: none.
         generation: the greatest plan generation in the records in Kafka, looked up where an annotation asks for an action
             on offsets.
         used_tokens: of requests that were used under its Connect name, also by earlier Connectors; from Kafka.
@@ -89,7 +89,7 @@ class Observation:
     """
 
     connector: Connector
-    memory: Memory
+    persisted: PersistedState
     now: float
     due: str
     inputs_hash: str
@@ -125,7 +125,7 @@ class Observation:
     name_unseen: str = ""
     has_claimed: bool = False
     owner: str = ""
-    recorded: Standing | None = None
+    recorded: PlanEpoch | None = None
     generation: int = 0
     used_tokens: tuple[UsedToken, ...] = ()
     run_by: str = ""
@@ -139,17 +139,17 @@ class Observation:
 
     def is_prepared(self, plan: Plan) -> bool:
         """Whether the last preparation still holds for the tasks of this plan."""
-        return self.memory.standing is not None and self.memory.fence == plan.fence(self.connector.connect_name)
+        return self.persisted.epoch is not None and self.persisted.fence == plan.fence(self.connector.connect_name)
 
     @property
     def is_idle(self) -> bool:
         """Whether no task lives: it was stopped, or none has ever been started."""
-        return all(t.state == "Stopped" or not t.incarnation for t in self.memory.tasks.values())
+        return all(t.state == "Stopped" or not t.incarnation for t in self.persisted.tasks.values())
 
     @property
-    def overtaken_by(self) -> Standing | None:
-        """The standing of a later preparation, which supersedes the tasks of the last one; None: none is known."""
-        last, recorded = self.memory.standing, self.recorded
+    def overtaken_by(self) -> PlanEpoch | None:
+        """The epoch of a later preparation, which supersedes the tasks of the last one; None: none is known."""
+        last, recorded = self.persisted.epoch, self.recorded
         return recorded if last is not None and recorded is not None and recorded.is_after(last) else None
 
     @property
@@ -161,14 +161,14 @@ class Observation:
     @property
     def is_own_change(self) -> bool:
         """Whether the Connector's own part of what is asked for differs from what its tasks have."""
-        last = self.plan(self.memory.plan)
-        return has_changed_itself(self.memory.own, self.own, self.own_toggled, last, self.secrets_in_force)
+        last = self.plan(self.persisted.plan)
+        return has_changed_itself(self.persisted.own, self.own, self.own_toggled, last, self.secrets_in_force)
 
     @property
     def is_urgent(self) -> bool:
         """Whether a user waits for its job pods: it is new, changed or deleted, or its tasks or offsets wait for them."""
-        last = self.plan(self.memory.plan)
-        is_asked = any(a.is_pending for a in self.memory.offsets)
+        last = self.plan(self.persisted.plan)
+        is_asked = any(a.is_pending for a in self.persisted.offsets)
         return is_asked or self.deleting is not None or self.is_own_change or last is None or not self.is_prepared(last)
 
     @property

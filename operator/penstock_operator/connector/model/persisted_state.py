@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_operator.reasons import ConditionType, Reason
 from penstock_operator.rollout.progress import RolloutRestart
 from penstock_operator.status_fields import in_status, read, without_empty, write
 
 __all__ = [
     "EXPECTED_RESTARTS",
-    "CanaryMemory",
+    "FailedJob",
     "HandledRequest",
-    "JobMemory",
-    "Memory",
     "OffsetsAction",
-    "TaskMemory",
+    "PersistedCanary",
+    "PersistedState",
+    "PersistedTask",
     "last_restart",
 ]
 
@@ -60,7 +60,7 @@ def _by_place(groups: Mapping[str, Any]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskMemory:
+class PersistedTask:
     """One task. Times are in seconds since 1970.
 
     Attributes:
@@ -98,20 +98,20 @@ class TaskMemory:
     reason: str = ""
     message: str = ""
     trace: str | None = None
-    pod_hash: str = field(default="", metadata=in_status(name="life"))
+    pod_hash: str = ""
     started: float | None = field(default=None, metadata=in_status(name="startedAt"))
     last_record: float | None = None
     last_loop: float | None = None
     versions: Mapping[str, str] = field(default_factory=dict, metadata=in_status(read=_by_place, write=_grouped))
 
-    def to(self, state: str, now: float, reason: str = "", message: str = "", **more: Any) -> "TaskMemory":
+    def to(self, state: str, now: float, reason: str = "", message: str = "", **more: Any) -> "PersistedTask":
         """The same task in a state; `since` changes only with the state."""
         since = self.since if state == self.state and self.since else float(int(now))
         return replace(self, state=state, since=since, reason=reason, message=message, **more)
 
 
 @dataclass(frozen=True, slots=True)
-class JobMemory:
+class FailedJob:
     """The job pods of one key that ended without an answer: how many, when the next one may start, and why."""
 
     key: str = ""
@@ -164,7 +164,7 @@ class OffsetsAction:
 
 
 @dataclass(frozen=True, slots=True)
-class CanaryMemory:
+class PersistedCanary:
     """Tasks that run other plugin versions than the others.
 
     Attributes:
@@ -184,12 +184,12 @@ def last_restart(handled: Sequence[HandledRequest]) -> HandledRequest | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class PersistedState:
     """One Connector.
 
     Attributes:
         plan: the hash of the plan that its tasks are made from.
-        standing, fence: of the last preparation, and what that was for (`Plan.fence`).
+        epoch, fence: of the last preparation, and what that was for (`Plan.fence`).
         tasks: by number.
         refused: the hash of a configuration that was refused.
         refusal: its problems.
@@ -206,12 +206,12 @@ class Memory:
     """
 
     plan: str = ""
-    standing: Standing | None = None
+    epoch: PlanEpoch | None = None
     fence: str = ""
-    tasks: Mapping[int, TaskMemory] = field(default_factory=dict)
+    tasks: Mapping[int, PersistedTask] = field(default_factory=dict)
     refused: str = ""
     refusal: tuple[str, ...] = ()
-    job: JobMemory = JobMemory()
+    job: FailedJob = FailedJob()
     handled: tuple[HandledRequest, ...] = ()
     offsets: tuple[OffsetsAction, ...] = ()
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -219,21 +219,21 @@ class Memory:
     own: str = ""
     asked: str = ""
     rollout: RolloutRestart | None = None
-    canary: CanaryMemory | None = None
+    canary: PersistedCanary | None = None
     observed: int = -1
 
     @property
     def has_run(self) -> bool:
         """Whether tasks were ever about to start."""
-        return self.standing is not None or any(t.incarnation for t in self.tasks.values())
+        return self.epoch is not None or any(t.incarnation for t in self.tasks.values())
 
     @property
     def reason(self) -> str:
         """The reason of the present condition `Ready`."""
         return str(self.conditions.get(ConditionType.READY, {}).get("reason", ""))
 
-    def task(self, number: int) -> TaskMemory:
-        return self.tasks.get(number, TaskMemory(number))
+    def task(self, number: int) -> PersistedTask:
+        return self.tasks.get(number, PersistedTask(number))
 
     @property
     def restarted(self) -> str:
@@ -242,33 +242,33 @@ class Memory:
         return last.token if last is not None else ""
 
     @classmethod
-    def of(cls, status: Mapping[str, Any] | None) -> "Memory":
+    def of(cls, status: Mapping[str, Any] | None) -> "PersistedState":
         """Read a status; what is absent has the default of its field."""
         status = status or {}
         plan: Mapping[str, Any] = status.get("plan") or {}
-        standing = plan.get("standing")
+        epoch = plan.get("epoch")
         return cls(
             **{attribute: plan[name] for attribute, name in _PLAN.items() if name in plan},
-            standing=None if not standing else Standing(generation=standing["generation"], plan=standing["plan"]),
+            epoch=None if not epoch else PlanEpoch(generation=epoch["generation"], plan=epoch["plan"]),
             refusal=tuple(plan.get("problems") or ()),
-            tasks={t["id"]: read(TaskMemory, t) for t in status.get("tasks") or ()},
-            job=read(JobMemory, status.get("job") or {}),
+            tasks={t["id"]: read(PersistedTask, t) for t in status.get("tasks") or ()},
+            job=read(FailedJob, status.get("job") or {}),
             handled=tuple(read(HandledRequest, a) for a in status.get("restartActions") or ()),
             offsets=tuple(read(OffsetsAction, a) for a in status.get("offsetsActions") or ()),
             conditions={c["type"]: c for c in status.get("conditions") or ()},
             state=status.get("state", ""),
             rollout=read(RolloutRestart, status["rollout"]) if status.get("rollout") else None,
-            canary=read(CanaryMemory, status["canary"]) if status.get("canary") else None,
+            canary=read(PersistedCanary, status["canary"]) if status.get("canary") else None,
             observed=status.get("observedGeneration", -1),
         )
 
     def plan_status(self) -> dict[str, Any]:
         """`status.plan`."""
-        standing = None
-        if self.standing is not None:
-            standing = {"generation": self.standing.generation, "plan": self.standing.plan}
+        epoch = None
+        if self.epoch is not None:
+            epoch = {"generation": self.epoch.generation, "plan": self.epoch.plan}
         texts = {name: getattr(self, attribute) for attribute, name in _PLAN.items()}
-        return without_empty({**texts, "standing": standing, "problems": list(self.refusal)})
+        return without_empty({**texts, "epoch": epoch, "problems": list(self.refusal)})
 
     def job_status(self) -> dict[str, Any]:
         """`status.job`."""
@@ -276,9 +276,9 @@ class Memory:
 
 
 _PLAN: Final = {"plan": "hash", "fence": "fence", "refused": "refused", "own": "own", "asked": "asked"}
-"""Fields of `Memory` that are texts of `status.plan`, by their name there."""
+"""Fields of `PersistedState` that are texts of `status.plan`, by their name there."""
 
 
-def task_status(task: TaskMemory) -> dict[str, Any]:
+def task_status(task: PersistedTask) -> dict[str, Any]:
     """One of `status.tasks`."""
     return {**write(task), "id": task.id, "restarts": task.restarts}

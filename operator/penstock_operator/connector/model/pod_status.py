@@ -187,7 +187,7 @@ def pod_of(manifest: Mapping[str, Any], now: float) -> TaskPod | JobPod | None:
                 **common,
                 task=task,
                 incarnation=incarnation,
-                pod_hash=annotations.get(names.LIFE_ANNOTATION, ""),
+                pod_hash=annotations.get(names.POD_HASH_ANNOTATION, ""),
                 generation=_generation(annotations.get(names.GENERATION_ANNOTATION, "")),
                 state=annotations.get(names.STATE_ANNOTATION, "Running"),
                 image=_image(manifest),

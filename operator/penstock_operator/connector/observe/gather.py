@@ -58,7 +58,7 @@ async def observe(
     records = await look_up_records(subject, pods.own)
     observation = Observation(
         connector=connector,
-        memory=subject.memory,
+        persisted=subject.persisted,
         now=subject.now,
         due=plans.due,
         inputs_hash=plans.inputs_hash,
@@ -117,7 +117,7 @@ def _topics_refusal(worker: WorkerConfig) -> str:
 async def _list_map(subject: Subject) -> ListMap | None:
     """Without what stands in it, which may be large."""
     context, key = subject.context, subject.key
-    if not asks_for_list(subject.connector.metadata.annotations, subject.memory.offsets):
+    if not asks_for_list(subject.connector.metadata.annotations, subject.persisted.offsets):
         return None
     found = await context.run(
         context.kube.list, CONFIG_MAP, key.namespace, fields=f"metadata.name={names.list_name(key.name)}", bodies=False

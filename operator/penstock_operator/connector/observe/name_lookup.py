@@ -7,7 +7,7 @@ from typing import Any, Final
 from penstock_model.contracts.task_reports import Claim, claim_key
 from penstock_model.resources.connector import Connector
 from penstock_operator import name_ownership
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.context import Context
 from penstock_operator.errors import Refused, Unavailable
@@ -30,7 +30,7 @@ async def name_refusal(
     document: Mapping[str, Any],
     key: Key,
     context: Context,
-    memory: Memory,
+    persisted: PersistedState,
     cached: CachedConnector,
 ) -> NameRefusal | None:
     """Why the Connector does not own its Connect name: it is reserved, or an older one has it, here or in Kafka."""
@@ -38,8 +38,8 @@ async def name_refusal(
     release, allowed = context.settings.release, context.settings.allowed_connect_names
     if (reserved := name_ownership.reserved(key, name, connector.spec.config, allowed)) is not None:
         return reserved
-    if not status.caught_up and memory.reason == Reason.NAME_CONFLICT:  # claims cannot be read yet
-        return NameRefusal(Reason.NAME_CONFLICT, str(memory.conditions[ConditionType.READY].get("message", "")))
+    if not status.caught_up and persisted.reason == Reason.NAME_CONFLICT:  # claims cannot be read yet
+        return NameRefusal(Reason.NAME_CONFLICT, str(persisted.conditions[ConditionType.READY].get("message", "")))
     own, connectors = name_ownership.age_of(document["metadata"]), context.connectors
     others = {
         k: age
@@ -49,7 +49,7 @@ async def name_refusal(
     claim = status.claim(name)
     if claim is not None and connectors.has(claim.connector_uid):
         claim = None
-    if (refusal := await _twin_refusal(own, name, claim, memory, context, cached)) is not None:
+    if (refusal := await _twin_refusal(own, name, claim, persisted, context, cached)) is not None:
         return refusal
     owner = name_ownership.older(own, others, claim)
     if isinstance(owner, Claim):
@@ -72,7 +72,12 @@ async def name_refusal(
 
 
 async def _twin_refusal(
-    own: name_ownership.Age, name: str, claim: Claim | None, memory: Memory, context: Context, cached: CachedConnector
+    own: name_ownership.Age,
+    name: str,
+    claim: Claim | None,
+    persisted: PersistedState,
+    context: Context,
+    cached: CachedConnector,
 ) -> NameRefusal | None:
     """Whether the name belongs to another cluster that has this cluster's id.
 
@@ -81,7 +86,7 @@ async def _twin_refusal(
     """
     now, asked = context.clock(), cached.twin_asked
     if claim is not None and name_ownership.is_claim_of_twin(claim, context.settings.release):
-        if memory.standing is not None and own < name_ownership.Age(claim.created, claim.connector_uid):
+        if persisted.epoch is not None and own < name_ownership.Age(claim.created, claim.connector_uid):
             return None  # the other Connector is younger, and gives way when it reads this one's claim
         if asked is None or asked[0] != claim or now - asked[1] > _ASK_AGAIN:
             try:

@@ -47,34 +47,34 @@ async def look_up_plans(
     Raises:
         OperatorError: the API server does not answer as it should.
     """
-    connector, memory, settings = subject.connector, subject.memory, subject.context.settings
+    connector, persisted, settings = subject.connector, subject.persisted, subject.context.settings
 
     async def stored(*hashes: str) -> tuple[Plan, ...]:
         readable = await readable_maps(maps, hashes, subject.uid, subject.key, subject.context, subject.cached)
         return await plans_of(subject.context, subject.key, readable, cache)
 
-    of_canary = [] if memory.canary is None else [memory.canary.plan]
-    running = sorted(await stored(memory.plan, *of_canary), key=lambda p: p.hash != memory.plan)
-    last = next((p for p in running if p.hash == memory.plan), None)
-    plugin = plugin_version.resolve(connector, settings.worker, running, memory.restarted)
+    of_canary = [] if persisted.canary is None else [persisted.canary.plan]
+    running = sorted(await stored(persisted.plan, *of_canary), key=lambda p: p.hash != persisted.plan)
+    last = next((p for p in running if p.hash == persisted.plan), None)
+    plugin = plugin_version.resolve(connector, settings.worker, running, persisted.restarted)
     if plugin is None:  # not in the loop's thread: there may be many, and each is checked
         there = await _listed(subject, PLUGIN_VERSION)
         plugin = await subject.context.run(
-            plugin_version.resolve, connector, settings.worker, running, memory.restarted, there
+            plugin_version.resolve, connector, settings.worker, running, persisted.restarted, there
         )
     assert plugin is not None  # they have been looked at
     plugin = _with_newer(subject, plugin)
-    own = own_hash(connector, secrets.own, memory.restarted, asked=subject.asked)
-    own_toggled = own_hash(connector, secrets.own, memory.restarted, toggled=True, asked=subject.asked)
-    secrets_in_force = secrets_hash(connector, secrets.every, last, memory.restarted)
-    is_own_change = has_changed_itself(memory.own, own, own_toggled, last, secrets_in_force)
+    own = own_hash(connector, secrets.own, persisted.restarted, asked=subject.asked)
+    own_toggled = own_hash(connector, secrets.own, persisted.restarted, toggled=True, asked=subject.asked)
+    secrets_in_force = secrets_hash(connector, secrets.every, last, persisted.restarted)
+    is_own_change = has_changed_itself(persisted.own, own, own_toggled, last, secrets_in_force)
     policy = topic_policy.resolve(connector, await _listed(subject, POLICY), last, is_own_change=is_own_change)
     inputs = inputs_hash(
         connector,
         settings.worker,
         settings.images.runtime,
         secrets.every,
-        memory.restarted,
+        persisted.restarted,
         last,
         plugin.mounts,
         policy_selects=policy.selects,
@@ -91,7 +91,7 @@ async def look_up_plans(
         shape=shape,
         policy=policy,
         plugin=plugin,
-        stored=await stored(memory.plan, due, *of_canary),
+        stored=await stored(persisted.plan, due, *of_canary),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock_model.resources.connector import Connector
-from penstock_operator.connector.model.persisted_state import Memory
+from penstock_operator.connector.model.persisted_state import PersistedState
 from penstock_operator.connector.model.plan_hashes import latest_request
 from penstock_operator.connector.observe.connector_cache import CachedConnector
 from penstock_operator.context import Context
@@ -25,7 +25,7 @@ class Subject:
         cached: from earlier runs for this Connector.
         key: its namespace and name.
         uid: its own.
-        memory: what was read back from its status.
+        persisted: what was read back from its status.
         asked: the last request of its plugin to be split into tasks anew.
         now: seconds since 1970.
     """
@@ -36,7 +36,7 @@ class Subject:
     cached: CachedConnector
     key: Key
     uid: str
-    memory: Memory
+    persisted: PersistedState
     asked: str
     now: float
 
@@ -46,8 +46,8 @@ class Subject:
     ) -> "Subject":
         """The Connector as it is now."""
         own = connector.metadata
-        key, memory = Key(own.namespace or "", own.name), Memory.of(document.get("status"))
+        key, persisted = Key(own.namespace or "", own.name), PersistedState.of(document.get("status"))
         reports = context.status.reports(connector.connect_name).values()
         mine = (r for r in reports if r.connector_uid == own.uid)
-        asked = latest_request(memory.asked, mine, is_refused=bool(memory.refused))
-        return cls(connector, document, context, cached, key, own.uid or "", memory, asked, context.clock())
+        asked = latest_request(persisted.asked, mine, is_refused=bool(persisted.refused))
+        return cls(connector, document, context, cached, key, own.uid or "", persisted, asked, context.clock())

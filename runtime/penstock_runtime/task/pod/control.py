@@ -9,7 +9,7 @@ from typing import Final
 from penstock.errors import ConnectError, RetriableError
 from penstock_kafka.records import Entry
 from penstock_kafka.topic_position import TopicPosition
-from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.task_reports import Control, Report, control_key, report_key
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.compacted_topic import follower
@@ -132,7 +132,7 @@ class ControlReader:
         own, other = order(self._identity), order(report)
         if other < own:
             self._reports.write_again()
-        elif other > own and report.standing == self._identity.standing:
+        elif other > own and report.epoch == self._identity.epoch:
             self._superseded()
 
 
@@ -142,6 +142,6 @@ def _reset_in(entries: Sequence[Entry], connector: str, identity: PodIdentity) -
     return control.topics_reset if control is not None and control.connector_uid == identity.connector_uid else None
 
 
-def order(incarnation: PodIdentity | Report) -> tuple[Standing, int]:
+def order(incarnation: PodIdentity | Report) -> tuple[PlanEpoch, int]:
     """Return the rank of an incarnation among those of its task; an earlier one has a smaller rank."""
-    return incarnation.standing, incarnation.incarnation
+    return incarnation.epoch, incarnation.incarnation

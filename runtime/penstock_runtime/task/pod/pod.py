@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from penstock.errors import ConfigError, ConnectError, Problem, Superseded
 from penstock_kafka.records import Entry
 from penstock_model.contracts.pod_identity import PodIdentity
-from penstock_model.contracts.pod_layout import LIFE_VARIABLE, METRICS_PORT, POD_NAME_VARIABLE, POD_UID_VARIABLE
+from penstock_model.contracts.pod_layout import METRICS_PORT, POD_IDENTITY_VARIABLE, POD_NAME_VARIABLE, POD_UID_VARIABLE
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.kafka.compacted_topic import StatusWriter
 from penstock_runtime.kafka.connectivity import await_kafka
@@ -48,7 +48,7 @@ class Pod:
     @staticmethod
     def is_here() -> bool:
         """Return whether this process runs in a pod that the operator made."""
-        return LIFE_VARIABLE in os.environ
+        return POD_IDENTITY_VARIABLE in os.environ
 
     @classmethod
     def of_environment(cls, spec: TaskSpec) -> "Pod":
@@ -62,7 +62,7 @@ class Pod:
             raise ConfigError(
                 Problem(name, "is not set; the operator sets it on the pods that it makes") for name in missing
             )
-        identity = PodIdentity.from_json(os.environ[LIFE_VARIABLE])
+        identity = PodIdentity.from_json(os.environ[POD_IDENTITY_VARIABLE])
         return cls(os.environ[POD_NAME_VARIABLE], os.environ[POD_UID_VARIABLE], identity, identity.apply_to(spec))
 
 

@@ -75,7 +75,7 @@ class PodReports:
             connector_uid=identity.connector_uid,
             pod_uid=pod_uid,
             task=spec.task,
-            standing=identity.standing,
+            epoch=identity.epoch,
             incarnation=identity.incarnation,
             state="",
             since=0,

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, Outcome
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_reports import Report
 from penstock_operator.connector.model.decision import CreateJob, CreateTask
 from penstock_operator.connector.model.pod_status import JobPod, TaskPod
@@ -125,7 +125,7 @@ def test_another_number_of_tasks_starts_only_when_all_old_ones_are_gone_and_shut
     world.settle()  # the world asserts that nothing is prepared while a task lives
     assert world.status["taskSummary"] == f"{after}/{after}"
     assert [t["id"] for t in world.status["tasks"]] == list(range(after))
-    assert world.status["plan"]["standing"]["generation"] == 2
+    assert world.status["plan"]["epoch"]["generation"] == 2
     assert len(world.pods) == after
 
 
@@ -381,7 +381,7 @@ def test_records_and_pods_of_an_earlier_connector_of_the_same_name_are_out_of_th
         connector_uid="earlier",
         pod_uid="u",
         task=0,
-        standing=Standing(generation=1, plan="p"),
+        epoch=PlanEpoch(generation=1, plan="p"),
         incarnation=9,
         state="RUNNING",
         acted=1,

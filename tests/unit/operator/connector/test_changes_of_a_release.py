@@ -482,5 +482,5 @@ def test_the_record_of_a_restart_is_read_as_it_was_written() -> None:
     world = waiting()
     world.permission = GRANTED
     world.reconcile()
-    record = world.facts().memory.rollout
+    record = world.facts().persisted.rollout
     assert record == RolloutRestart(world.facts().release, world.now, counts=True)

@@ -427,7 +427,7 @@ def test_a_new_connector_passes_over_a_newer_version_whose_image_cannot_be_pulle
     world.settle()
     assert runs(world) == "2.0.0"
     assert world.condition("ConfigValid") == (
-        "True Valid: PluginVersion ticker-3.0.0 is newer, 3.0.0, and is not taken up before it is verified: ImagePullBackOff"
+        "True Valid: PluginVersion ticker-3.0.0 is newer, 3.0.0, and is not used before it is verified: ImagePullBackOff"
     )
     assert "newerPluginVersions" not in world.status
 
@@ -464,7 +464,7 @@ def test_a_connector_waits_for_the_verification_where_no_version_is_verified_and
     assert world.condition("Ready").startswith(
         "False PluginVersionMissing: spec.class: waits until PluginVersion ticker-2.0.0 is verified (ImagePullBackOff; "
     )
-    assert "ask for exactly version 2.0.0, or correct the cause" in world.condition("Ready")
+    assert "request exactly version 2.0.0, or correct the cause" in world.condition("Ready")
     assert "images.pullSecrets of the release, or in the namespace's default ServiceAccount" in world.condition("Ready")
     assert world.condition("Stalled") == "absent"
     set_status(world, "2.0.0", VERIFIED)

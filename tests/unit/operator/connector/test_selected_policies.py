@@ -160,7 +160,7 @@ def test_a_policy_that_is_deleted_and_created_again_restarts_nothing_and_its_rul
     assert (world.lives, sources(world)) == (lives, [frozenset({"rails"})] * 2)
     assert world.condition("Ready").startswith("True Running")
     assert world.condition("UpdatePending").startswith(
-        "True PolicyMissing: the TopicCreationPolicy rails, which its tasks follow, is not in this namespace any more"
+        "True PolicyMissing: the TopicCreationPolicy rails, which its tasks follow, is no longer in this namespace"
     )
     world.vanish("orders-in-0-1")
     world.settle()

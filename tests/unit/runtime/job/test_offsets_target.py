@@ -4,7 +4,7 @@ import pytest
 
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_runtime.job.offsets_target import target_by_name, target_of_valid
-from penstock_runtime.job.preparing import ClientErrors
+from penstock_runtime.job.with_kafka import ClientErrors
 
 ELSEWHERE = {"producer.override.bootstrap.servers": "elsewhere:9092"}
 

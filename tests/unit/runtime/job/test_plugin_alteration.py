@@ -9,7 +9,7 @@ import pytest
 
 from penstock import ConnectError
 from penstock_runtime.job.plugin_alteration import ask_plugin
-from penstock_runtime.job.preparing import OffsetsRefused
+from penstock_runtime.job.with_kafka import OffsetsRefused
 
 
 def raising(error: BaseException) -> Callable[[], bool]:

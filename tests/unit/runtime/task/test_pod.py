@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from penstock_model.contracts.pod_identity import PodIdentity, Standing
+from penstock_model.contracts.pod_identity import PlanEpoch, PodIdentity
 from penstock_model.contracts.task_reports import Control, Report, TerminationMessage
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 from penstock_runtime.kafka.compacted_topic import StatusWriter
@@ -20,7 +20,7 @@ from penstock_runtime.task.pod.target_state import TargetState
 from penstock_runtime.task.redactor import redactor_of
 
 LIFE = PodIdentity(
-    connector_uid="u", connector_generation=4, standing=Standing(generation=7, plan="p"), incarnation=2, token="t"
+    connector_uid="u", connector_generation=4, epoch=PlanEpoch(generation=7, plan="p"), incarnation=2, token="t"
 )
 SPEC = TaskSpec(connector="c", task=0, tasks=1, kind="sink", config={}, plugins={}, worker={})
 
@@ -100,7 +100,7 @@ def test_higher_generation_of_pod_identity_and_control_record_wins(
 
 def test_incarnations_are_ordered_by_plan_then_by_number() -> None:
     later = LIFE.model_copy(update={"incarnation": 3})
-    newer = LIFE.model_copy(update={"standing": Standing(generation=8, plan="a"), "incarnation": 1})
+    newer = LIFE.model_copy(update={"epoch": PlanEpoch(generation=8, plan="a"), "incarnation": 1})
     assert order(LIFE) < order(later) < order(newer)
 
 

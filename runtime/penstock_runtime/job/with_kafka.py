@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from penstock.errors import ConfigError, ConnectError, Superseded
-from penstock_model.contracts.pod_identity import Standing
+from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec
 from penstock_runtime.job.prepare import prepare
@@ -54,8 +54,8 @@ class ClientErrors:
         return next((t for t in reversed(texts) if "_ALL_BROKERS_DOWN" not in t), texts[-1] if texts else None)
 
 
-def prepare_plan(task: TaskSpec, known: StatusSnapshot | None = None, owner: str = "") -> Standing:
-    """Create topics, fence earlier tasks, and return the standing of the plan.
+def prepare_plan(task: TaskSpec, known: StatusSnapshot | None = None, owner: str = "") -> PlanEpoch:
+    """Create topics, fence earlier tasks, and return the epoch of the plan.
 
     Args:
         task: first task of the plan.
