@@ -223,7 +223,7 @@ def _headers_out(
 
 
 def convert_consumed(converters: Converters, consumed: Consumed, operator: RetryWithToleranceOperator) -> RecordBatch:
-    """Return records from Kafka's bytes, in Kafka Connect's order of stages: key, value, header, until one fails."""
+    """Return records from Kafka's bytes; the stages are key, value and header, and a record stops at its first failure."""
     topic = consumed.source.topic
     rows: Sequence[int] = range(len(consumed.offset))
     keys, key_schema, rows = _side_in(

@@ -189,7 +189,7 @@ class SinkOffsets:
     def _hold_paused(self) -> None:
         """Set paused partitions back to the last commit that the sink allowed, so that records it holds are read again.
 
-        Call this directly after `Sink.commit`: the next call must not give the sink offsets that it has refused.
+        Called directly after `Sink.commit`: the next call must not give the sink offsets that it has refused.
         """
         self._pauses.holding(self.held)
         paused = [tp for tp in sorted(self._pauses.wanted - self.held) if tp in self.positions]
@@ -361,7 +361,7 @@ class SinkOffsets:
         self._commit_anew()
 
     def keep_alive(self) -> None:
-        """Commit the same offsets again now and then, so that the group keeps them while there are no new ones.
+        """Commit the same offsets again now and then, so that the group keeps them while nothing new can be committed.
 
         Raises:
             Superseded: a newer incarnation keeps them.

@@ -91,7 +91,7 @@ class SparkBatches:
 
     @property
     def resting(self) -> bool:
-        """Return whether the driver writes for a while: the sink asked to wait, and only the driver waits long enough."""
+        """Return whether the driver writes for a while, because the sink asked to wait; it waits as long as configured."""
         return self._clock() < self._rests_until
 
     def rest(self) -> None:

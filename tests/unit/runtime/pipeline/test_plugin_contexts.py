@@ -88,7 +88,7 @@ def _nothing_told() -> None:
     TOLD.clear()
 
 
-def test_plugins_are_told_the_connector_while_it_is_planned_and_the_task_while_it_runs() -> None:
+def test_plugins_know_the_connector_when_planned_and_the_task_when_running() -> None:
     config = {
         "key.converter": "Texts",
         "value.converter": "Texts",
