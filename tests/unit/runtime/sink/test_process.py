@@ -223,7 +223,7 @@ def test_an_error_of_the_writer_is_told_with_its_type_its_place_and_the_records(
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        ({"rows": {1, 2}}, "set cannot travel to another process; use texts, numbers, bytes, lists and dicts"),
+        ({"rows": {1, 2}}, "set cannot be sent to another process; use texts, numbers, bytes, lists and dicts"),
         (["\ud800"], "'utf-8' codec can't encode character"),
         (1 << 64, ""),
     ],
@@ -256,7 +256,7 @@ def test_a_message_of_a_staged_part_that_cannot_be_sent_is_told_with_its_method(
 
     process, _, _ = sink(lambda records, report, attempt: None, ALL, writer=lambda: Stages(lambda *of: None))
     process.put(three(), stage=True)
-    told = "Stages.staged returned a message for `Sink.commit` that a worker cannot send: object cannot travel"
+    told = "Stages.staged returned a message for `Sink.commit` that a worker cannot send: object cannot be sent"
     with pytest.raises(ConnectError, match=told):
         process.staged()
 
@@ -313,7 +313,7 @@ def test_a_report_of_something_else_fails_the_task_and_says_what_it_takes_whatev
     process, _, queue = sink(act, ALL)
     with pytest.raises(ConnectError) as raised:
         process.put(three())
-    assert "TypeError: report takes a Record and the exception that says why" in str(raised.value)
+    assert "TypeError: report takes a Record and an exception with the reason" in str(raised.value)
     assert f"; it was called with {called_with}, in " in str(raised.value)
     assert queue.values == []
 
