@@ -70,7 +70,7 @@ def decide(observed: Observation, pod_hash: PodHashOf) -> Decision:
         create=(*(w for o in outcomes for w in o.create), *offsets.create),
         drop=tuple(h for o in outcomes for h in o.drop),
         claim=observed.name_refusal is None and not is_deleted,
-        tell=next((o.tell for o in latest if o.tell is not None), None),
+        control_state=next((o.control_state for o in latest if o.control_state is not None), None),
         forget=any(o.forget for o in outcomes),
         topics_reset=topics.mark,
         used_tokens=() if is_deleted else newly_used(observed, topics.persisted, topics.mark),

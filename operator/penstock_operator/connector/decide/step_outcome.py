@@ -36,7 +36,7 @@ class StepOutcome:
     delete: tuple[Pod, ...] = ()
     create: tuple[CreateJob | CreateTask, ...] = ()
     drop: tuple[str, ...] = ()
-    tell: TaskState | None = None
+    control_state: TaskState | None = None
     forget: bool = False
     requeue_after: float | None = None
     queued: bool = False

@@ -188,7 +188,7 @@ def _run_one_by_one(
         verdict=connector.verdict if is_valid else planning.verdict,
         state=connector.state,
         plan=plan,
-        tell=wanted if _needs_control(observed, observed.task_pods, wanted) else None,
+        control_state=wanted if _needs_control(observed, observed.task_pods, wanted) else None,
         delete=tuple(delete),
         create=tuple(create),
         drop=_plans_to_drop(observed, plan, canary),

@@ -40,8 +40,7 @@ class Records:
 
 
 async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
-    """Look up the records of a Connector; `pods` are its own. Sends no request to Kafka: the status topic is read
-    already.
+    """Look up the records of a Connector; `pods` are its own. Kafka gets no request: the operator has read the topic.
 
     Raises:
         OperatorError: a request to the API server about the owners of the name failed.

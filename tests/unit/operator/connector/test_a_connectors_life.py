@@ -133,7 +133,7 @@ def test_pause_is_told_to_the_tasks_whose_pods_stay_and_is_reached_when_all_conf
     world = running(tasksMax=2)
     world.change(state="Paused")
     decision = world.reconcile()
-    assert decision.tell == "Paused"
+    assert decision.control_state == "Paused"
     assert not decision.delete
     assert world.condition("Ready").startswith("False Pausing")
     world.report(world.task(0))
