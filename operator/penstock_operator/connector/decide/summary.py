@@ -1,4 +1,4 @@
-"""Sums up the states of a connector's tasks as the state and the verdict of the connector. Pure."""
+"""Summarizes the states of a connector's tasks as the state and the verdict of the connector. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ __all__ = ["Summary", "summarize"]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The state and the verdict of a connector."""
+    """State and verdict of a connector."""
 
     state: str
     verdict: Verdict
 
 
 def summarize(observed: Observation, plan: Plan, tasks: Mapping[int, PersistedTask]) -> Summary:
-    """Sum up the tasks of a plan."""
+    """Summarize the tasks of a plan."""
     paused = observed.connector.spec.state is State.PAUSED
     target = "Paused" if paused else "Running"
     if not plan.tasks:
@@ -84,7 +84,7 @@ def _verdict(
 
 
 def _messages(tasks: list[PersistedTask]) -> str:
-    """Each message once, with the tasks that have it."""
+    """Return each message once, with the tasks that have it."""
     by_message: dict[str, list[int]] = {}
     for task in tasks:
         by_message.setdefault(task.message or task.reason, []).append(task.id)

@@ -1,4 +1,4 @@
-"""The tasks of a plan: all anew where their set changes, one by one where it does not. Pure."""
+"""Runs the tasks of a plan: all are restarted together if their set changes, otherwise one by one. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,12 +32,12 @@ _LOOK: Final = 10.0
 
 
 def without_lost_preparation(observed: Observation) -> PersistedState:
-    """The persisted state without its preparation, where a later preparation of this very Connector has fenced its tasks.
+    """Return the persisted state without its preparation, if the same Connector's later preparation has fenced its tasks.
 
-    A job pod whose node stood still may go on after another has taken its place, and fence the tasks that run by then:
-    each of their incarnations would be superseded. They are prepared anew, at the pace of tasks that are lost in a row.
+    A job pod whose node was frozen may resume after another one has replaced it, and fence the tasks that run by then:
+    each of their incarnations would be superseded. They are prepared again, at the pace of tasks that are lost in a row.
     After a preparation by another connector nothing is done: two operators that use one name would fence each other's
-    tasks for ever.
+    tasks endlessly.
     """
     persisted, now = observed.persisted, observed.now
     left = {n for n, t in persisted.tasks.items() if t.has_ended and t.reason == Reason.SUPERSEDED}
@@ -68,19 +68,19 @@ def run_tasks(
     planning: StepOutcome,
     canary: Canary | None = None,
 ) -> StepOutcome:
-    """What becomes of the tasks.
+    """Return the outcome for the tasks.
 
     Args:
         observed: with the persisted state that planning leaves.
-        plan: what is asked for, or the last good one while there is no other.
-        pod_hash: what a task's pod must be made from.
-        restarts: what annotations ask for.
-        planning: what planning comes to; of a configuration that is not valid its verdict stands.
+        plan: the requested one, or the last good one while there is no other.
+        pod_hash: returns the hash of the contents that a task's pod must have.
+        restarts: requested by annotations.
+        planning: the outcome of planning; its verdict stays if the configuration is not valid.
         canary: tasks that have another plan, of the same fence.
     """
     if observed.is_prepared(plan) or not plan.tasks:
         return _run_one_by_one(observed, plan, pod_hash, restarts, planning, canary)
-    if planning.config.valid is None:  # the plan that is being made decides how to go on
+    if planning.config.valid is None:  # the plan that is being made decides how to continue
         return planning.then(
             persisted=observed.persisted, plan=plan, state=summarize(observed, plan, observed.persisted.tasks).state
         )
@@ -88,9 +88,9 @@ def run_tasks(
 
 
 def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> StepOutcome:
-    """Another set of tasks: all pods of the old ones end, then old tasks are fenced, then the new ones start."""
+    """Replace the set of tasks: all old pods end, then old tasks are fenced, then the new ones start."""
     tasks = observed.persisted.tasks
-    if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the tasks are the same, and go on counting
+    if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the tasks are the same, and keep their counts
         tasks = {n: _reset_counters(t, observed.now) for n, t in tasks.items()}
     persisted = replace(observed.persisted, tasks=tasks)
 
@@ -114,10 +114,10 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
         return before.then(verdict=under_way(reason, f"{text}: {observed.name_unseen}"), requeue_after=_LOOK)
     fence = plan.fence(observed.connector.connect_name)
     generation = persisted.epoch.generation if persisted.epoch is not None else 0
-    # With another Secret a preparation that failed is tried at once, under another key.
+    # With another Secret a preparation that failed is retried immediately, under another key.
     key = digest(plan.hash, fence, generation, observed.secrets.hash)
     step = job_step.step(JobObservation.of(observed, Action.PREPARE, key))
-    # This pod may fence the tasks of any plan, so that each must be prepared after it.
+    # This pod may fence the tasks of any plan, so each must be prepared after it.
     persisted = replace(persisted, job=step.persisted, fence="")
     if step.answer is not None and step.answer.epoch is not None:
         return before.then(
@@ -127,7 +127,7 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
             verdict=under_way(Reason.STARTING, "the tasks are about to start"),
         )
     verdict, state = under_way(step.reason, step.message), "Pending"
-    if step.persisted.reason == Reason.PREPARE_FAILED:  # also while the next try is under way
+    if step.persisted.reason == Reason.PREPARE_FAILED:  # also while the next attempt is in progress
         verdict, state = Verdict(Kind.STALLED, Reason.PREPARE_FAILED, step.persisted.message), "Failed"
     create = () if step.create is None else (CreateJob(step.create, Action.PREPARE, key, plan=plan),)
     return before.then(
@@ -142,7 +142,7 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
 
 
 def _until_node_is_lost(observed: Observation, pods: Sequence[TaskPod]) -> float | None:
-    """When the first of these is taken to be on a node that is away."""
+    """Return in how many seconds the node of the first of these pods counts as lost."""
     leaving = [p.leaves_by + observed.node_timeout - observed.now for p in pods if p.leaves_by is not None]
     return min(leaving, default=None)
 
@@ -160,7 +160,7 @@ def _run_one_by_one(
     planning: StepOutcome,
     canary: Canary | None,
 ) -> StepOutcome:
-    """The same set of tasks: each by itself goes on, or is replaced."""
+    """Keep the same set of tasks, each of which continues or is replaced independently."""
     persisted = observed.persisted
     wanted = TaskState.PAUSED if observed.connector.spec.state is State.PAUSED else TaskState.RUNNING
     tasks: dict[int, PersistedTask] = {}
@@ -222,7 +222,7 @@ def _task_observation(
 
 
 def _fenced_by(observed: Observation) -> str:
-    """By what a superseded task was fenced; empty: that is not known."""
+    """Return which process has fenced a superseded task; empty: that is not known."""
     if observed.overtaken_by is None:
         return ""
     if observed.is_overtaken_by_itself:
@@ -239,28 +239,28 @@ def _living(pods: Sequence[TaskPod]) -> list[TaskPod]:
 
 
 def _state_given(observed: Observation, pod: TaskPod) -> tuple[int, str]:
-    """The generation and the state that a pod got last: from a control record, or from its own task spec."""
+    """Return the generation and the state that a pod got last: from a control record, or from its own task spec."""
     if observed.control is not None and observed.control.generation > pod.generation:
         return observed.control.generation, observed.control.state
     return pod.generation, pod.state
 
 
 def _needs_control(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> bool:
-    """Whether one of these pods was given another state than the wanted one."""
+    """Return whether one of these pods was given another state than the wanted one."""
     return any(_state_given(observed, p)[1] != wanted for p in _living(pods))
 
 
 def _generation_to_report(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> int:
-    """The generation that a task's report must name, so that it is about the state that is wanted now."""
+    """Return the generation that a task's report must name to be about the currently wanted state."""
     if _needs_control(observed, pods, wanted):
         return observed.connector.metadata.generation
     return max((_state_given(observed, p)[0] for p in _living(pods)), default=0)
 
 
 def _plans_to_drop(observed: Observation, plan: Plan, canary: Canary | None) -> tuple[str, ...]:
-    """All but the present plan and the one before it, or the one that is due next; that of a canary stays besides."""
+    """Return all plans except the current one and the one before it, or the one that is due next, and that of a canary."""
     kept = {plan.hash, *([] if canary is None else [canary.plan.hash])}
     others = [p for p in observed.plans if p.hash not in kept]
-    # A plan that is due counts as the newest, whatever its creation time: API servers set it, and their clocks differ.
+    # A plan that is due counts as the newest. Creation times are unreliable: the clocks of API servers differ.
     others.sort(key=lambda p: p.hash == observed.due)
     return tuple(p.hash for p in others[: max(0, len(others) - (_PLANS_KEPT - 1))])

@@ -76,12 +76,10 @@ class Decision:
     4. `publish`: before the status reports it, which the next run does, and before the pod that made the list is deleted.
        `delete`: before `create`, which may need the room in a quota.
     5. `used_tokens`: to Kafka, before the actions that they request can have an effect. `create`; pods that change
-    offsets
-       only after that record.
+       offsets only after that record.
     6. `drop`: after the status, which names another plan by now.
-    7. `claim`, `control_state`, `topics_reset`, `forget`: to Kafka, which may be slow or unavailable. Pods do not wait for it;
-    those
-       just created have the state that running tasks get, in their task spec.
+    7. `claim`, `control_state`, `topics_reset`, `forget`: to Kafka, which may be slow or unavailable. Pods do not wait
+       for it; those just created have the state that running tasks get, in their task spec.
 
     Attributes:
         save: plans to keep, each in a ConfigMap.
