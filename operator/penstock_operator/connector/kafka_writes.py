@@ -93,7 +93,7 @@ async def write_control(observed: Observation, decision: Decision, context: Cont
         Seconds until the next reconciliation: 0 after a reset, to report that it is done. None: the record is written.
     """
     connector, before = observed.connector, observed.control
-    if context.status.trouble is not None:  # the connector's status says so once that lasts
+    if context.status.trouble is not None:  # the connector's status reports it once it lasts
         return TRY_AGAIN
     own = connector.metadata
     if decision.control_state is not None:

@@ -162,7 +162,7 @@ def _with_last_valid(observed: Observation, last: Plan, planning: StepOutcome) -
     """Count the last good configuration as valid, and keep it, while a plan for a change of the release is made."""
     if planning.config.valid is not None or observed.secrets.missing:
         return planning
-    text = f"{planning.verdict.message}; the last good configuration goes on"
+    text = f"{planning.verdict.message}; the last good configuration stays in use"
     return planning.then(config=valid(observed, last), pending=Pending(planning.verdict.reason, text, planning=True))
 
 
@@ -189,7 +189,7 @@ def _permission(observed: Observation) -> Permission:
     is_unread = observed.status_unread and observed.permission.granted
     if observed.kafka_trouble is None and not is_unread:
         return observed.permission
-    text = "waits until the operator sees again whether tasks are healthy; the last good configuration goes on"
+    text = "waits until the operator sees again whether tasks are healthy; the last good configuration stays in use"
     return Permission(False, Reason.ROLLOUT_QUEUED, text)
 
 

@@ -27,8 +27,7 @@ class Canary:
     Attributes:
         plan: of the first tasks.
         count: number of these tasks.
-        follows: the others get that plan; otherwise the current request is for another set of tasks, which waits for
-        them.
+        follows: the others get that plan; otherwise the current request is for another set of tasks, which waits for them.
     """
 
     plan: Plan
@@ -69,7 +68,9 @@ class Canary:
         follow = "follows" if rest == 1 else "follow"
         then = follow if self.follows else f"{follow}, with what else was changed,"
         if persisted.failure:
-            told = f"{what}, since a canary failed ({persisted.failure}); go back to the version before, or to another one. "
+            told = (
+                f"{what}, since a canary failed ({persisted.failure}); return to the previous version, or use another. "
+            )
             they = "It" if rest == 1 else "They"
             return Pending(
                 Reason.CANARY_FAILED, f"{told}{they} {then} after {timeout:g} s without a failure", canary=True
@@ -120,7 +121,7 @@ def no_canary(observed: Observation, last: Plan | None, plan: Plan) -> tuple[str
     elif (last.kind, last.class_name) != (plan.kind, plan.class_name):
         why = "the connector is of another class"
     else:
-        why = "it gives the tasks other parts of the source, which two of them must never read at once"
+        why = "it gives the tasks other parts of the source, which two of them must never read at the same time"
     return (f"spec.rollout: the change to {_new(last, plan)} had no canary, since {why}",)
 
 

@@ -17,8 +17,8 @@ def valid(observed: Observation, plan: Plan) -> Config:
     warnings = [*plan.warnings, *observed.plugin.passed_over]
     if left := plan.left_behind:
         warnings.append(
-            f"it was of another kind before: {left} stay in Kafka under its name, also with deletion.offsets: Reset, and "
-            f"count again should it be of that kind again"
+            f"it had another kind before: {left} stay in Kafka under its name, even with deletion.offsets: Reset, and "
+            f"are used again if it returns to that kind"
         )
     return Config(True, Reason.VALID, warnings or ("the plugin accepts the configuration",))
 

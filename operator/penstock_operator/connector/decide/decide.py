@@ -178,7 +178,7 @@ def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOut
         return outcome
     if last is not None and last.kind == "sink":  # creates no topics
         return outcome
-    return replace(outcome, pending=Pending(problem.reason, f"{problem.message}; the last good rules go on"))
+    return replace(outcome, pending=Pending(problem.reason, f"{problem.message}; the last good rules stay in use"))
 
 
 def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:

@@ -31,7 +31,7 @@ _REFUSED_LONGEST: Final = 300.0
 """Seconds. No event reports that Kafka was fixed, so refused preparations are also retried, but rarely."""
 SLOT_WAIT: Final = 60.0
 """Seconds, should no event come: a connector that waits for a slot is woken when there is one."""
-FOR_A_SLOT: Final = "waits for its turn: only so many job pods live at once (limits.jobPods of the release)"
+FOR_A_SLOT: Final = "waits for its turn: the release limits the number of job pods (limits.jobPods)"
 _POD_NAMES: Final = {Action.PLAN: "plan", Action.PREPARE: "prepare", Action.RESET_OFFSETS: "reset"}
 """Names of pods by action; for pods of actions on offsets see `offsets_step`."""
 
@@ -139,9 +139,8 @@ def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobP
     if persisted.attempts:
         reason, message = persisted.reason, persisted.message
     elif away:
-        message = (
-            f"node {away[-1].node or 'unknown'} does not end pod {away[-1].name}: it is away, and another pod works"
-        )
+        node = away[-1].node or "unknown"
+        message = f"node {node} does not end pod {away[-1].name}: the node is unavailable, and another pod works"
     if pod is None:
         if observed.refusal is not None:
             reason, message = observed.refusal.reason, observed.refusal.message
@@ -171,17 +170,17 @@ def _next_step(observed: JobObservation, pod: JobPod | None, away: Sequence[JobP
 
 def _overdue(observed: JobObservation, pod: JobPod) -> tuple[str, str]:
     if not pod.node:
-        reason, message = pod.hindrance or (Reason.UNSCHEDULABLE, "no scheduler has looked at the pod")
-        return reason, f"{message}; no node took the job pod within {observed.deadline:.0f} s, and it is tried again"
+        reason, message = pod.hindrance or (Reason.UNSCHEDULABLE, "no scheduler has processed the pod")
+        return reason, f"{message}; no node took the job pod within {observed.deadline:.0f} s, and it is retried"
     if pod.hindrance is not None:
         return pod.hindrance[0], _late_message(pod)
-    return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, whose time is over; it is tried again"
+    return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, which is past its deadline; it is retried"
 
 
 DOING: Final[Mapping[Action, tuple[str, str]]] = {
     Action.PLAN: (Reason.PLANNING, "the connector's plugin checks the configuration and splits it into tasks"),
-    Action.PREPARE: (Reason.PREPARING, "internal topics are made ready, and earlier tasks shut out"),
-    Action.RESET_OFFSETS: (Reason.RESETTING_OFFSETS, "the connector's offsets are forgotten"),
+    Action.PREPARE: (Reason.PREPARING, "internal topics are prepared, and earlier tasks are fenced"),
+    Action.RESET_OFFSETS: (Reason.RESETTING_OFFSETS, "the connector's offsets are reset"),
 }
 
 
@@ -192,9 +191,9 @@ def _late_message(pod: JobPod) -> str:
             "job.resources.limits.cpu of the release"
         )
     if pod.started is not None:
-        return "the job pod did not end in time; a plugin's validation may wait for a system that is away"
+        return "the job pod did not end in time; a plugin's validation may wait for a system that is unavailable"
     why = "" if pod.hindrance is None else f": {': '.join(pod.hindrance)}"
-    slow = "where an image takes long to be pulled, raise job.deadlineSeconds of the release"
+    slow = "if pulling the image takes long, raise job.deadlineSeconds of the release"
     return f"the job pod's container had not started in time{why}; {slow}"
 
 

@@ -35,8 +35,8 @@ def list_refusal(observed: Observation) -> str:
     if found is None or found.owner is not Owner.FOREIGN:
         return ""
     return (
-        f"ConfigMap {_name(observed)} is there, is not of this Connector, and stays as it is. Rename or remove it, then use "
-        "a new token"
+        f"ConfigMap {_name(observed)} exists, does not belong to this Connector, and is left as it is. Rename or remove it, "
+        "then use a new token"
     )
 
 
@@ -68,8 +68,8 @@ def listed_after(observed: Observation, action: OffsetsAction, pod: JobPod, answ
     text = answer.offsets or ""
     count = _count(text)
     if count is None or len(text.encode()) > LIST_BYTES:
-        why = "is no list of offsets" if count is None else f"has more than {LIST_BYTES // 1024} KiB"
-        return finished(observed, action, "Failed", f"nothing is listed: what pod {pod.name} answered {why}")
+        why = "is not a list of offsets" if count is None else f"has more than {LIST_BYTES // 1024} KiB"
+        return finished(observed, action, "Failed", f"nothing is listed: the answer of pod {pod.name} {why}")
     if is_published(observed, action):
         return listed(observed, action, f"{count} position{'' if count == 1 else 's'}")
     if refusal := list_refusal(observed):
@@ -78,7 +78,8 @@ def listed_after(observed: Observation, action: OffsetsAction, pod: JobPod, answ
         return finished(observed, action, "Failed", f"nothing is listed: {refused.message}. Then use a new token")
     if _is_going(observed):
         if observed.now > (action.began or 0.0) + observed.job_deadline:
-            why = f"ConfigMap {_name(observed)} is being deleted and does not go: remove what holds it (its finalizers)"
+            still = f"ConfigMap {_name(observed)} is being deleted but still exists"
+            why = f"{still}: remove the finalizers that block its deletion"
             return finished(observed, action, "Failed", f"nothing is listed: {why}, then use a new token")
         return pending(observed, action, f"waits: {_for_end_of_map(observed)}", requeue_after=_GONE)
     before = observed.list_map

@@ -50,7 +50,7 @@ def waits_of_any(observed: Observation) -> str:
     if observed.name_refusal is not None:
         return observed.name_refusal.message
     if unseen := observed.name_unseen or observed.kafka_trouble:
-        return f"it is not known what stands in Kafka under the name of this connector: {unseen}"
+        return f"the records in Kafka under the name of this connector are not known: {unseen}"
     if observed.status_unread:
         return "the status topic is not read yet"
     if is_template_refused(observed):

@@ -23,7 +23,7 @@ _NO_TOKEN_BEFORE: Final = (
 )
 _OTHER_CONTENT: Final = "this token was used with other JSON: use a new token"
 _NO_TOKEN: Final = (
-    f"the value is no token: it is a word of your choice, without a blank, of at most {TOKEN_LENGTH} characters"
+    f"the value is not a token: a token is a word of your choice, without a blank, of at most {TOKEN_LENGTH} characters"
 )
 
 

@@ -68,7 +68,7 @@ _VERBS: Final = {RESET: OffsetsVerb.RESET, ALTER: OffsetsVerb.ALTER}
 _JOBS: Final = {LIST: Action.LIST_OFFSETS, RESET: Action.OFFSETS, ALTER: Action.OFFSETS}
 _DOING: Final = {
     LIST: "the connector's offsets are read",
-    RESET: "the connector's offsets are forgotten",
+    RESET: "the connector's offsets are reset",
     ALTER: "the connector's offsets are set",
 }
 
@@ -237,7 +237,7 @@ def _with_pod(observed: Observation, action: OffsetsAction, pod: JobPod) -> Offs
         return step if goes_on or pod.leaving is not None else replace(step, delete=(pod,))
     if pod.is_on_lost_node(observed.now, observed.node_timeout):
         node = pod.node or "unknown"
-        return _unknown(observed, action, f"node {node} does not end pod {pod.name}: it is away")
+        return _unknown(observed, action, f"node {node} does not end pod {pod.name}: the node is unavailable")
     if pod.leaves_by is not None:
         left = pod.leaves_by + observed.node_timeout - observed.now
         return pending(observed, action, f"waits for the end of {pod.name}", requeue_after=left)

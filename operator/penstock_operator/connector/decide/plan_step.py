@@ -37,7 +37,7 @@ def plan_tasks(observed: Observation) -> StepOutcome:
     return replace(
         outcome,
         plan=None,
-        config=unchecked("is taken up once its TopicCreationPolicies can be applied"),
+        config=unchecked("takes effect once its TopicCreationPolicies can be applied"),
         verdict=Verdict(Kind.UNDER_WAY if is_missing else Kind.STALLED, problem.reason, problem.message),
         state="Pending" if is_missing else "Failed",
         requeue_after=_MISSING_AGAIN if is_missing else None,
@@ -55,7 +55,7 @@ def _plan_tasks(observed: Observation) -> StepOutcome:
     refusal = observed.refusals.get(of_plan(plan_name(observed.connector.metadata.name, observed.due)))
     if refusal is not None and (left := pause(refusal, observed.now)) > 0:
         goes_on = observed.plan(observed.persisted.plan) is not None
-        told = Pending(refusal.reason, f"{refusal.message}; the last good configuration goes on", planning=True)
+        told = Pending(refusal.reason, f"{refusal.message}; the last good configuration stays in use", planning=True)
         return replace(
             waiting(observed, refusal.reason, refusal.message, requeue_after=left),
             delete=_plan_jobs(observed),
@@ -104,7 +104,7 @@ def _refused(
 ) -> StepOutcome:
     """Return the outcome for a wrong configuration: a user must change it."""
     count = f"{len(problems)} problems: " if len(problems) > 1 else ""
-    rest = "; the tasks go on with the last good configuration" if observed.task_pods else ""
+    rest = "; the tasks keep the last good configuration" if observed.task_pods else ""
     verdict = Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{count}{'; '.join(problems)}{rest}")
     return StepOutcome(
         persisted=persisted,

@@ -29,8 +29,8 @@ _TRACE_LENGTH: Final = 4_000
 _UNAVAILABLE_BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
 _FINAL: Final = frozenset((Reason.FAILED, Reason.CONFIG_INVALID))
 """Reasons of ends that may be final: the plugin's own faults. Others are of the infrastructure, and always retried."""
-_RESTARTED: Final = "restarted as an annotation asked for"
-_RESTART_WAITS: Final = "is restarted, as an annotation asked for, once its configuration has been looked at"
+_RESTARTED: Final = "restarted as an annotation requested"
+_RESTART_WAITS: Final = "is restarted, as an annotation requested, once its configuration has been checked"
 _UNPROVEN: Final = "it has started; its first records are pending"
 _LOOK: Final = 30.0
 """Seconds after which a pod that is not ready is queried again for the cause."""
@@ -236,7 +236,9 @@ def _await_deletion(observed: TaskObservation, pod: TaskPod) -> TaskStep:
         persisted = persisted.to("Restarting", now, reason, message)
     if now < by:
         return TaskStep(persisted.to("Restarting", now, persisted.reason, persisted.message), requeue_after=by - now)
-    message = f"node {pod.node or 'unknown'} does not end pod {pod.name}: it is away, and the task is replaced"
+    message = (
+        f"node {pod.node or 'unknown'} does not end pod {pod.name}: the node is unavailable, and the task is replaced"
+    )
     if persisted.reason in EXPECTED_RESTARTS:
         return _start_next(observed, persisted.to("Restarting", now, persisted.reason, message))
     return _end_incarnation(observed, pod, restart_policy.TaskEnd.LOST, Reason.NODE_LOST, message, at=now)

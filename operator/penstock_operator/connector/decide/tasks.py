@@ -26,7 +26,7 @@ from penstock_operator.reasons import Reason
 __all__ = ["run_tasks", "without_lost_preparation"]
 
 _PLANS_KEPT: Final = 2
-_LATE_JOB_POD: Final = "a job pod of this Connector that came late has shut"
+_LATE_JOB_POD: Final = "a late job pod of this Connector has fenced"
 _LOOK: Final = 10.0
 """Seconds, should no event come once the status topic can be read."""
 
@@ -46,7 +46,7 @@ def without_lost_preparation(observed: Observation) -> PersistedState:
     left |= {p.task for p in observed.task_pods if _has_left(p, persisted)}
     alive = {p.task for p in _living(observed.task_pods)}
     losses = max(t.losses for t in persisted.tasks.values())
-    text = f"{_LATE_JOB_POD} its tasks out; they are prepared anew"
+    text = f"{_LATE_JOB_POD} its tasks; they are prepared again"
     tasks = dict(persisted.tasks)
     for n, t in persisted.tasks.items():
         if n in left | alive:
@@ -100,7 +100,7 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
     before = planning.then(persisted=persisted, plan=plan, state="Pending")
     alive = [p for p in observed.task_pods if p.lives(observed.now, observed.node_timeout)]
     if alive:
-        text = f"the tasks begin anew; waits for the end of {pod_names(alive)}"
+        text = f"all tasks are restarted together; waits for the end of {pod_names(alive)}"
         return before.then(
             verdict=under_way(Reason.RESTARTING, text),
             delete=tuple(p for p in alive if p.leaving is None),
@@ -149,7 +149,7 @@ def _until_node_is_lost(observed: Observation, pods: Sequence[TaskPod]) -> float
 
 def _reset_counters(task: PersistedTask, now: float) -> PersistedTask:
     begun = replace(task, has_ended=False, failures=0, losses=0, unavailable=0, retry_at=None, trace=None)
-    return begun.to("Restarting", now, Reason.SPEC_CHANGED, "begins anew with the other tasks")
+    return begun.to("Restarting", now, Reason.SPEC_CHANGED, "restarts together with the other tasks")
 
 
 def _run_one_by_one(
@@ -226,7 +226,7 @@ def _fenced_by(observed: Observation) -> str:
     if observed.overtaken_by is None:
         return ""
     if observed.is_overtaken_by_itself:
-        return f"{_LATE_JOB_POD} it out, and it is prepared anew"
+        return f"{_LATE_JOB_POD} this task, and it is prepared again"
     return (
         f"another process has started a connector of the name {observed.connector.connect_name} in Kafka (another operator, "
         f"penstock run) and has fenced this one; end that one, then restart this one (annotation penstock.dev/restart), "

@@ -122,7 +122,7 @@ def deleting(observed: Observation) -> StepOutcome:
     limit = RELEASED_AFTER if why else _UNTRIED
     left = limit - (observed.now - observed.deleting)
     if left <= 0:
-        text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and stay: {why or 'no job pod had a turn'}"
+        text = f"its offsets could not be reset within {limit / 60:.0f} minutes, and stay: {why or 'no job pod got a slot'}"
         return replace(ending, finalizer=False, verdict=Verdict(Kind.UNDER_WAY, Reason.OFFSETS_KEPT, text))
     busy = observed.pods_at_offsets
     if staying or busy:
@@ -154,7 +154,9 @@ def _reset_offsets(
     message = step.message
     if failed or message != job_step.DOING[Action.RESET_OFFSETS][1]:
         end = timestamp(since + RELEASED_AFTER)
-        message += f"; without a reset it goes at {end}, and at once with spec.deletion.offsets: Keep"
+        message += (
+            f"; without a reset the Connector is released at {end}, or immediately with spec.deletion.offsets: Keep"
+        )
     return replace(
         outcome,
         verdict=Verdict(Kind.UNDER_WAY, step.reason, message),
@@ -190,10 +192,10 @@ def _offsets_kept(observed: Observation) -> tuple[str, str] | None:
     if observed.connector.spec.connect_name is not None and not (persisted.has_run or observed.has_claimed):
         return (
             Reason.OFFSETS_KEPT,
-            f"it never ran, so that the offsets under the name {name}, which was given to it, stay",
+            f"it never ran, so the offsets under its given name {name} stay",
         )
     if observed.connector.spec.deletion.offsets != "Reset":
-        return Reason.OFFSETS_KEPT, "its offsets stay, as spec.deletion.offsets asks for by now"
+        return Reason.OFFSETS_KEPT, "its offsets stay, as spec.deletion.offsets now requests"
     if observed.namespace_ends:
-        return Reason.OFFSETS_KEPT, "its namespace is being deleted, where nothing can be started: its offsets stay"
+        return Reason.OFFSETS_KEPT, "its namespace is being deleted, and nothing can be started there: its offsets stay"
     return None

@@ -15,8 +15,8 @@ from penstock_operator.names import digest
 
 __all__ = ["TopicsReset", "reset_topics"]
 
-_DONE = "the active topics are forgotten; those that are used come back with their next record"
-_DOING = "the active topics are forgotten"
+_DONE = "the active topics are reset; topics in use reappear with their next record"
+_DOING = "the active topics are reset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +61,5 @@ def _waits(observed: Observation) -> str:
     if observed.name_refusal is not None:
         return observed.name_refusal.message
     if unseen := observed.name_unseen or observed.kafka_trouble:
-        return f"it is not known what stands in Kafka under the name of this connector: {unseen}"
+        return f"the records in Kafka under the name of this connector are not known: {unseen}"
     return "the status topic is not read yet" if observed.status_unread else ""

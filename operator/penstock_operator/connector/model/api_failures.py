@@ -27,7 +27,7 @@ KEPT_REASONS: Final = frozenset((Reason.NAME_CONFLICT, Reason.NAME_RESERVED, Rea
 """Reasons that a later decision reads: they are not replaced."""
 _LIMIT_RANGE: Final = re.compile(r"(minimum|maximum) \S+ usage per \w+ is|max limit to request ratio per \w+ is")
 """Messages of Kubernetes' LimitRanger."""
-_GOES_ON: Final = "it is tried again by itself, and running tasks go on"
+_RETRIED: Final = "it is retried automatically; running tasks continue"
 
 
 def cause(error: OperatorError, resources: str = RESOURCES_OF_JOBS) -> tuple[str, str]:
@@ -41,15 +41,15 @@ def cause(error: OperatorError, resources: str = RESOURCES_OF_JOBS) -> tuple[str
         case Refused():
             return _refused(error, resources)
         case Conflict():
-            return Reason.CONFLICT, "something else changes it again and again"
+            return Reason.CONFLICT, "something else changes it repeatedly"
         case NotYet():
             return Reason.API_SERVER_BUSY, ""
         case Unforeseen():
-            return Reason.OPERATOR_FAULT, "report it, with the trace that the operator's log holds"
+            return Reason.OPERATOR_FAULT, "report it, with the trace from the operator's log"
         case Unavailable() if "webhook" in str(error):
             return (
                 Reason.ADMISSION_UNAVAILABLE,
-                "the server behind that webhook must answer, or its failurePolicy be Ignore",
+                "make the server of that webhook answer, or set its failurePolicy to Ignore",
             )
         case _:
             return Reason.API_SERVER_UNAVAILABLE, ""
@@ -99,7 +99,7 @@ class ApiTrouble:
         if now - self._since < lasts:
             return
         reason, remedy = cause(error)
-        message = "; ".join(part for part in (str(error), remedy, _GOES_ON) if part)
+        message = "; ".join(part for part in (str(error), remedy, _RETRIED) if part)
         verdict = Verdict(Kind.UNKNOWN if looking else Kind.UNDER_WAY, reason, message)
         if self.verdict is not None:
             is_same = (verdict.kind, verdict.reason) == (self.verdict.kind, self.verdict.reason)

@@ -55,8 +55,7 @@ class Observation:
         task_pods: of this Connector's uid.
         job_pods: likewise, of those that plan, prepare, or reset offsets for its deletion.
         offsets_pods: likewise, of actions on offsets that annotations requested.
-        list_map: the ConfigMap with the name of the offsets list, looked up while a list is requested; None: there is
-        none.
+        list_map: the ConfigMap with the name of the offsets list, looked up while a list is requested; None: there is none.
         foreign_pods: names of pods of a deleted Connector that had the same name.
         answers: of job pods that ended, by pod name; None: none could be read.
         unready: why pods of tasks fail their readiness probe after it has passed, by uid.
@@ -70,8 +69,7 @@ class Observation:
         policy: resolved from the TopicCreationPolicies that apply to it.
         plugin: its class and version, resolved with the PluginVersions of its namespace.
         name_refusal: why it does not own its Connect name; None: it does.
-        name_unseen: why it is not known whether the Connect name of a Connector that never ran is free; empty: it is
-        known.
+        name_unseen: why it is not known whether the Connect name of a Connector that never ran is free; empty: it is known.
         has_claimed: Kafka has its claim of the name.
         owner: its mark in the records of its preparations (`name_ownership.owner_mark`).
         recorded: the greatest epoch in the records in Kafka, looked up if a task was superseded; None: none.
@@ -79,7 +77,7 @@ class Observation:
             on offsets.
         used_tokens: of requests that were used under its Connect name, also by earlier Connectors; from Kafka.
         run_by: another operator, whose pods and plans exist; empty: none.
-        kafka_trouble: why the status topic cannot be read, once that is to be reported; None: it can.
+        kafka_trouble: why the status topic cannot be read, once that has lasted; None: it can.
         topic_fault: why the status topic loses records, so that no task is ended for a restart; empty: it does not.
         status_unread: the status topic is not being read at this moment, for any reason and however briefly.
         refusals: pods that the API server refused, by name.

@@ -88,7 +88,7 @@ class Ended:
         if self.reason == OUT_OF_MEMORY:
             return self._out_of_memory()
         if self.reason == Reason.HEALTH_CHECK_FAILED:
-            return "the task did not answer its health check for minutes: its process stood still, and was killed"
+            return "the task did not answer its health check for minutes: its process was frozen, and was killed"
         if self.code is None or self.reason in _EVICTIONS or self.reason in _NOT_BEGUN:
             text = f"{self.reason}: {self.message}" if self.message else self.reason
             return f"{text}; raise task.temporarySize of the release" if _SCRATCH_FULL in self.message else text

@@ -260,7 +260,7 @@ def _hindrance(manifest: Mapping[str, Any], status: Mapping[str, Any], now: floa
         reason = ((containers[-1].get("state") or {}).get("waiting") or {}).get("reason")
         if reason:
             name = manifest["metadata"]["name"]
-            message = f"{reason} for more than {_SLOW:.0f} s; kubectl describe pod {name} tells more"
+            message = f"{reason} for more than {_SLOW:.0f} s; kubectl describe pod {name} shows more"
             return Reason.POD_NOT_STARTING, message
     return None
 

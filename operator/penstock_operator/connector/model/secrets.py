@@ -79,7 +79,7 @@ def too_many(config: Mapping[str, str]) -> list[str]:
     count = len({r.name for r in references(config, {})})
     if count <= _MOST:
         return []
-    return [f"config names {count} Secrets, and {_MOST} are the most; have more keys in fewer Secrets"]
+    return [f"config names {count} Secrets, and {_MOST} are the maximum; put more keys into fewer Secrets"]
 
 
 def examine(

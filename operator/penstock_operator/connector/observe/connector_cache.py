@@ -21,8 +21,7 @@ class CachedConnector:
         reported_trouble: the trouble that the status reports, and the generation of the Connector at that time.
         run_by: another operator, whose pods and plans exist; empty: none, or not looked up yet.
         refusals: pods that the API server refused, by name.
-        failed_writes: names of objects that the API server did not delete or create in the last run, without refusing
-        them.
+        failed_writes: names of objects that the API server did not delete or create in the last run, without refusing them.
         pod_count: number of its pods.
         namespace_ends: the API server answered that the namespace is being deleted.
         logs: of job pods that ended, by uid: how an answer in a log is read depends on the current configuration.

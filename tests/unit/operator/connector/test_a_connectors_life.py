@@ -370,7 +370,7 @@ def test_a_plugin_that_asks_for_no_task_leaves_a_running_connector_without_tasks
 
     world = World(plugin=none)
     world.settle()
-    assert world.condition("Ready") == "True Running: the connector's plugin asks for no task"
+    assert world.condition("Ready") == "True Running: the connector's plugin requests no tasks"
     assert world.status["taskSummary"] == "0/0"
 
 
