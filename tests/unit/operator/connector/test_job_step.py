@@ -46,7 +46,7 @@ def told(found: JobStep) -> tuple[str, str]:
             None,
             None,
             "DeadlineExceeded",
-            "the job pod's container had not started in time; where an image takes long to be pulled, raise",
+            "the job pod's container had not started in time; if pulling the image takes long, raise",
         ),
         (
             None,
@@ -58,7 +58,7 @@ def told(found: JobStep) -> tuple[str, str]:
             1_005.0,
             None,
             "DeadlineExceeded",
-            "the job pod did not end in time; a plugin's validation may wait for a system that is away",
+            "the job pod did not end in time; a plugin's validation may wait for a system that is unavailable",
         ),
     ],
 )

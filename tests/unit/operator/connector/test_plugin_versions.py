@@ -156,7 +156,7 @@ def test_a_range_that_nothing_fits_lists_the_versions_and_the_tasks_go_on_also_l
         "False ConfigInvalid: spec.version: Plugin Ticker not found that matches"
     )
     assert "available versions: [1.0.0, 2.0.0]" in world.condition("Ready")
-    assert "the tasks go on with the last good configuration" in world.condition("Ready")
+    assert "the tasks keep the last good configuration" in world.condition("Ready")
     assert world.status["state"] == "Running"
     assert world.lives == lives
     world.vanish(world.task(0).name)
