@@ -195,7 +195,9 @@ def _late_message(pod: JobPod) -> str:
     if pod.started is not None:
         word = pod.ended.word if pod.ended is not None else None
         place = f": it was stopped in {word.trouble}" if word is not None and word.trouble else ""
-        return f"the job pod did not end in time{place}; a plugin's validation may wait for a system that is unavailable"
+        return (
+            f"the job pod did not end in time{place}; a plugin's validation may wait for a system that is unavailable"
+        )
     why = "" if pod.hindrance is None else f": {': '.join(pod.hindrance)}"
     slow = "if pulling the image takes long, raise job.deadlineSeconds of the release"
     return f"the job pod's container had not started in time{why}; {slow}"
