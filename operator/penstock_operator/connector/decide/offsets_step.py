@@ -10,8 +10,7 @@ after
 tasks have run: its request names the greatest plan generation that may be recorded in Kafka, as of the beginning of the
 action.
 
-A list follows the same steps, but does not wait for tasks to end (`offsets_list`). One that has not begun overtakes
-actions
+A list follows the same steps, but does not wait for tasks to end (`offsets_list`). One that has not begun overtakes actions
 that wait for something else. A reset of active topics has an entry here, and no pod (`topics_reset`).
 """
 

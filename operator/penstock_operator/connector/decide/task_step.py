@@ -363,8 +363,7 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> PersistedTask:
 def _is_proven(persisted: PersistedTask, report: Report) -> bool:
     """Return whether a running task has shown that it works.
 
-    It must have completed a loop and, at its first start and after a failure or loss, must have run for some seconds
-    more.
+    It must have completed a loop and, at its first start and after a failure or loss, must have run for some seconds more.
     So one that repeatedly fails at its first record is never Ready, and a planned restart does not take longer.
     """
     if report.progress is None:  # an earlier release, which does not report it
