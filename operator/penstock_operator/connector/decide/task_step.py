@@ -1,8 +1,7 @@
 """Step of one task: when its pod is created, deleted and replaced. Pure.
 
 The order of writes makes every step repeatable: the status with the raised incarnation first, then pods are deleted, then
-pods are created. So the pod of an incarnation that was never seen is created under the same name; one that was seen and
-no
+pods are created. So the pod of an incarnation that was never seen is created under the same name; one that was seen and no
 longer exists was lost.
 """
 
