@@ -69,7 +69,7 @@ def inputs_hash(
         secrets.missing,
         restarted,
         # The policy's name alone: the plan pod checks what else stands beside it. What it holds needs no plan pod.
-        *([] if spec.topic_creation_policy is None else [spec.topic_creation_policy.name]),
+        *([] if spec.topic_creation_policy_ref is None else [spec.topic_creation_policy_ref.name]),
         *([{"mounts": mounts_json(mounts)}] if mounts else []),
         # Likewise, where the plan pod has something to say to it; without, no plan pod is needed for it.
         *([{"policySelects": True}] if policy_selects and _minds_policies(connector, worker) else []),
