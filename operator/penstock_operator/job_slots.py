@@ -46,11 +46,9 @@ class JobSlots:
     """Slots of a release: taken by job pods that live and by those that will be created next.
 
     A slot is taken by the pod's name and given back by it; taking it twice counts once. A connector that waits keeps its
-    place until it has taken a slot or withdraws. If several namespaces or connectors have an equal right to a slot, those
-    go
+    place until it has taken a slot or withdraws. If several namespaces or connectors have an equal right to a slot, those go
     first for which a user waits (urgent: a new connector, its user's change, a deletion). After `_OVERTAKEN` of them have
-    gone
-    before one that waited longer, the one that waits longest gets the next slot, urgent or not.
+    gone before one that waited longer, the one that waits longest gets the next slot, urgent or not.
 
     Args:
         most: slots.

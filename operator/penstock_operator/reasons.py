@@ -202,8 +202,8 @@ class Reason(StrEnum):
     POLICY_MISSING = (
         "PolicyMissing",
         Use.UNDER_WAY | Use.UPDATE_PENDING,
-        "the TopicCreationPolicy that `spec.topicCreationPolicy` names is not in this namespace. At `UpdatePending`: it, or "
-        "one that selected the connector, was deleted, and tasks keep its last good rules",
+        "the TopicCreationPolicy that `spec.topicCreationPolicyRef` names is not in this namespace. At `UpdatePending`: it, "
+        "or one that selected the connector, was deleted, and tasks keep its last good rules",
         "create it; the connector then follows automatically. To continue without one that selected it, restart the "
         "connector",
     )
@@ -219,7 +219,7 @@ class Reason(StrEnum):
         Use.STALLED | Use.UPDATE_PENDING,
         "several TopicCreationPolicies with rules select the connector; or, only at `UpdatePending`, one forbids the "
         "`topic.creation.*` that the connector has. There tasks keep the last good rules",
-        "narrow a `connectorSelector`, name one in `spec.topicCreationPolicy`, or change what the message names",
+        "narrow a `connectorSelector`, name one in `spec.topicCreationPolicyRef`, or change what the message names",
     )
     PLUGIN_VERSION_MISSING = (
         "PluginVersionMissing",

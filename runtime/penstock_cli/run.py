@@ -89,10 +89,10 @@ def _check_policies(planned: Sequence[tuple[Plan, reader.Manifest]]) -> None:
     Raises:
         ConfigError: there are such connectors; it names all of them.
     """
-    named = [(m.where, m.connector.spec.topic_creation_policy) for _, m in planned]
+    named = [(m.where, m.connector.spec.topic_creation_policy_ref) for _, m in planned]
     problems = [
         Problem(
-            f"{where}: spec.topicCreationPolicy",
+            f"{where}: spec.topicCreationPolicyRef",
             f"{policy.name} is applied by the operator, and `penstock run` works without one; for a run on this machine "
             f"remove it, and write topic.creation.* into spec.config or create the topics",
         )

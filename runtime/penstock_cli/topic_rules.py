@@ -20,7 +20,7 @@ from penstock_runtime.plugins.config_providers import ConfigProviders
 __all__ = ["show_topics"]
 
 _KIND: Final = "TopicCreationPolicy"
-_FIELD: Final = "spec.topicCreationPolicy"
+_FIELD: Final = "spec.topicCreationPolicyRef"
 _BROKERS: Final = -1
 
 
@@ -67,7 +67,7 @@ def _rules(
     connector: Connector, file: str | None, secrets: Path | None, worker: Mapping[str, str]
 ) -> tuple[TopicRules | None, Sequence[TopicLimits]]:
     spec, own = connector.spec, connector.metadata
-    named = None if spec.topic_creation_policy is None else spec.topic_creation_policy.name
+    named = None if spec.topic_creation_policy_ref is None else spec.topic_creation_policy_ref.name
     if named is not None and file is None:
         raise ConfigError(Problem("--policy", f"is missing: the Connector names the policy {named}; give its file"))
     documents = () if file is None else [d for d in read_resources(file, _KIND) if _is_beside(d, own.namespace)]

@@ -6,7 +6,7 @@ import pytest
 
 from .place import Place, condition, task
 
-QUICK = {"onFailure": True, "maxRestarts": 2, "backoff": {"initial": "1s", "factor": 1, "max": "1s"}}
+QUICK = {"policy": "OnFailure", "maxRestarts": 2, "backoff": {"initial": "1s", "factor": 1, "max": "1s"}}
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ def test_a_sink_whose_topic_does_not_exist_is_never_ready_until_it_does(place: P
 def test_a_sink_that_fails_at_its_first_record_again_and_again_is_never_ready(place: Place) -> None:
     topic = f"{place.namespace}.poison"
     place.kafka.write(topic, ["{not JSON"])
-    quick = {"onFailure": True, "maxRestarts": 20, "backoff": {"initial": "1s", "factor": 1, "max": "1s"}}
+    quick = {"policy": "OnFailure", "maxRestarts": 20, "backoff": {"initial": "1s", "factor": 1, "max": "1s"}}
     config = {"file": "/tmp/out.txt", "topics": topic, "value.converter": "JsonConverter"}
     sink = place.connector("out", "FileStreamSink", config, restart=quick)
     with pytest.raises(Failed, match="timed out"):

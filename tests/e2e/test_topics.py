@@ -7,7 +7,7 @@ import pytest
 from .api import Object
 from .place import Connector, Place, task
 
-RULES: dict[str, Any] = {"partitions": 2, "replicationFactor": -1, "config": {"retention.ms": 86400000}}
+RULES: dict[str, Any] = {"partitions": 2, "config": {"retention.ms": 86400000}}
 
 
 def apply_policy(place: Place, *topics: str) -> None:
@@ -29,7 +29,7 @@ def is_missing_its_policy(found: Object) -> bool:
 def test_connectors_wait_for_their_policy_create_by_its_rules_and_fail_at_its_limits_until_it_is_widened(
     place: Place,
 ) -> None:
-    named: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
+    named: dict[str, Any] = {"topicCreationPolicyRef": {"name": "shop-topics"}}
     good: Connector = place.datagen("orders", **named)
     bad: Connector = place.datagen("astray", **named)
     good.until(is_missing_its_policy, "it waits for its policy, and is not stalled")

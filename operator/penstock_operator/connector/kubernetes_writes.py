@@ -178,8 +178,7 @@ async def delete_plan(key: Key, plan_hash: str, context: Context) -> None:
 async def put_config_map(key: Key, manifest: Mapping[str, Any], kube: Kube, run: Run) -> None:
     """Ensure that there is a ConfigMap of this Connector or PluginVersion with exactly these data.
 
-    One with these data and owners is left as it is: this operator wrote it a moment ago. Any other is replaced. That of
-    an
+    One with these data and owners is left as it is: this operator wrote it a moment ago. Any other is replaced. That of an
     earlier Connector of this name (deleted without its dependents, or restored from a backup) would be garbage-collected
     while tasks use it; that of an operator of another version cannot be read.
 

@@ -34,8 +34,7 @@ class NamespaceEnd(Enum):
 async def leave(document: Mapping[str, Any], observed: Observation, context: Context) -> float:
     """Leave a Connector to the operator that runs it: delete what this one created, and report it in an Event.
 
-    Nothing is written to its status, which belongs to the other operator. So this is not a `Decision`, with which a
-    status
+    Nothing is written to its status, which belongs to the other operator. So this is not a `Decision`, with which a status
     and Kafka Connect's states are always written.
 
     Returns:

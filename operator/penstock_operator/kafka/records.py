@@ -105,8 +105,7 @@ class Records:
     def carried(self, connector: str, task: int | None = None) -> Sequence[tuple[bytes, bytes]]:
         """Return the records of this name for a pod that does not read the topic from its beginning.
 
-        These are incarnation records, of one task or of all, and for one task also the control record. Several
-        incarnation
+        These are incarnation records, of one task or of all, and for one task also the control record. Several incarnation
         records of one key are merged.
         """
         known = self._connectors.get(connector)

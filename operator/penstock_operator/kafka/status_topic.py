@@ -52,10 +52,8 @@ _SNAPSHOT_OF_TASK: Final = 8 << 10
 class StatusTopic:
     """Reads all of the status topic in a separate thread, and keeps the latest record of each key that matters.
 
-    Starts immediately, whether Kafka can be reached or not. A topic that does not exist counts as empty: the first job
-    pod
-    creates it, which is noticed within seconds. A topic that was created again is read again. The methods that read may
-    be
+    Starts immediately, whether Kafka can be reached or not. A topic that does not exist counts as empty: the first job pod
+    creates it, which is noticed within seconds. A topic that was created again is read again. The methods that read may be
     called from any thread and never block; they return a written record only once it has been read back.
 
     Args:

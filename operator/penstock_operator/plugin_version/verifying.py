@@ -2,8 +2,7 @@
 
 The result of a pod that has inspected the image is final while the release has the same runtime: image and spec never
 change. Any other end (the image cannot be pulled, no node, not enough memory, an import without an end) is reported, and
-another pod inspects it after a pause, which doubles up to ten minutes. The image is verified again for another runtime,
-and
+another pod inspects it after a pause, which doubles up to ten minutes. The image is verified again for another runtime, and
 when the ConfigMap of its configuration definitions is missing; until that is decided, the status stays as it is.
 """
 

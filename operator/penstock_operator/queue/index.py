@@ -168,7 +168,7 @@ def _marks(key: Key, known: _Known) -> Iterator[Hashable]:
 def _known(key: Key, body: Mapping[str, Any], worker: Mapping[str, str]) -> _Known:
     metadata, spec = body.get("metadata") or {}, body.get("spec") or {}
     config = spec.get("config") or {}
-    reference = spec.get("topicCreationPolicy") or {}
+    reference = spec.get("topicCreationPolicyRef") or {}
     versions = (body.get("status") or {}).get("pluginVersions")
     labels = {str(n): str(t) for n, t in (metadata.get("labels") or {}).items()}
     # Everything that a write of only the status does not change. The generation represents the spec.

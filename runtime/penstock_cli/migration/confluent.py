@@ -42,6 +42,6 @@ def _restart(policy: object) -> dict[str, Any]:
     """Return `spec.restart` for a `restartPolicy`, which is OnFailure unless it is Never."""
     given = policy if isinstance(policy, Mapping) else {}
     if given.get("type") == "Never":
-        return {"onFailure": False}
+        return {"policy": "Never"}
     most = given.get("maxRetry")
     return {"maxRestarts": most} if isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= MOST else {}

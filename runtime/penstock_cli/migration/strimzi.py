@@ -97,6 +97,6 @@ def _with_own_secrets(text: Any, namespace: object, target: object) -> tuple[Any
 def _restart(auto: object) -> dict[str, Any]:
     """Return `spec.restart` for Strimzi's `autoRestart`, which is off unless it is enabled."""
     if not isinstance(auto, Mapping) or auto.get("enabled") is not True:
-        return {"onFailure": False}
+        return {"policy": "Never"}
     most = auto.get("maxRestarts")
     return {"maxRestarts": most} if isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= MOST else {}

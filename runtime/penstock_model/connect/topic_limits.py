@@ -74,7 +74,7 @@ def violations(
         *by_name,
         f"the TopicCreationPolicy {policies} limits how topics are created, and no rule says how this one is; write "
         f"{PREFIX}default.partitions and {PREFIX}default.replication.factor into the connector's configuration, name a "
-        f"policy with rules in spec.topicCreationPolicy, or have the topic created by whoever may",
+        f"policy with rules in spec.topicCreationPolicyRef, or have the topic created by whoever may",
     ]
 
 

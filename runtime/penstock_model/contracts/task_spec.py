@@ -81,14 +81,12 @@ class SparkSpec(Part):
     """The Spark session of a task.
 
     Attributes:
-        executors: the number of executors on Kubernetes; 0 is `local[n]` in the process of the task.
         conf: Spark properties, which override Penstock's.
         start: when the session starts.
         idle_seconds: how long it stays without a backlog; None: for the life of the task.
         cluster: where its workers are; None: beside the task.
     """
 
-    executors: int = Field(0, ge=0)
     conf: dict[str, str] = Field(default_factory=dict)
     start: SparkStart = SparkStart.EAGER
     idle_seconds: float | None = Field(default=None, exclude_if=lambda v: v is None)

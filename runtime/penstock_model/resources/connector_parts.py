@@ -5,11 +5,11 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from penstock_model.contracts.task_spec import SparkStart
-from penstock_model.resources.base import ConfigMapping, Flag, ObjectName, Part
+from penstock_model.resources.base import ConfigMapping, ObjectName, Part
 from penstock_model.resources.constraints import AtMost, Mark, list_of, rule, ruled
 from penstock_model.resources.values import Duration
 
-__all__ = ["MOST", "Backoff", "Deletion", "Java", "Offsets", "Reference", "Restart", "Rollout", "Spark"]
+__all__ = ["MOST", "Backoff", "Deletion", "Java", "Reference", "Restart", "Rollout", "Spark"]
 
 MOST: Final = 2**31 - 1
 """The greatest number: that of Kubernetes' scale and of Connect's INT."""
@@ -19,16 +19,16 @@ class Backoff(Part):
     """The wait before restart n: `initial * factor^(n-1)`, at most `max`."""
 
     initial: Duration = Field("10s", validate_default=True, description="The wait before the first restart.")
-    factor: float = Field(
-        2, ge=1, allow_inf_nan=False, strict=True, description="By how much each wait is longer than the one before."
-    )
+    factor: int = Field(2, ge=1, le=10, strict=True, description="By how much each wait is longer than the one before.")
     max: Duration = Field("10m", validate_default=True, description="The longest wait.")
 
 
 class Restart(Part):
     """What follows the failure of a task."""
 
-    on_failure: Flag = Field(True, description="Whether a task that failed is started again at all.")
+    policy: Literal["OnFailure", "Never"] = Field(
+        "OnFailure", description="OnFailure: a task that failed is started again. Never: it stays Failed."
+    )
     max_restarts: int = Field(
         10,
         ge=0,
@@ -78,13 +78,6 @@ class Deletion(Part):
 class Spark(Part):
     """The Spark session of each task."""
 
-    executors: int = Field(
-        0,
-        ge=0,
-        le=MOST,
-        strict=True,
-        description="Executor pods per task. Not in this release: must be 0, since Spark runs inside the task's own pod.",
-    )
     conf: ConfigMapping = Field(
         {},
         examples=[{"spark.driver.memory": "2g"}],
@@ -139,11 +132,3 @@ class Reference(Part):
     """A reference to another resource of the same namespace."""
 
     name: ObjectName = Field(description="Its name.")
-
-
-class Offsets(Part):
-    """The ConfigMap to which offsets are listed and from which they are altered; None for `<connector>-offsets`."""
-
-    config_map: ObjectName | None = Field(
-        None, description="The ConfigMap's name. When absent, the connector's name followed by -offsets."
-    )

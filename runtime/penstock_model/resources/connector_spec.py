@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from penstock_model.resources.base import ConfigMapping, Part, Text
-from penstock_model.resources.connector_parts import MOST, Deletion, Java, Offsets, Reference, Restart, Rollout, Spark
-from penstock_model.resources.constraints import AtMost, required_name, rule, ruled
+from penstock_model.resources.connector_parts import MOST, Deletion, Java, Reference, Restart, Rollout, Spark
+from penstock_model.resources.constraints import AtMost, rule, ruled
 from penstock_model.resources.pod_template import TEMPLATE_TEXT, Template
 
 __all__ = ["OWNED", "ConnectorSpec", "State"]
@@ -82,9 +82,6 @@ class ConnectorSpec(Part):
     config: ConfigMapping = Field(
         {},
         examples=[{"file": "/data/orders.jsonl", "topic": "orders"}],
-        json_schema_extra={
-            "allOf": [required_name(n, f"{n} belongs to {OWNED[n]}; move it there") for n in sorted(OWNED)],
-        },
         description="The connector's configuration, as Kafka Connect has it: flat properties whose values are strings, "
         "integers or booleans; put numbers with a fraction and integers beyond 2^53 in quotes, since the API server "
         "changes them, and write lists as a,b,c. Properties of the plugin stand beside converters, transforms, "
@@ -93,7 +90,7 @@ class ConnectorSpec(Part):
         "connector.plugin.version, tasks.max and name are fields of this resource (class, version, tasksMax, "
         "metadata.name) and refused here.",
     )
-    topic_creation_policy: Reference | None = Field(
+    topic_creation_policy_ref: Reference | None = Field(
         None,
         examples=[{"name": "shop-topics"}],
         description="The TopicCreationPolicy of this namespace by which a source's topics are created. A connector "
@@ -119,12 +116,6 @@ class ConnectorSpec(Part):
         description="The JVM of each task that has Java plugins, and of the pod that plans. A change replaces the tasks.",
     )
     template: Template = Field({}, examples=[{"nodeSelector": {"disk": "ssd"}}], description=TEMPLATE_TEXT)
-    offsets: Offsets = Field(
-        Offsets(),
-        examples=[{"configMap": "orders-in-offsets"}],
-        description="Not in this release: refused. Offsets are listed and altered by the annotations "
-        "penstock.dev/list-offsets, penstock.dev/alter-offsets and penstock.dev/reset-offsets.",
-    )
     connect_name: Annotated[Text, AtMost(255)] | None = Field(
         None,
         examples=["Orders_In"],

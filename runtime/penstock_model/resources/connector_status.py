@@ -35,7 +35,7 @@ class ResolvedConnector(StatusPart):
     """The plugin that spec.class and spec.version resolve to."""
 
     class_name: str = Field(alias="class", description="The class that runs, by its own name.")
-    type: Literal["source", "sink"] | None = Field(None, description="source or sink.")
+    type: str | None = Field(None, description="source or sink.")
     version: str | None = Field(None, description="The version that was chosen.")
     plugin_version: str | None = Field(
         None, description="The PluginVersion that it comes from; absent for plugins of the runtime image."
@@ -57,9 +57,9 @@ class TaskStatus(StatusPart):
     """One task."""
 
     id: int = Field(ge=0, description="Its number, from 0.")
-    state: Literal["Pending", "Running", "Paused", "Restarting", "Failed", "Stopping", "Stopped"] = Field(
-        description="Pending: its pod has not started yet. Restarting: it gets a new pod after a loss or a restart. Failed: "
-        "it has failed; retryAt says when it starts again, if it does by itself."
+    state: str = Field(
+        description="Running, Paused, Stopping or Stopped. Pending: its pod has not started yet. Restarting: it gets a new "
+        "pod after a loss or a restart. Failed: it has failed; retryAt says when it starts again, if it does by itself."
     )
     reason: str | None = Field(
         None, description="Why it does not run, or not as it should, in one word such as ImagePullBackOff."
@@ -110,8 +110,8 @@ class OffsetsAction(StatusPart):
         description="The annotation's value, of alter the word before the JSON; the same token never acts twice."
     )
     action: str = Field(description="What was asked for: list, alter, reset or reset-topics.")
-    result: str = Field(
-        description="The result, in one word: Pending, Succeeded, Refused (nothing was done) or Failed."
+    result: Literal["Pending", "Succeeded", "Refused", "Failed"] = Field(
+        description="Pending; Succeeded; Refused: nothing was done; or Failed."
     )
     message: str | None = Field(None, description="In a sentence.")
     at: Time | None = Field(None, description="When it had this result.")
@@ -133,7 +133,7 @@ class RestartAction(StatusPart):
     tasks: Annotated[list[int], Mark(**list_of("atomic"))] | None = Field(
         None, description="The tasks that were restarted."
     )
-    result: str | None = Field(None, description="The result, in one word: Succeeded or Refused.")
+    result: Literal["Succeeded", "Refused"] | None = Field(None, description="Succeeded, or Refused: nothing was done.")
     message: str | None = Field(None, description="In a sentence.")
     at: Time | None = Field(None, description="When.")
 
@@ -209,7 +209,7 @@ class ConnectorStatus(StatusPart):
     """What the operator sees and does."""
 
     observed_generation: int = Field(default_factory=lambda: -1, description=_GENERATION)
-    state: Literal["Pending", "Running", "Paused", "Stopping", "Stopped", "Failed", "Degraded"] | None = Field(
+    state: str | None = Field(
         None,
         description="Pending: not all tasks run yet. Running, Paused, Stopped: as asked for in spec.state. Stopping: "
         "tasks are ending. Degraded: some tasks failed or wait to be started again. Failed: no task runs.",

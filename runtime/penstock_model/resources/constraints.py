@@ -12,33 +12,23 @@ from typing import Any, Final, Literal
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-__all__ = ["SCALAR_SCHEMA", "AtMost", "Mark", "Matches", "list_of", "open_object", "required_name", "rule", "ruled"]
+__all__ = ["SCALAR_SCHEMA", "AtMost", "Mark", "Matches", "list_of", "open_object", "rule", "ruled"]
 
 SCALAR_SCHEMA: Final[dict[str, Any]] = {
     "x-kubernetes-preserve-unknown-fields": True,
     "minItems": 1,
     "maxItems": 0,
+    "minProperties": 1,
     "maxProperties": 0,
-    "required": ["is a mapping; properties are flat, so write its parts under their full names"],
-    "allOf": [
-        {
-            "anyOf": [
-                {
-                    "enum": [
-                        "write it in quotes, since the API server changes numbers with a fraction (1.10 becomes 1.1) and "
-                        "integers beyond 2^53"
-                    ]
-                },
-                {"multipleOf": 1, "minimum": -(2**53), "maximum": 2**53},
-            ]
-        }
-    ],
+    "multipleOf": 1,
+    "minimum": -(2**53),
+    "maximum": 2**53,
 }
 """A string, an integer that every JSON parser keeps, or a boolean.
 
 A structural schema cannot allow several types, so this one has no type, and limits that lists and mappings exceed. CEL does
-not see such values, nor the mapping that holds them. The API server answers with the sentence, since it prints the values
-that an enumeration allows, as it prints the names of properties that are missing (`required_name`).
+not see such values, nor the mapping that holds them, so the API server answers with the limit only; the operator and
+`penstock validate` say what to write.
 """
 
 
@@ -140,15 +130,9 @@ def list_of(kind: Literal["map", "atomic"], *keys: str) -> dict[str, Any]:
     return schema
 
 
-def open_object() -> dict[str, Any]:
-    """A mapping with fields of Kubernetes, which the schema does not repeat."""
-    return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-
-
-def required_name(absent: str, sentence: str) -> dict[str, Any]:
-    """Requires that a mapping does not have the property `absent`. The API server answers with the sentence.
-
-    It is for mappings that CEL does not see. OpenAPI has no messages of its own, but it prints the names of missing
-    properties: if `absent` is set, the schema requires another property whose name is the sentence.
-    """
-    return {"anyOf": [{"required": [sentence]}, {"not": {"required": [absent]}}]}
+def open_object(key: str | None = None) -> dict[str, Any]:
+    """A mapping with fields of Kubernetes, which the schema does not repeat; `key` is the field that it must have."""
+    schema: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    if key is not None:
+        schema |= {"properties": {key: {"type": "string", "description": "The key of this list."}}, "required": [key]}
+    return schema

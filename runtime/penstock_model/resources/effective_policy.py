@@ -13,6 +13,8 @@ __all__ = ["MOST_BYTES", "effective_policy"]
 
 _PARTS: Final = ("apiVersion", "kind", "spec")
 _MOST_KEPT: Final = 256
+_BROKERS: Final = -1
+"""The broker's default, as in KIP-158 and in Kafka's protocol."""
 MOST_BYTES: Final = 16 << 10
 """Bytes of a policy's spec as JSON: a copy of it stands in the spec of every task that it applies to."""
 
@@ -69,13 +71,13 @@ def _effective(policy: TopicCreationPolicy) -> TopicPolicy:
         )
     if default is None:
         return TopicPolicy(limits=limits)
+    partitions = _BROKERS if default.partitions is None else default.partitions
+    replication_factor = _BROKERS if default.replication_factor is None else default.replication_factor
     groups = tuple(
         PolicyGroup(
             name=group.name,
-            partitions=default.partitions if group.partitions is None else group.partitions,
-            replication_factor=(
-                default.replication_factor if group.replication_factor is None else group.replication_factor
-            ),
+            partitions=partitions if group.partitions is None else group.partitions,
+            replication_factor=replication_factor if group.replication_factor is None else group.replication_factor,
             config=dict(group.config),
             include=_ordered(group.include),
             exclude=_ordered(group.exclude),
@@ -84,8 +86,8 @@ def _effective(policy: TopicCreationPolicy) -> TopicPolicy:
     )
     rest = PolicyGroup(
         name="default",
-        partitions=default.partitions,
-        replication_factor=default.replication_factor,
+        partitions=partitions,
+        replication_factor=replication_factor,
         config=dict(default.config),
     )
     return TopicPolicy(rules=PolicyRules(policy=name, groups=groups, default=rest), limits=limits)

@@ -98,10 +98,7 @@ class PluginVersionSpec(Part):
     classes: Annotated[
         list[PluginClass],
         AtMost(64, least=1),
-        Mark(
-            **list_of("atomic"),
-            **ruled(rule("self.all(c, self.exists_one(d, d.alias == c.alias))", _UNIQUE)),
-        ),
+        Mark(**list_of("map", "alias")),
     ] = Field(
         [],
         examples=[[{"alias": "Files", "type": "source"}]],

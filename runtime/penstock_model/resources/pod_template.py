@@ -12,6 +12,10 @@ __all__ = ["TEMPLATE_TEXT", "PodTemplate", "Template"]
 
 Open = Annotated[dict[str, Any], Mark(**open_object())]
 OpenList = Annotated[list[Open], Mark(**list_of("atomic"))]
+ByName = Annotated[list[Annotated[dict[str, Any], Mark(**open_object("name"))]], Mark(**list_of("map", "name"))]
+ByMountPath = Annotated[
+    list[Annotated[dict[str, Any], Mark(**open_object("mountPath"))]], Mark(**list_of("map", "mountPath"))
+]
 
 TEMPLATE_TEXT: Final = (
     "What is added to the pods of this connector, in Kubernetes' own words (kubectl explain pod.spec) but flat: fields "
@@ -49,17 +53,17 @@ class PodTemplate(Part):
         description="What a task asks of its node: requests and limits of cpu, memory and more. A task is a Python "
         "process with a Java process beside it as soon as Spark starts.",
     )
-    env: OpenList | None = Field(None, description="Environment variables, by name; PENSTOCK_... are Penstock's.")
+    env: ByName | None = Field(None, description="Environment variables, by name; PENSTOCK_... are Penstock's.")
     env_from: OpenList | None = Field(None, description="ConfigMaps and Secrets whose keys become such variables.")
-    volumes: OpenList | None = Field(
+    volumes: ByName | None = Field(
         None,
         description="Volumes of the pod, by name. Pods that plan or prepare have an empty folder in place of each that only "
         "one pod may have, such as a persistentVolumeClaim.",
     )
-    volume_mounts: OpenList | None = Field(
+    volume_mounts: ByMountPath | None = Field(
         None, description="Where the task sees them, by mountPath; /etc/penstock and /tmp are Penstock's."
     )
-    init_containers: OpenList | None = Field(
+    init_containers: ByName | None = Field(
         None, description="Containers that run before the task or, with restartPolicy: Always, beside it."
     )
     node_selector: dict[str, str] | None = Field(None, description="Labels that the node must have.")
@@ -84,12 +88,16 @@ class PodTemplate(Part):
         None, strict=True, description="Whether the token of that ServiceAccount is mounted."
     )
     image_pull_policy: str | None = Field(None, description="When the runtime's image is pulled.")
-    image_pull_secrets: OpenList | None = Field(None, description="Secrets for the registries of images, by name.")
+    image_pull_secrets: ByName | None = Field(None, description="Secrets for the registries of images, by name.")
     security_context: Open | None = Field(
         None, description="The pod's security settings, key by key over Penstock's (not root, uid 65532)."
     )
     termination_grace_period_seconds: int | None = Field(
-        None, ge=0, strict=True, description="How long a task may take to stop: to finish its batch and commit offsets."
+        None,
+        ge=0,
+        le=2**31 - 1,
+        strict=True,
+        description="How long a task may take to stop: to finish its batch and commit offsets.",
     )
     host_aliases: OpenList | None = Field(None, description="Entries of the pod's /etc/hosts.")
     dns_policy: str | None = Field(None, description="How names are resolved.")

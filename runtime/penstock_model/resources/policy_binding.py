@@ -46,7 +46,7 @@ def bind(
     The rules are those of the policy that it names, else of the only one with rules that selects it.
 
     Args:
-        named: the policy in its `spec.topicCreationPolicy`; None: it names none.
+        named: the policy in its `spec.topicCreationPolicyRef`; None: it names none.
         labels: of the Connector.
         config: its properties as written.
         documents: the policies of its namespace, as the API server gives them.
@@ -62,7 +62,7 @@ def bind(
         except ConfigError as e:
             invalid[name] = "; ".join(map(str, e.problems))
             continue
-        if document["spec"].get("allowOverrides"):
+        if document["spec"].get("overridePolicy") == "Allow":
             lax |= {name}
     inline = [name for name in config if name.startswith(PREFIX)]
     ruling = {name: policy.rules for name, policy in good.items() if policy.rules is not None}
@@ -89,7 +89,7 @@ def _refused(
         yield Problem(
             "",
             f"the TopicCreationPolicy {rules.policy} has rules for this connector, and spec.config has {', '.join(inline)}: "
-            f"one of them decides how topics are created; remove these, or have spec.allowOverrides set in the policy",
+            f"one of them decides how topics are created; remove these, or have spec.overridePolicy: Allow in the policy",
         )
         return
     yield from literal_violations(config, limits)
@@ -100,7 +100,7 @@ def rivalry(names: Sequence[str]) -> str:
     return (
         f"the TopicCreationPolicies {' and '.join(names)} select this connector, and each has rules: one of them decides "
         f"how topics are created; narrow a connectorSelector, leave a policy its limits alone, or name the policy in "
-        f"spec.topicCreationPolicy"
+        f"spec.topicCreationPolicyRef"
     )
 
 

@@ -1,7 +1,6 @@
-"""Fields of a Connector that can be read but are refused: each with what there is instead. Pure."""
+"""Values of a Connector's fields that are refused: each with the reason and the remedy. Pure."""
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator
 
 from penstock.errors import Problem
 from penstock_model.contracts.task_spec import SparkStart
@@ -10,28 +9,14 @@ from penstock_model.resources.connector_spec import ConnectorSpec
 from penstock_model.resources.java_options import refused_options
 from penstock_model.resources.spark_settings import refused_settings
 
-__all__ = ["UNSUPPORTED", "refused_fields"]
-
-UNSUPPORTED: Final[Mapping[str, str]] = {
-    "offsets": "offsets are not listed or altered by a field in this release; remove it, and use the annotations "
-    "penstock.dev/list-offsets, penstock.dev/alter-offsets and penstock.dev/reset-offsets",
-}
-"""What there is instead, by field of the spec."""
+__all__ = ["refused_fields"]
 
 
 def refused_fields(spec: ConnectorSpec) -> Iterator[Problem]:
-    """A problem for each field that is set and not supported, or beside what excludes it.
-
-    Settings of Spark that a guarantee forbids are among them.
+    """A problem for each value that excludes another one or breaks a guarantee.
 
     Both the plan (of `penstock validate`, `penstock run` and the plan pod) and the operator refuse a Connector for these.
     """
-    for name, field in type(spec).model_fields.items():
-        # Not by what is set: a job's request carries every field, with its default where the user wrote none.
-        if (field.alias or name) in UNSUPPORTED and getattr(spec, name) != field.default:
-            yield Problem(f"spec.{field.alias or name}", UNSUPPORTED[field.alias or name])
-    if spec.spark.executors:
-        yield Problem("spec.spark.executors", "Spark runs in the task's own pod in this release; remove it, or write 0")
     if spec.spark.start is SparkStart.EAGER and spec.spark.idle_timeout != Spark().idle_timeout:
         yield Problem("spec.spark.idleTimeout", "with start: Eager Spark stays; remove one of the two")
     if not spec.spark.idle_timeout:

@@ -80,8 +80,8 @@ def next_restart(end: TaskEnd, *, lived: float, history: RestartHistory, policy:
             delay = 0.0 if history.losses == 1 else _LOSS_BACKOFF.pause(history.losses - 1)
             return RestartDecision(delay, history, f"lost ({history.losses} in a row)")
         case TaskEnd.FAILED:
-            if not policy.on_failure:
-                return RestartDecision(None, history, "failed; spec.restart.onFailure is false")
+            if policy.policy == "Never":
+                return RestartDecision(None, history, "failed; spec.restart.policy is Never")
             if history.failures >= policy.max_restarts:
                 return RestartDecision(
                     None, history, f"failed after {policy.max_restarts} restarts (spec.restart.maxRestarts)"

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from penstock.rules import java_regex
 from penstock_java.regex.cost import too_costly
-from penstock_model.resources.base import API_VERSION, ConfigMapping, Flag, ObjectMeta, Part, Resource, StatusPart
+from penstock_model.resources.base import API_VERSION, ConfigMapping, ObjectMeta, Part, Resource, StatusPart
 from penstock_model.resources.connector_status import Conditions
 from penstock_model.resources.constraints import AtMost, Mark, Matches, list_of, rule, ruled
 
@@ -57,8 +57,12 @@ _PATTERN: Final = "Java regular expressions (or plain names) that a topic's whol
 class TopicDefaults(Part):
     """What applies to topics that no group matches, and what groups leave open."""
 
-    replication_factor: Replicas = Field(description="How many copies; -1 is the broker's default.")
-    partitions: Partitions = Field(description="How many partitions; -1 is the broker's default.")
+    replication_factor: int | None = Field(
+        None, ge=1, le=_MOST_REPLICAS, strict=True, description="How many copies. When absent, the broker's default."
+    )
+    partitions: int | None = Field(
+        None, ge=1, le=_MOST, strict=True, description="How many partitions. When absent, the broker's default."
+    )
     config: ConfigMapping = Field(
         {}, description="The topic's own settings, such as retention.ms; the broker's where absent."
     )
@@ -77,10 +81,12 @@ class TopicGroup(Part):
         [], description=f"Which of those not: {_PATTERN}."
     )
     replication_factor: Replicas | None = Field(
-        None, description="How many copies; -1 is the broker's default. When absent, that of default."
+        None,
+        description="How many copies. When absent, that of default; -1 is the broker's, whatever default says.",
     )
     partitions: Partitions | None = Field(
-        None, description="How many partitions; -1 is the broker's default. When absent, that of default."
+        None,
+        description="How many partitions. When absent, that of default; -1 is the broker's, whatever default says.",
     )
     config: ConfigMapping = Field({}, description="The topic's own settings; those of default do not count here.")
 
@@ -154,7 +160,7 @@ class TopicCreationPolicySpec(Part):
 
     default: TopicDefaults | None = Field(
         None,
-        examples=[{"replicationFactor": -1, "partitions": -1}],
+        examples=[{"partitions": 3}],
         description="What applies to topics that no group matches, and what groups leave open. Without it the policy has "
         "limits alone, for topics that are created by rules from elsewhere.",
     )
@@ -172,12 +178,12 @@ class TopicCreationPolicySpec(Part):
     connector_selector: ConnectorSelector | None = Field(
         None,
         description="The Connectors of this namespace that the policy applies to without being named in their "
-        "spec.topicCreationPolicy. When absent, only those that name it; {} is all of them.",
+        "spec.topicCreationPolicyRef. When absent, only those that name it; {} is all of them.",
     )
-    allow_overrides: Flag = Field(
-        False,
-        description="Whether a connector that this policy gives its rules may set topic.creation.* itself, which replace "
-        "the rules whole; the limits hold all the same.",
+    override_policy: Literal["Forbid", "Allow"] = Field(
+        "Forbid",
+        description="Allow: a connector that this policy gives its rules may set topic.creation.* itself, which replace "
+        "the rules whole; the limits hold all the same. Forbid: such a connector is refused.",
     )
 
     @model_validator(mode="after")
@@ -218,5 +224,5 @@ class TopicCreationPolicy(Resource):
     api_version: Literal["penstock.dev/v1alpha1"] = API_VERSION
     kind: Literal["TopicCreationPolicy"] = "TopicCreationPolicy"
     metadata: ObjectMeta = Field(examples=[{"name": "shop-topics"}])
-    spec: TopicCreationPolicySpec = Field(examples=[{"default": {"replicationFactor": -1, "partitions": -1}}])
+    spec: TopicCreationPolicySpec = Field(examples=[{"default": {"partitions": 3}}])
     status: dict[str, Any] | None = None

@@ -108,7 +108,7 @@ def plan(
     """
     java, unusable = check_java(resource.spec.java)
     use_java(java)
-    named = resource.spec.topic_creation_policy is not None
+    named = resource.spec.topic_creation_policy_ref is not None
     policy = PolicyUse(named=named, selected=policy_selects, registered=registered)
     with ConfigProviders(worker.raw, secrets_dir, environment) as providers:
         found = Findings([*refused_fields(resource.spec), *unusable], [*misspelt_variables(resource.spec.config)])

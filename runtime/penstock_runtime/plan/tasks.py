@@ -150,7 +150,7 @@ def task_specs(
 
 def _spark(given: Spark) -> SparkSpec:
     seconds = None if given.start is SparkStart.EAGER else given.idle_timeout.total_seconds()
-    return SparkSpec(executors=given.executors, conf=given.conf, start=given.start, idle_seconds=seconds)
+    return SparkSpec(conf=given.conf, start=given.start, idle_seconds=seconds)
 
 
 def split_hash(given: Sequence[Collection[str]], tasks: Sequence[TaskSpec], literals: Sequence[Secret]) -> str:

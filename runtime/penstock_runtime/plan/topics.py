@@ -9,7 +9,7 @@ from penstock_runtime.plan.problems import Findings
 
 __all__ = ["PolicyUse", "check_topic_rules"]
 
-_FIELD: Final = "spec.topicCreationPolicy"
+_FIELD: Final = "spec.topicCreationPolicyRef"
 _OFF: Final = "topic.creation.enable is false in the worker configuration"
 
 

@@ -30,7 +30,7 @@ def test_every_line_is_json_through_a_dying_jvm_a_plugins_print_and_a_warning(
         file=tmp_path / "lines",
         topic=topic,
         spark="Eager",
-        restart={"onFailure": False},
+        restart={"policy": "Never"},
     )
     run = processes.run([resource], kafka, env={"PYTHONWARNINGS": "default"})
     run.await_log("Spark is up")
@@ -54,14 +54,14 @@ def test_a_failure_is_told_once_with_its_reason_and_the_last_line_says_it(
         file=tmp_path / "lines",
         topic=topic,
         value_converter="ByteArrayConverter",
-        restart={"onFailure": False},
+        restart={"policy": "Never"},
     )
     run = processes.run([resource], kafka)
     assert run.await_exit() == 1, run.last_words()
     said = lines(run)
     failed = [line for line in said if line.get("state") == "FAILED"]
     assert len(failed) == 1, said
-    assert failed[0]["error"].endswith("failed; spec.restart.onFailure is false")
+    assert failed[0]["error"].endswith("failed; spec.restart.policy is Never")
     assert said[-1]["message"].endswith(failed[0]["error"])
     assert said[-1]["level"] == "error"
     assert len([line for line in said if "trace" in line]) == 1

@@ -92,15 +92,29 @@ def test_the_server_leaves_to_the_operator(api: Api, namespace: str, example: Js
     assert holds(api.apply(manifest(example["resource"], namespace))["spec"], example["stored"])
 
 
-def test_a_part_that_is_left_out_stays_out(api: Api, namespace: str) -> None:
+def test_a_part_that_is_left_out_is_filled_up_with_all_defaults(api: Api, namespace: str) -> None:
     stored = api.apply(connector(namespace))
-    assert stored["spec"] == {"class": "X", "tasksMax": 1, "state": "Running", "onSecretChange": "Restart"}
+    assert stored["spec"] == {
+        "class": "X",
+        "tasksMax": 1,
+        "state": "Running",
+        "onSecretChange": "Restart",
+        "restart": {
+            "policy": "OnFailure",
+            "maxRestarts": 10,
+            "backoff": {"initial": "10s", "factor": 2, "max": "10m"},
+            "resetAfter": "30m",
+        },
+        "rollout": {"canary": 1, "timeout": "5m"},
+        "deletion": {"offsets": "Keep"},
+        "spark": {"start": "OnDemand", "idleTimeout": "10m"},
+    }
 
 
 def test_a_part_that_is_begun_is_filled_up(api: Api, namespace: str) -> None:
     stored = api.apply(connector(namespace, restart={"maxRestarts": 3, "backoff": {"initial": "1s"}}))
     assert stored["spec"]["restart"] == {
-        "onFailure": True,
+        "policy": "OnFailure",
         "maxRestarts": 3,
         "backoff": {"initial": "1s", "factor": 2, "max": "10m"},
         "resetAfter": "30m",
@@ -283,7 +297,7 @@ def test_kubectl_finds_all_resources_by_their_category_and_short_names(
     api_server: ApiServer, api: Api, namespace: str
 ) -> None:
     api.apply(connector(namespace))
-    policy = {"kind": "TopicCreationPolicy", "spec": {"default": {"replicationFactor": -1, "partitions": 3}}}
+    policy = {"kind": "TopicCreationPolicy", "spec": {"default": {"partitions": 3}}}
     api.apply(manifest(policy, namespace))
     found = api_server.kubectl("get", "penstock", "--namespace", namespace, "--output", "name").split()
     assert found == ["connector.penstock.dev/a", "topiccreationpolicy.penstock.dev/a"]
@@ -368,7 +382,7 @@ def whole_status() -> Json:
         "activeTopicCount": 1,
         "offsetsActions": [{"token": "1", "action": "alter", "result": "Succeeded", "message": "done", "at": since}],
         "restartActions": [
-            {"token": "1", "action": "restart-tasks", "tasks": [0], "result": "Done", "message": "", "at": since}
+            {"token": "1", "action": "restart-tasks", "tasks": [0], "result": "Succeeded", "message": "", "at": since}
         ],
         "plan": {
             "hash": "0123abcd",

@@ -194,7 +194,7 @@ class ProbeLab:
 
     def fails(self, topic: str, config: Mapping[str, Any] | None = None, **more: Any) -> str:
         """Run it without restarts until it has ended by itself with an error; its log."""
-        run = self.run(topic, config, restart={"onFailure": False}, **more)
+        run = self.run(topic, config, restart={"policy": "Never"}, **more)
         assert run.await_exit() in (1, 2), run.last_words()
         assert not run.tree()
         return run.log_text()

@@ -118,7 +118,7 @@ def test_every_kind_of_data_passes_through_a_java_transform(
         create(probe_lab.servers, each)
     chain = {"transforms": "x", "transforms.x.type": TRANSFORM, "transforms.x.does": "nothing"}
     config = {"data": data, **json_converters(schemas=schemas), **chain}
-    run = probe_lab.run(topic, config, restart={"onFailure": False})
+    run = probe_lab.run(topic, config, restart={"policy": "Never"})
     for each in topics:
         with probe_lab.reader(each) as reader:
             reader.count(sum(line[0] == each for line in expected), seconds=30)

@@ -197,7 +197,7 @@ def test_records_are_those_that_kafkas_own_json_converter_writes(
     for each in topics:
         create(probe_lab.servers, each)
     enable = {f"{side}.converter.schemas.enable": str(schemas).lower() for side in ("key", "value")}
-    run = probe_lab.run(topic, {"data": data, **JAVA_JSON, **enable}, restart={"onFailure": False})
+    run = probe_lab.run(topic, {"data": data, **JAVA_JSON, **enable}, restart={"policy": "Never"})
     for each in topics:
         with probe_lab.reader(each) as reader:
             reader.count(sum(line[0] == each for line in expected), seconds=30)

@@ -61,7 +61,7 @@ def test_records_arrive_as_kafka_connect_writes_them(probe_lab: ProbeLab, topic:
     topics = sorted({line[0] for line in expected})
     for each in topics:
         create(probe_lab.servers, each)
-    run = probe_lab.run(topic, {"data": data, **json_converters(schemas=schemas)}, restart={"onFailure": False})
+    run = probe_lab.run(topic, {"data": data, **json_converters(schemas=schemas)}, restart={"policy": "Never"})
     for each in topics:
         with probe_lab.reader(each) as reader:
             reader.count(sum(line[0] == each for line in expected), seconds=30)

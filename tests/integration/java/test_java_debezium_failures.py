@@ -170,7 +170,7 @@ def test_a_slot_that_is_gone_is_told_as_debezium_says_it(cdc: Cdc, kafka: str) -
         connection.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
         connection.execute("SELECT pg_switch_wal()")
         connection.execute("CHECKPOINT")
-    again = cdc.run(restart={"onFailure": False})
+    again = cdc.run(restart={"policy": "Never"})
     assert again.await_exit(2 * PATIENCE) == 1, again.last_words()
     ended = next(line for line in reversed(again.log_text().splitlines()) if "has ended" in line)
     assert f"cannot start {CLASS}: DebeziumException" in ended

@@ -114,7 +114,7 @@ def test_a_retriable_exception_is_retried_as_often_as_it_comes(
     create(probe_lab.servers, topic)
     marker = tmp_path / "times"
     config = {f"{place}.action": action, "at": 300, f"{place}.once": marker, f"{place}.times": 5, "total": 1_000}
-    run = probe_lab.run(topic, config, restart={"onFailure": False})
+    run = probe_lab.run(topic, config, restart={"policy": "Never"})
     with probe_lab.reader(topic) as reader:
         reader.count(1_000)
         run.stop()

@@ -86,7 +86,7 @@ def test_an_error_that_a_connector_raises_fails_its_first_task_with_the_cause(
     probe_lab: ProbeLab, topic: str, watched: Path
 ) -> None:
     create(probe_lab.servers, topic)
-    run = probe_lab.run(topic, {"watched": watched, "total": 100}, restart={"onFailure": False}, tasks_max=2)
+    run = probe_lab.run(topic, {"watched": watched, "total": 100}, restart={"policy": "Never"}, tasks_max=2)
     with probe_lab.reader(topic) as reader:
         reader.count(200)
     rewrite(watched, "the catalog is gone")

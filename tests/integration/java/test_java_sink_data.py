@@ -24,7 +24,7 @@ def test_values_with_schemas_come_back_as_kafka_connect_wrote_them(sink_lab: Pro
     for value in written:
         producer.produce(topic, None if value == "null" else bytes.fromhex(value))
     assert producer.flush(30) == 0
-    run = sink_lab.run(topic, {"form": "json", **json_converters(schemas=True)}, restart={"onFailure": False})
+    run = sink_lab.run(topic, {"form": "json", **json_converters(schemas=True)}, restart={"policy": "Never"})
     until(lambda: len(sink_lab.out) >= len(written), what=run.last_words)
     run.stop()
     # Kafka Connect's converter reads it as a decimal number, which has no negative zero.

@@ -158,7 +158,7 @@ def test_a_retriable_exception_of_put_brings_the_same_batch_again(
     produce(sink_lab.servers, topic, numbers(0, 100))
     marker = tmp_path / "times"
     config = {"put.action": action, "put.once": marker, "put.times": 3, **({"timeout": timeout} if timeout else {})}
-    run = sink_lab.run(topic, config, restart={"onFailure": False})
+    run = sink_lab.run(topic, config, restart={"policy": "Never"})
     until(lambda: len(sink_lab.out) >= 100, what=run.last_words)
     run.stop()
     assert sink_lab.out == texts(numbers(0, 100))
@@ -175,7 +175,7 @@ def test_what_pre_commit_throws_brings_the_records_since_the_last_commit_again(
     create(sink_lab.servers, topic)
     produce(sink_lab.servers, topic, numbers(0, 100))
     config = {"preCommit.action": "throw", "preCommit.once": tmp_path / "once", "at": 100, "commits": "20"}
-    run = sink_lab.run(topic, config, worker=SOON, restart={"onFailure": False})
+    run = sink_lab.run(topic, config, worker=SOON, restart={"policy": "Never"})
     until(lambda: len(sink_lab.out) > 100 and sink_lab.out[-1] == "99", what=run.last_words)
     run.stop()
     first, again = sink_lab.out[:100], sink_lab.out[100:]

@@ -182,7 +182,7 @@ def test_a_change_of_a_secret_wakes_those_that_name_it_and_its_values_are_never_
 
 def test_policies_and_plugin_versions_wake_their_connectors(watch: Watch, api: Api, namespace: str) -> None:
     named = connector(namespace)
-    named["spec"] |= {"class": "Files", "topicCreationPolicy": {"name": "any"}}
+    named["spec"] |= {"class": "Files", "topicCreationPolicyRef": {"name": "any"}}
     api.create(named)
     watcher = watch(namespace).ready()
     watcher.key()

@@ -194,7 +194,7 @@ def test_a_name_of_a_release_that_was_uninstalled_is_taken_over_once_its_connect
     assert f"belongs to Connector {elsewhere}/far of operator {elsewhere}/gone" in condition(refused, "Stalled")
     assert site.kubelet.jobs == []
     site.delete("far", namespace=elsewhere)
-    site.until("orders", lambda b: "that Connector is gone" in condition(b, "Stalled"), "it says so")
+    site.until("orders", lambda b: "that Connector was deleted" in condition(b, "Stalled"), "it says so")
     assert site.kubelet.jobs == []
     body = site.settled("orders", seconds=150)
     records = site.kubelet.records

@@ -120,7 +120,7 @@ def test_a_connector_that_stops_is_stopped_without_tasks_and_goes_on_as_it_was(l
     life.check()
 
 
-KEPT: dict[str, Any] = {"restart": {"onFailure": False}}
+KEPT: dict[str, Any] = {"restart": {"policy": "Never"}}
 
 
 def one_of_three_fails(life: Site, journal: Journal) -> States:

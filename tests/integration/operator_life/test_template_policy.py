@@ -145,8 +145,10 @@ def test_a_template_that_no_node_takes_does_not_hold_up_a_reset(site: Site) -> N
     site.settled("orders")
     site.change("orders", template={"nodeSelector": {"disk": "none"}})
     site.delete("orders")
-    told = site.until("orders", lambda b: "goes at" in condition(b, "Ready").get("message", ""), "what it waits for")
-    assert "at once with spec.deletion.offsets: Keep" in condition(told, "Ready")["message"]
+    told = site.until(
+        "orders", lambda b: "is released at" in condition(b, "Ready").get("message", ""), "what it waits for"
+    )
+    assert "immediately with spec.deletion.offsets: Keep" in condition(told, "Ready")["message"]
     site.gone("orders")
     assert len(resets(site)) == 1
     site.check()
@@ -172,7 +174,9 @@ def test_a_reset_whose_image_cannot_be_pulled_says_so_and_ends_at_once_with_keep
     site.settled("orders")
     site.kubelet.cannot_pull("penstock-runtime:test")
     site.delete("orders")
-    told = site.until("orders", lambda b: "goes at" in condition(b, "Ready").get("message", ""), "what it waits for")
+    told = site.until(
+        "orders", lambda b: "is released at" in condition(b, "Ready").get("message", ""), "what it waits for"
+    )
     assert condition(told, "Ready")["reason"] == "ImagePullBackOff"
     assert "penstock-runtime:test" in condition(told, "Ready")["message"]
     site.change("orders", deletion={"offsets": "Keep"})

@@ -12,7 +12,7 @@ from .world.site import Site, condition
 from .world.watched import Json
 
 RULES: Json = {"default": {"replicationFactor": 1, "partitions": 2}}
-NAMED: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
+NAMED: dict[str, Any] = {"topicCreationPolicyRef": {"name": "shop-topics"}}
 
 
 def policy(site: Site, spec: Json, name: str = "shop-topics") -> Json:
@@ -90,7 +90,7 @@ def test_a_connector_waits_for_its_policy_follows_its_edits_and_outlives_it(site
     site.settled("orders")
     site.create("others", **NAMED)
     ready(site, connectors=["orders", "others"])
-    site.change("orders", topicCreationPolicy=None)
+    site.change("orders", topicCreationPolicyRef=None)
     ready(site, connectors=["others"])
     until(lambda: partitions(site, "orders") == {0}, what="it follows no policy")
     site.delete("others")

@@ -209,7 +209,7 @@ def test_another_principal_of_the_connectors_own_creates_its_topics_within_the_s
 
     def start(topic: str, **more: str) -> Running:
         resource = lab.source_manifest([["v"]], topic, **more)
-        resource["spec"]["topicCreationPolicy"] = {"name": "rules"}
+        resource["spec"]["topicCreationPolicyRef"] = {"name": "rules"}
         return lab.start(resource, guarded.worker("alice"), policy=policy)[1]
 
     assert failed(start(f"{p}.good")).startswith(f"Task failed to create new topic (name={p}.good, numPartitions=2")

@@ -82,7 +82,7 @@ def test_a_source_that_calls_sys_exit_when_it_stops_has_failed(lab: Lab) -> None
 def test_a_run_says_that_a_task_ended_in_the_middle_of_its_work(lab: Lab) -> None:
     config = {**STRING, "topic": lab.topic(), "ends": "read", "how": "os"}
     resource = manifest(new_name(), "exiting:ExitingSource", config)
-    resource["spec"]["restart"] = {"onFailure": False}
+    resource["spec"]["restart"] = {"policy": "Never"}
     run = lab.processes.run([resource], lab.servers)
     assert run.await_exit() == ExitCode.FAILED
     assert "the process ended with exit code 0 in the middle of its work" in run.log_text()

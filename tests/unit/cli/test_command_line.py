@@ -15,11 +15,11 @@ spec: {class: Datagen, config: {topic: x}}
 
 def test_a_policy_is_valid_and_yet_nothing_is_run_without_the_operator_that_reads_it(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
-    file.write_text(MANIFEST.replace("NAME", "a").replace("{class:", "{topicCreationPolicy: {name: shop}, class:"))
+    file.write_text(MANIFEST.replace("NAME", "a").replace("{class:", "{topicCreationPolicyRef: {name: shop}, class:"))
     assert penstock("validate", file).returncode == 0
     done = penstock("run", file)
     assert done.returncode == 2
-    assert "spec.topicCreationPolicy: shop is applied by the operator" in done.stderr
+    assert "spec.topicCreationPolicyRef: shop is applied by the operator" in done.stderr
 
 
 @pytest.mark.parametrize("port", ["99999", "-3", "http"])

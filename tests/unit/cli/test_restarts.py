@@ -50,7 +50,7 @@ def test_a_long_life_begins_the_count_anew() -> None:
 
 
 def test_no_failure_is_followed_by_a_restart_where_none_is_wanted() -> None:
-    (again,) = lives(TaskEnd.FAILED, policy=Restart.model_validate({"onFailure": False}))
+    (again,) = lives(TaskEnd.FAILED, policy=Restart.model_validate({"policy": "Never"}))
     assert again.delay is None
 
 

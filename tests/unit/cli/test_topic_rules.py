@@ -9,7 +9,7 @@ import yaml
 from .command import Done, penstock
 
 POLICY: dict[str, Any] = {
-    "default": {"partitions": 2, "replicationFactor": -1, "config": {"retention.ms": 60000}},
+    "default": {"partitions": 2, "config": {"retention.ms": 60000}},
     "groups": [
         {"name": "tables", "include": [r"shop\..*\.table"], "partitions": 5, "config": {"cleanup.policy": "compact"}}
     ],
@@ -26,7 +26,7 @@ class Files:
     def write(self, config: dict[str, Any] | None = None, *, policy: str | None = "shop", **policies: Any) -> None:
         spec: dict[str, Any] = {"class": "Datagen", "config": config or {}}
         if policy is not None:
-            spec["topicCreationPolicy"] = {"name": policy}
+            spec["topicCreationPolicyRef"] = {"name": policy}
         self._dump(self.connector, ("Connector", "orders", spec))
         self._dump(
             self.policy, *(("TopicCreationPolicy", n, found) for n, found in (policies or {"shop": POLICY}).items())
@@ -93,7 +93,7 @@ def test_without_a_policy_the_connectors_own_rules_are_shown_or_that_there_are_n
 def test_policies_that_select_the_connector_apply_as_on_the_cluster(files: Files) -> None:
     own = {"topic.creation.default.partitions": 2, "topic.creation.default.replication.factor": 3}
     rails = {"limits": {"maxPartitions": 3}, "connectorSelector": {}}
-    shop = {**POLICY, "connectorSelector": {"matchLabels": {"team": "shop"}}, "allowOverrides": True}
+    shop = {**POLICY, "connectorSelector": {"matchLabels": {"team": "shop"}}, "overridePolicy": "Allow"}
     stock = {**shop, "connectorSelector": {"matchLabels": {"team": "stock"}}}
     files.write(policy=None, rails=rails, stock=stock)
     refused = files.topics("orders")
@@ -143,8 +143,8 @@ def test_what_the_cluster_would_refuse_is_refused(
     ("config", "policy", "with_policy", "told"),
     [
         ({}, "shop", False, "--policy: is missing: the Connector names the policy shop; give its file"),
-        ({}, "other", True, "spec.topicCreationPolicy: names other, and"),
-        ({}, None, True, "spec.topicCreationPolicy: is missing, and no policy of "),
+        ({}, "other", True, "spec.topicCreationPolicyRef: names other, and"),
+        ({}, None, True, "spec.topicCreationPolicyRef: is missing, and no policy of "),
         (
             {"topic.creation.groups": "a"},
             "shop",

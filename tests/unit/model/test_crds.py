@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from penstock.errors import ConfigError
 from penstock_model.resources.base import Part
-from penstock_model.resources.connector import NAME_LENGTH, OWNED, Connector
+from penstock_model.resources.connector import NAME_LENGTH, Connector
 from penstock_model.resources.crds import RESOURCES, CustomResource, definition
 from penstock_model.resources.crds.schema import DURATION_PATTERN, structural
 from penstock_model.resources.plugin_version import PluginVersion
@@ -92,8 +92,11 @@ def test_every_field_is_described_in_a_sentence(resource: CustomResource) -> Non
 
 
 @every_resource
-def test_a_default_is_a_scalar_and_told(resource: CustomResource) -> None:
-    found = {place: field for place, field in fields(schema(resource)["properties"]["spec"]) if "default" in field}
+def test_a_default_is_a_scalar_and_told_or_that_of_a_part_with_defaults(resource: CustomResource) -> None:
+    defaults = {place: field for place, field in fields(schema(resource)["properties"]["spec"]) if "default" in field}
+    parts = [place for place, field in defaults.items() if field["default"] == {}]
+    assert all(any(place.startswith(f"{part}.") for place in defaults) for part in parts)
+    found = {place: field for place, field in defaults.items() if place not in parts}
     assert not [place for place, field in found.items() if isinstance(field["default"], (dict, list))]
     assert not [
         place for place, field in found.items() if f"Default: {word(field['default'])}." not in field["description"]
@@ -126,10 +129,18 @@ def test_a_list_says_how_it_is_merged(resource: CustomResource) -> None:
     assert not places
 
 
-def test_every_owned_property_is_refused_with_its_field() -> None:
-    config = schema(RESOURCES[0])["properties"]["spec"]["properties"]["config"]
-    told = {choice["anyOf"][1]["not"]["required"][0]: choice["anyOf"][0]["required"][0] for choice in config["allOf"]}
-    assert told == {name: f"{name} belongs to {field}; move it there" for name, field in OWNED.items()}
+@every_resource
+def test_no_sentence_is_a_property_or_a_value(resource: CustomResource) -> None:
+    named = [
+        *(n for _, field in fields(schema(resource)) for n in (*field.get("required", ()), *field.get("enum", ())))
+    ]
+    assert not [name for name in named if " " in str(name)]
+
+
+@every_resource
+def test_every_number_is_an_integer_with_a_format(resource: CustomResource) -> None:
+    numbers = [field for _, field in fields(schema(resource)) if field.get("type") in ("number", "integer")]
+    assert {(n["type"], n.get("format")) for n in numbers} <= {("integer", "int32"), ("integer", "int64")}
 
 
 def test_the_rule_for_names_has_the_length_of_the_model() -> None:

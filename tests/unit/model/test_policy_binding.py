@@ -96,21 +96,21 @@ def test_two_policies_with_rules_that_select_it_are_rivals_until_it_names_one() 
 
 
 def test_its_own_rules_stand_where_no_policy_has_any_or_the_one_that_has_allows_overrides_within_the_limits() -> None:
-    strict, lax = policy("strict", **RULES), policy("lax", **RULES, allowOverrides=True, limits={"maxPartitions": 2})
+    strict, lax = policy("strict", **RULES), policy("lax", **RULES, overridePolicy="Allow", limits={"maxPartitions": 2})
     refused = bound(strict, named="strict", config=INLINE).refused
     assert [str(p) for p in refused] == [
         "the TopicCreationPolicy strict has rules for this connector, and spec.config has "
         "topic.creation.default.partitions, topic.creation.default.replication.factor: one of them decides how topics are "
-        "created; remove these, or have spec.allowOverrides set in the policy"
+        "created; remove these, or have spec.overridePolicy: Allow in the policy"
     ]
     found = bound(strict, lax, named="lax", config=INLINE)
     assert (what(found), found.refused) == ((None, ["lax"]), ())
     assert what(bound(strict, lax, named="lax")) == ("lax", ["lax"])
     found = bound(limits("rails", connectorSelector={}), config=INLINE)
     assert (what(found), found.refused) == ((None, ["rails"]), ())
-    free = policy("free", **RULES, allowOverrides=True)
+    free = policy("free", **RULES, overridePolicy="Allow")
     assert bound(free, named="free", config=INLINE).policy is None
-    rivals = [policy(name, **RULES, allowOverrides=True, connectorSelector={}) for name in ("one", "two")]
+    rivals = [policy(name, **RULES, overridePolicy="Allow", connectorSelector={}) for name in ("one", "two")]
     found = bound(*rivals, config=INLINE)
     assert (found.rivals, found.refused, found.policy) == ((), (), None)
 

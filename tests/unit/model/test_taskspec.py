@@ -36,7 +36,7 @@ SPEC = TaskSpec(
         ),
     },
     worker={"bootstrap.servers": "kafka:9092", "group.id": "penstock"},
-    spark=SparkSpec(executors=0, conf={"spark.driver.memory": "1g"}, start=SparkStart.ON_DEMAND),
+    spark=SparkSpec(conf={"spark.driver.memory": "1g"}, start=SparkStart.ON_DEMAND),
     secrets_dir="/secrets",
     state=TaskState.PAUSED,
 )

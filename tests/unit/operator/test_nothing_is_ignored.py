@@ -15,7 +15,7 @@ from penstock.errors import ConfigError
 from penstock_model.contracts.pod_identity import PlanEpoch
 from penstock_model.contracts.task_spec import TaskState
 from penstock_model.resources.connector import Connector
-from penstock_model.resources.refused_fields import UNSUPPORTED, refused_fields
+from penstock_model.resources.refused_fields import refused_fields
 from penstock_operator.connector.model.plans import Plan, Shape
 from penstock_operator.connector.policy.template_policy import refusals
 from penstock_operator.connector.render.pod_manifests import PodManifests
@@ -27,11 +27,6 @@ from .connector.world.world import World
 ROOT = Path(__file__).parents[3]
 MODELS = ("connector_spec.py", "connector_parts.py", "pod_template.py", "connector_status.py", "settings.py")
 """Where fields are declared, which is not yet reading them."""
-SAMPLES: Mapping[str, Any] = {
-    "offsets.configMap": "x",
-    "spark.executors": 2,
-}
-"""Fields that are refused, with a value each."""
 
 
 def schema(kind: str) -> dict[str, Any]:
@@ -97,22 +92,13 @@ def plain_fields() -> Iterator[tuple[str, ...]]:
 OF_A_PART = {"restart": "policy"}
 
 
-def test_every_field_of_a_connector_is_read_or_refused() -> None:
-    assert unread(plain_fields(), "spec", OF_A_PART) - set(SAMPLES) == set()
+def test_every_field_of_a_connector_is_read() -> None:
+    assert unread(plain_fields(), "spec", OF_A_PART) == set()
 
 
 def test_a_field_that_nobody_reads_would_be_found() -> None:
     dummy = iter([("restart", "dummy"), ("dummy",), ("rollout", "dummy")])
     assert unread(dummy, "spec", OF_A_PART) == {"restart.dummy", "dummy", "rollout.dummy"}
-
-
-@pytest.mark.parametrize("path", SAMPLES)
-def test_a_field_that_does_nothing_yet_is_refused_and_the_refusal_names_what_there_is_instead(path: str) -> None:
-    parent, name = path.split(".")
-    (problem,) = refused_fields(connector({parent: {name: SAMPLES[path]}}).spec)
-    assert problem.property in (f"spec.{parent}", f"spec.{path}")
-    assert "in this release; " in problem.message
-    assert list(refused_fields(connector({}).spec)) == []
 
 
 def test_a_setting_of_sparks_is_refused_where_it_would_break_a_guarantee_and_taken_where_it_would_not() -> None:
@@ -131,12 +117,6 @@ def test_a_time_after_which_spark_ends_is_refused_where_it_never_or_always_would
     (problem,) = refused_fields(connector({"spark": given}).spec)
     assert problem.property == "spec.spark.idleTimeout"
     assert why in problem.message
-
-
-def test_what_is_refused_is_a_field_of_the_resource() -> None:
-    assert set(UNSUPPORTED) <= set(schema("connectors")["properties"])
-    assert {p.partition(".")[0] for p in SAMPLES} == {*UNSUPPORTED, "spark"}
-    assert {".".join(p) for p in plain_fields()} >= set(SAMPLES)
 
 
 OF_TEMPLATE: dict[str, Any] = {

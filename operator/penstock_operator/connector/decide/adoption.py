@@ -72,9 +72,7 @@ def adopt_and_run(
         """Run some tasks with the plan of the canary, and the others with the last one."""
         assert last is not None
         persisted = observed.persisted
-        if canary.plan.restarted not in _carried_out(
-            observed, last
-        ):  # all tasks start from the beginning, each with its own plan
+        if canary.plan.restarted not in _carried_out(observed, last):  # all tasks restart, each with its own plan
             persisted = replace(persisted, epoch=None, fence="")
         outcome = run_tasks(replace(observed, persisted=persisted), last, task_pod_hash, restarts, before, canary)
         known = canary.memory_after(observed.persisted.canary, outcome.persisted.tasks)
@@ -182,8 +180,7 @@ def _images_unavailable(observed: Observation) -> bool:
 def _permission(observed: Observation) -> Permission:
     """Return the limiter's permission, unless it is unknown whether previously restarted tasks are healthy.
 
-    An operator that has just started has not read the status topic yet. A Connector that waits keeps the limiter's
-    message
+    An operator that has just started has not read the status topic yet. A Connector that waits keeps the limiter's message
     until Kafka's trouble has lasted, so that a short trouble writes no statuses.
     """
     is_unread = observed.status_unread and observed.permission.granted

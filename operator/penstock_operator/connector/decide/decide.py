@@ -184,8 +184,7 @@ def _with_policy_problem(observed: Observation, outcome: StepOutcome) -> StepOut
 def _without_restarts(observed: Observation, pod_hash: PodHashOf) -> Sequence[StepOutcome]:
     """Keep running tasks if the status topic loses records, since they might not start again. Empty: no task must end.
 
-    A lost task is replaced as it was. The requested changes are applied once the topic is compacted, and immediately if
-    no
+    A lost task is replaced as it was. The requested changes are applied once the topic is compacted, and immediately if no
     task lives.
     """
     persisted, annotations = observed.persisted, observed.connector.metadata.annotations

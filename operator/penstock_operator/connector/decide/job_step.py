@@ -209,7 +209,7 @@ def _after_pod_end(observed: JobObservation, pod: JobPod) -> JobStep:
     if answer is not None and answer.id == observed.key and answer.outcome in (Outcome.DONE, Outcome.INVALID):
         if _is_answered(observed.action, answer):
             return JobStep(FailedJob(), answer, delete=gone)
-        # Only Kafka can reject a preparation; a reset is retried as long as the cause may be fixed.
+        # A preparation may be wrong in a way that only Kafka detects; a reset is retried while the cause may be fixed.
         reason, nothing = _REFUSALS[observed.action]
         message = "; ".join(map(str, answer.problems)) or answer.message or nothing
     elif answer is not None and answer.id == observed.key:

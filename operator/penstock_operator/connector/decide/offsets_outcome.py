@@ -1,4 +1,4 @@
-"""Common parts of all actions on offsets: their conditions, their entry in the status, and the actions besides. Pure."""
+"""Common parts of all actions on offsets: when they must wait, their entry in the status, and their step. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

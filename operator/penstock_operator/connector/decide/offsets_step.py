@@ -1,17 +1,13 @@
 """Step of a Connector's actions on offsets: their conditions, the pod, the outcome. Pure.
 
-An action has one attempt. Its entry in `status.offsetsActions` is `Pending` before its pod is created, under a name that
-is
-unique to the action; then the pod's answer is final, and a pod that ends without one leaves the outcome unknown. Nothing
-is
+An action has one attempt. Its entry in `status.offsetsActions` is `Pending` before its pod is created, under a name that is
+unique to the action; then the pod's answer is final, and a pod that ends without one leaves the outcome unknown. Nothing is
 repeated, since tasks may have run meanwhile: a pod is created again only if it never existed, while the Connector should
-still be stopped and the annotation has the same value. Should a pod have existed unseen, the second one does nothing
-after
+still be stopped and the annotation has the same value. Should a pod have existed unseen, the second one does nothing after
 tasks have run: its request names the greatest plan generation that may be recorded in Kafka, as of the beginning of the
 action.
 
-A list follows the same steps, but does not wait for tasks to end (`offsets_list`). One that has not begun overtakes
-actions
+A list follows the same steps, but does not wait for tasks to end (`offsets_list`). One that has not begun overtakes actions
 that wait for something else. A reset of active topics has an entry here, and no pod (`topics_reset`).
 """
 

@@ -117,7 +117,7 @@ def _refused(
 
 
 def _with_missing_version(observed: Observation, outcome: StepOutcome, problems: Sequence[str]) -> StepOutcome:
-    """Return the outcome for a missing PluginVersion: it may follow, so the Connector does not count as stalled."""
+    """Return the outcome for a missing PluginVersion: it may yet be created, so the Connector does not count as stalled."""
     if not observed.plugin.is_missing or len(problems) > len(observed.plugin.problems):
         return outcome
     verdict = replace(outcome.verdict, kind=Kind.UNDER_WAY, reason=Reason.PLUGIN_VERSION_MISSING)
@@ -125,7 +125,7 @@ def _with_missing_version(observed: Observation, outcome: StepOutcome, problems:
 
 
 def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOutcome:
-    """Return the outcome for missing Secrets: they may follow, so the Connector does not count as stalled."""
+    """Return the outcome for missing Secrets: they may yet be created, so the Connector does not count as stalled."""
     secrets = observed.secrets
     if not secrets.missing:
         return outcome

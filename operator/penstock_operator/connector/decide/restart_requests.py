@@ -91,8 +91,7 @@ def kept_actions(
 ) -> tuple[HandledRequest, ...]:
     """Return the latest requests, in their order, for the status.
 
-    Requests are kept however old they are if their token is still in an annotation, which would request them again; and
-    so
+    Requests are kept however old they are if their token is still in an annotation, which would request them again; and so
     is the last restart of the connector, whose token is an input of its plan.
     """
     every = (*persisted.handled, *handled)

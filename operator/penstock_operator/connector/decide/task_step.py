@@ -1,8 +1,7 @@
 """Step of one task: when its pod is created, deleted and replaced. Pure.
 
 The order of writes makes every step repeatable: the status with the raised incarnation first, then pods are deleted, then
-pods are created. So the pod of an incarnation that was never seen is created under the same name; one that was seen and
-no
+pods are created. So the pod of an incarnation that was never seen is created under the same name; one that was seen and no
 longer exists was lost.
 """
 
@@ -364,8 +363,7 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> PersistedTask:
 def _is_proven(persisted: PersistedTask, report: Report) -> bool:
     """Return whether a running task has shown that it works.
 
-    It must have completed a loop and, at its first start and after a failure or loss, must have run for some seconds
-    more.
+    It must have completed a loop and, at its first start and after a failure or loss, must have run for some seconds more.
     So one that repeatedly fails at its first record is never Ready, and a planned restart does not take longer.
     """
     if report.progress is None:  # an earlier release, which does not report it

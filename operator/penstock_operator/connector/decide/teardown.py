@@ -73,8 +73,7 @@ def without_tasks(
 def _staying(observed: Observation) -> list[TaskPod]:
     """Return the task pods to wait for: all except ended ones that still exist after their grace period.
 
-    A finalizer of another program keeps such a pod. Any other ended pod is deleted within its grace period, so that none
-    is
+    A finalizer of another program keeps such a pod. Any other ended pod is deleted within its grace period, so that none is
     left when the Connector is reported as stopped.
     """
     return [
@@ -169,8 +168,7 @@ def _reset_offsets(
 def _reset_pod(observed: Observation, name: str, key: str, failed: int) -> CreateJob:
     """Return the pod that resets: like the tasks' pods at first, and as plain as possible at every second attempt.
 
-    A plain one has nothing of the template, which may be the reason why the API server refuses the pod or no node can
-    start
+    A plain one has nothing of the template, which may be the reason why the API server refuses the pod or no node can start
     it, and it has the image of the release, since that of the last plan may no longer exist. The pod may yet need the
     template (a mounted certificate), so both are tried in turn.
     """

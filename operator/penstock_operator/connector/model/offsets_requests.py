@@ -1,9 +1,7 @@
 """Actions on offsets and topics that annotations request (KIP-875, KIP-558). Pure.
 
-The value of `list-offsets`, `reset-offsets` and `reset-topics` of `penstock.dev/` is a token of the user's choice; that
-of
-`penstock.dev/alter-offsets` a token, white space and KIP-875's JSON, so that no write can pair a token with other
-content.
+The value of `list-offsets`, `reset-offsets` and `reset-topics` of `penstock.dev/` is a token of the user's choice; that of
+`penstock.dev/alter-offsets` a token, white space and KIP-875's JSON, so that no write can pair a token with other content.
 The annotation stays where it is, since Git may hold it; the status has the requested actions, once per token
 (`offsetsActions`). A refused action has used its token up, so that a request from long ago is not carried out later.
 """

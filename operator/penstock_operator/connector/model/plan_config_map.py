@@ -57,8 +57,7 @@ def plan_of(config_map: Mapping[str, Any]) -> Plan | None:
     """Return the plan in a ConfigMap; None: it is unreadable, or its hash is not that of its shape, policy and mounts.
 
     Users who may write ConfigMaps may write one that looks like a plan. The hash, which identifies a plan for status and
-    operator, covers its shape, policy and mounts. So such a ConfigMap cannot give a pod an image or rights that the
-    release
+    operator, covers its shape, policy and mounts. So such a ConfigMap cannot give a pod an image or rights that the release
     did not give, or an image of no PluginVersion, and loosens no limit of a policy.
     """
     data = config_map.get("data") or {}

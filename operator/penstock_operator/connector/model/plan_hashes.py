@@ -69,7 +69,7 @@ def inputs_hash(
         secrets.missing,
         restarted,
         # Only the policy's name: the plan pod checks the fields next to it. The policy's contents need no plan pod.
-        *([] if spec.topic_creation_policy is None else [spec.topic_creation_policy.name]),
+        *([] if spec.topic_creation_policy_ref is None else [spec.topic_creation_policy_ref.name]),
         *([{"mounts": mounts_json(mounts)}] if mounts else []),
         # Likewise, if the plan pod checks something that depends on it; otherwise no plan pod is needed for it.
         *([{"policySelects": True}] if policy_selects and _minds_policies(connector, worker) else []),

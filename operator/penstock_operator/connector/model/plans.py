@@ -1,8 +1,7 @@
 """Plan: a validated configuration, split into tasks, and the shape of their pods. Pure.
 
 A plan holds everything that its tasks' pods are made from except the Connector's own template, so that a lost task is
-replaced by an equal one, even if the inputs have changed since. The hash of its inputs (`plan_hash`) names it; equal
-inputs
+replaced by an equal one, even if the inputs have changed since. The hash of its inputs (`plan_hash`) names it; equal inputs
 are never planned twice. `plan_hashes` computes the inputs, `plan_config_map` stores plans.
 """
 
@@ -201,11 +200,9 @@ class Plan:
     def fence(self, connect_name: str) -> str:
         """Return a text that is equal for plans whose tasks may replace each other one by one, without fencing all.
 
-        Of several tasks of a source, each reads its part. If the plugin gives them other properties, a part may be
-        another task's from then on, which must not begin while the old one reads it; Kafka Connect also fences for each
-        such
-        change (KIP-618). A sink's partitions are assigned by its group, and a single task has no other one to conflict
-        with.
+        Of several tasks of a source, each reads its part. If the plugin gives them other properties, a part may be another
+        task's from then on, which must not begin while the old one reads it; Kafka Connect also fences for each such change
+        (KIP-618). A sink's partitions are assigned by its group, and a single task has no other one to conflict with.
         """
         is_split = self.kind == "source" and len(self.tasks) > 1 and self.split
         return names.digest(

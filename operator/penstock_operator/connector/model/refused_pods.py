@@ -74,7 +74,7 @@ def present(refusals: Mapping[str, Refusal], generation: int, now: float) -> dic
 
 
 def with_room(refusals: Mapping[str, Refusal], now: float) -> dict[str, Refusal]:
-    """Return the refusals after a pod was removed: a pod refused by a quota may be tried once; the pauses keep growing."""
+    """Return the refusals after a pod was removed: a pod refused by a quota may be tried now; the pauses keep growing."""
     return {
         name: replace(r, again_at=min(r.again_at, now)) if r.reason == Reason.QUOTA_EXCEEDED else r
         for name, r in refusals.items()

@@ -84,8 +84,7 @@ def _generation(subject: Subject, name: str) -> int:
 def _topics(subject: Subject, *, is_refused: bool) -> tuple[tuple[ActiveTopic, ...], int | None]:
     """Return the active topics (KIP-558), and their number.
 
-    A topic keeps its entry of the status, so that only another set of names changes the status. While the status topic
-    has
+    A topic keeps its entry of the status, so that only another set of names changes the status. While the status topic has
     not been read yet, all entries stay.
     """
     status, told = subject.context.status, _told(subject.document.get("status") or {}, subject.persisted)

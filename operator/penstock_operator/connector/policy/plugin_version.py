@@ -39,8 +39,7 @@ def resolve(
     """Resolve the plugins of a Connector with the namespace's PluginVersions; None: these must be listed first.
 
     Neither a newer version nor a deleted one changes what a place runs, until its class, its version or
-    `penstock.dev/restart` requests it again. A plugin of the connector's own distribution comes with the connector. One
-    that
+    `penstock.dev/restart` requests it again. A plugin of the connector's own distribution comes with the connector. One that
     has not been verified is used only if exactly its version is requested, or if the Connector's plans already run it.
 
     Args:

@@ -29,7 +29,7 @@ def resolve(
         last: the plan that its tasks are made from.
         is_own_change: the Connector has changed since this plan was made.
     """
-    reference = connector.spec.topic_creation_policy
+    reference = connector.spec.topic_creation_policy_ref
     named = None if reference is None else reference.name
     found = bind(named, connector.metadata.labels, connector.spec.config, documents)
     resolution = _resolve(found, named, {*map(name_of, documents)}, last, is_own_change=is_own_change)
@@ -60,7 +60,7 @@ def _problems(found: PolicyBinding) -> list[PolicyProblem]:
     problems = []
     if found.missing:
         what = f"the TopicCreationPolicy {found.missing} is not in this namespace"
-        message = f"{what}; create it, or name another in spec.topicCreationPolicy"
+        message = f"{what}; create it, or name another in spec.topicCreationPolicyRef"
         problems.append(PolicyProblem(Reason.POLICY_MISSING, message))
     for name, why in found.invalid.items():
         problems.append(

@@ -2,10 +2,8 @@
 
 A running task writes its own states. The operator writes the rest, before it carries out anything else of a decision: the
 state of the connector; RESTARTING before the next incarnation of a task; UNASSIGNED or FAILED for a task that was lost
-before it wrote its own state; tombstones for tasks that no longer exist. A record that the topic already has is not
-written
-again, so that a decision may be carried out twice, or by another operator. `kafka_writes` removes the records of a
-Connector
+before it wrote its own state; tombstones for tasks that no longer exist. A record that the topic already has is not written
+again, so that a decision may be carried out twice, or by another operator. `kafka_writes` removes the records of a Connector
 that was deleted.
 """
 

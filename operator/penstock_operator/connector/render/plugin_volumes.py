@@ -24,8 +24,7 @@ elif [ -e "$1" ]; then
   "$0" mkdir -p "${2%/*}" && "$0" cp "$1" "$2"
 fi
 """
-"""Script that copies: $0 is the program, $1 the folder in the image, or a jar, $2 its copy. The process that needs a
-missing
+"""Script that copies: $0 is the program, $1 the folder in the image, or a jar, $2 its copy. The process that needs a missing
 one reports it.
 """
 

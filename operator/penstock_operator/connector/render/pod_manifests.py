@@ -29,8 +29,7 @@ _CONTAINER_FIELDS: Final = frozenset(
 FIELDS_OF_TASKS: Final = ("resources", "terminationGracePeriodSeconds")
 """Fields of `spec.template` that a job pod does not use."""
 _REPLACEABLE: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
-"""Annotation for the autoscaler, which otherwise keeps the node of each pod: its owner is of a kind that the autoscaler
-does
+"""Annotation for the autoscaler, which otherwise keeps the node of each pod: its owner is of a kind that the autoscaler does
 not know, and it has a local volume.
 """
 

@@ -14,6 +14,8 @@ __all__ = ["DURATION_PATTERN", "structural"]
 DURATION_PATTERN: Final = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
 """The form of `penstock_model.resources.values.Duration`, for Kubernetes."""
 _LONGEST_DURATION: Final = 64
+_INT: Final = 2**31 - 1
+_LONG: Final = 2**63 - 1
 
 _KEPT: Final = frozenset(
     (
@@ -23,6 +25,7 @@ _KEPT: Final = frozenset(
         "pattern",
         "enum",
         "required",
+        "multipleOf",
         "minimum",
         "maximum",
         "minLength",
@@ -31,8 +34,6 @@ _KEPT: Final = frozenset(
         "maxItems",
         "minProperties",
         "maxProperties",
-        "allOf",
-        "not",
     )
 )
 Json = dict[str, Any]
@@ -41,8 +42,8 @@ Json = dict[str, Any]
 def structural(model: type[BaseModel]) -> Json:
     """The schema of a model.
 
-    Texts are those of the fields, with the default at their end, since `kubectl explain` does not show it. Defaults are
-    scalars only: a part that a user leaves out stays out, and reading it gives the defaults inside of it.
+    Texts are those of the fields, with the default at their end, since `kubectl explain` does not show it. The default of a
+    part with defaults inside is `{}`, so that the API server shows them all, also those of parts that a user leaves out.
 
     Raises:
         ValueError: the model holds what a structural schema cannot say.
@@ -67,8 +68,12 @@ def _node(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
     values = node.get("additionalProperties")
     if isinstance(values, Mapping):
         found["additionalProperties"] = _node(values, definitions)
+    if node.get("type") == "integer":
+        found["format"] = "int32" if node.get("maximum", _LONG) <= _INT else "int64"
     default = node.get("default")
-    if isinstance(default, (str, int, float)):
+    if isinstance(default, dict) and any("default" in inner for inner in found.get("properties", {}).values()):
+        found["default"] = {}  # so that the API server fills in the defaults inside of it
+    elif isinstance(default, (str, int, float)):
         found["default"] = default
         if "description" in found:
             found["description"] += f" Default: {str(default).lower() if isinstance(default, bool) else default}."

@@ -7,7 +7,7 @@ from ..fault import Fault, Refused, Says, Scene, Steps, orders, orders_of
 
 __all__ = ["FAULTS"]
 
-_POLICY: Final = {"topicCreationPolicy": {"name": "topics"}}
+_POLICY: Final = {"topicCreationPolicyRef": {"name": "topics"}}
 
 
 def _configured(**config: Any) -> Steps:
@@ -16,7 +16,7 @@ def _configured(**config: Any) -> Steps:
 
 def _policy(*topics: str, name: str = "topics") -> Steps:
     def made(scene: Scene) -> None:
-        default = {"partitions": 1, "replicationFactor": -1}
+        default = {"partitions": 1}
         spec = {"default": default, "limits": {"topics": [*topics]}}
         kind = {"apiVersion": "penstock.dev/v1alpha1", "kind": "TopicCreationPolicy", "metadata": {"name": name}}
         scene.place.apply({**kind, "spec": spec})
@@ -185,7 +185,7 @@ FAULTS: Final = (
     ),
     Fault(
         "a policy is missing",
-        "`spec.topicCreationPolicy` names a policy that nobody has created",
+        "`spec.topicCreationPolicyRef` names a policy that nobody has created",
         Says("PolicyMissing", ("topics",)),
         "create the policy; the connector starts by itself",
         orders_of(**_POLICY),

@@ -86,12 +86,12 @@ def test_a_value_that_is_no_text_is_refused_by_name(yaml: str, message: str) -> 
 def test_the_defaults_are_those_of_the_design() -> None:
     spec = connector().spec
     assert (spec.tasks_max, spec.state, spec.config, spec.on_secret_change) == (1, "Running", {}, "Restart")
-    assert (spec.restart.on_failure, spec.restart.max_restarts) == (True, 10)
+    assert (spec.restart.policy, spec.restart.max_restarts) == ("OnFailure", 10)
     assert spec.restart.backoff.initial == timedelta(seconds=10)
     assert spec.restart.backoff.max == timedelta(minutes=10)
     assert spec.restart.reset_after == timedelta(minutes=30)
     assert (spec.rollout.canary, spec.deletion.offsets) == (1, "Keep")
-    assert (spec.spark.executors, spec.spark.start) == (0, "OnDemand")
+    assert spec.spark.start == "OnDemand"
 
 
 @pytest.mark.parametrize(

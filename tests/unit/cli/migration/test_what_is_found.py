@@ -140,12 +140,12 @@ def test_a_strimzi_secret_of_another_namespace_stays_and_is_told() -> None:
 @pytest.mark.parametrize(
     ("auto", "restart"),
     [
-        (None, {"onFailure": False}),
-        ({"enabled": False, "maxRestarts": 3}, {"onFailure": False}),
+        (None, {"policy": "Never"}),
+        ({"enabled": False, "maxRestarts": 3}, {"policy": "Never"}),
         ({"enabled": True}, {}),
         ({"enabled": True, "maxRestarts": 3}, {"maxRestarts": 3}),
         ({"enabled": True, "maxRestarts": -1}, {}),
-        ({"enabled": "false"}, {"onFailure": False}),
+        ({"enabled": "false"}, {"policy": "Never"}),
     ],
 )
 def test_restarts_of_strimzi_are_off_unless_they_are_enabled(auto: Any, restart: Any) -> None:
@@ -222,7 +222,7 @@ def test_a_connector_of_confluent_for_kubernetes_is_read() -> None:
 @pytest.mark.parametrize(
     ("policy", "restart"),
     [
-        ({"type": "Never"}, {"onFailure": False}),
+        ({"type": "Never"}, {"policy": "Never"}),
         ({"type": "OnFailure", "maxRetry": 3}, {"maxRestarts": 3}),
         ({"type": "OnFailure"}, {}),
     ],

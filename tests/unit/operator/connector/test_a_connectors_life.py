@@ -253,13 +253,6 @@ def test_nothing_is_tried_in_a_namespace_that_is_being_deleted() -> None:
     assert world.condition("Ready").startswith("False NamespaceTerminating")
 
 
-def test_what_this_release_does_not_do_is_refused_and_not_passed_over() -> None:
-    world = World(spec={"offsets": {"configMap": "x"}, "spark": {"executors": 2}})
-    world.settle()
-    assert "spec.offsets: offsets are not listed" in world.condition("ConfigValid")
-    assert "spec.spark.executors: Spark runs in the task's own pod" in world.condition("ConfigValid")
-
-
 def test_a_spark_setting_that_would_break_exactly_once_is_refused_with_its_reason() -> None:
     world = World(spec={"spark": {"conf": {"spark.task.maxFailures": 9, "spark.driver.memory": "2g"}}})
     world.settle()

@@ -61,7 +61,7 @@ def trouble(*failures: tuple[float, OperatorError], looking: bool = False) -> Ap
         (POLICY, "AdmissionDenied", "denied request: no"),
         (WEBHOOK, "AdmissionUnavailable", "failurePolicy"),
         (Unavailable("Listing pods of shop: etcdserver: timed out"), "ApiServerUnavailable", "etcdserver"),
-        (Conflict("Writing the status of Connector shop/a: changed"), "Conflict", "again and again"),
+        (Conflict("Writing the status of Connector shop/a: changed"), "Conflict", "repeatedly"),
         (NotYet("Creating Pod shop/a: too many requests", 1.0), "ApiServerBusy", "too many"),
     ],
 )

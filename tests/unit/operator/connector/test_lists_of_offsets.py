@@ -291,7 +291,7 @@ def test_a_webhook_that_changes_the_map_is_told_and_not_fought() -> None:
     ask(world, "l1", LIST)
     world.settle()
     assert last(world)[1] == "Failed"
-    assert "look for a webhook that changes it" in last(world)[2]
+    assert "check for a webhook that changes it" in last(world)[2]
 
 
 @pytest.mark.parametrize("character", ["\u2028", "\u0085", "\x0b", "\r"])

@@ -136,7 +136,7 @@ def test_it_is_prepared_anew_although_an_edit_that_is_refused_waits_to_be_mended
 
 
 def test_a_task_that_has_failed_for_good_is_not_started_by_it() -> None:
-    world = running(tasksMax=2, restart={"onFailure": False})
+    world = running(tasksMax=2, restart={"policy": "Never"})
     world.end("orders-in-1-1", 1, message="bad")
     world.settle()
     world.prepare()

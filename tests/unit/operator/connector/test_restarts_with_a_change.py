@@ -45,7 +45,7 @@ def test_a_restart_and_a_change_in_one_apply_restart_each_task_once(
 
 
 def test_a_failed_task_is_restarted_once_and_with_the_new_configuration() -> None:
-    world = running(restart={"onFailure": False})
+    world = running(restart={"policy": "Never"})
     world.end("orders-in-1-1", 1, message="bad")
     world.settle()
     world.annotations = {"penstock.dev/restart-failed": "now"}

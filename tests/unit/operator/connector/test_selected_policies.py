@@ -131,7 +131,7 @@ def test_a_new_source_that_two_policies_with_rules_select_does_not_start_and_nam
     )
     assert world.condition("ConfigValid").startswith("Unknown NotChecked")
     assert not world.lives
-    world.change(topicCreationPolicy={"name": "two"})
+    world.change(topicCreationPolicyRef={"name": "two"})
     world.settle()
     assert world.condition("Ready").startswith("True Running")
     assert sources(world) == [{"two"}] * 2
@@ -255,12 +255,12 @@ def test_limits_that_come_later_stop_nothing_that_runs_with_rules_of_its_own_bey
 
 
 def test_own_rules_replace_those_of_a_policy_that_allows_it_within_its_limits() -> None:
-    lax = {**RULES, **RAILS, "allowOverrides": True}
+    lax = {**RULES, **RAILS, "overridePolicy": "Allow"}
     world = running(INLINE, {"lax": lax})
     (policy, _) = stamped(world)
     assert policy is not None
     assert (policy.rules, [each.policy for each in policy.limits]) == (None, ["lax"])
-    apply(world, "lax", {**lax, "allowOverrides": False})
+    apply(world, "lax", {**lax, "overridePolicy": "Forbid"})
     lives = list(world.lives)
     world.settle()
     assert world.lives == lives

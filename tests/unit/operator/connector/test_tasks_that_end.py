@@ -71,16 +71,16 @@ def test_a_task_that_ran_long_enough_begins_its_count_anew() -> None:
 
 
 def test_no_restart_where_none_is_wanted() -> None:
-    world = running(restart={"onFailure": False})
+    world = running(restart={"policy": "Never"})
     world.end("orders-in-0-1", 1, message="bad")
     world.settle()
     assert world.lives == ["orders-in-0-1"]
     assert world.condition("Stalled").startswith("True TasksFailed: task 0: bad; ")
-    assert "spec.restart.onFailure is false" in world.condition("Stalled")
+    assert "spec.restart.policy is Never" in world.condition("Stalled")
 
 
 def test_a_task_that_had_failed_for_good_starts_anew_after_a_stop_that_is_taken_back_while_its_pod_is_there() -> None:
-    world = running(restart={"onFailure": False})
+    world = running(restart={"policy": "Never"})
     world.end("orders-in-0-1", 1, message="bad")
     world.settle()
     world.change(state="Stopped")
@@ -230,7 +230,7 @@ def test_a_lost_task_is_pending_with_its_cause_until_it_runs_again() -> None:
 def test_a_task_that_fails_its_health_check_is_lost_and_pending_with_its_cause_and_never_failed(
     code: int, reason: str
 ) -> None:
-    world = running(restart={"onFailure": False})
+    world = running(restart={"policy": "Never"})
     for losses in range(1, 20):
         world.end(world.task(0).name, code, reason, "The task did not answer its health check")
         decision = world.reconcile()

@@ -25,7 +25,7 @@ from .world.cluster import KEY
 from .world.plugins import tasks_of
 from .world.world import Killed, World
 
-NAMED: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
+NAMED: dict[str, Any] = {"topicCreationPolicyRef": {"name": "shop-topics"}}
 SPEC: dict[str, Any] = {"default": {"replicationFactor": 1, "partitions": 2}}
 WIDER: dict[str, Any] = {**SPEC, "limits": {"topics": [".*"]}}
 BAD: dict[str, Any] = {**SPEC, "limits": {"topics": ["a("]}}
@@ -109,7 +109,7 @@ def test_every_task_of_a_source_has_the_policy_and_an_edit_restarts_them_without
 def test_an_edit_that_changes_nothing_of_rules_and_limits_restarts_nothing() -> None:
     world = governed()
     lives, plan = list(world.lives), world.status["plan"]["hash"]
-    apply(world, {**SPEC, "allowOverrides": False, "groups": []})
+    apply(world, {**SPEC, "overridePolicy": "Forbid", "groups": []})
     world.settle()
     assert (world.lives, world.status["plan"]["hash"]) == (lives, plan)
 
@@ -135,12 +135,12 @@ def test_naming_another_policy_is_a_change_of_the_connector_and_waits_for_nobody
     other["metadata"]["name"] = "other"
     world.server.add(other)
     world.permission = Permission(False, "RolloutQueued", "waits for its turn")
-    world.change(topicCreationPolicy={"name": "other"})
+    world.change(topicCreationPolicyRef={"name": "other"})
     world.settle()
     (first, _) = stamped(world)
     assert first is not None
     assert first.policies == {"other"}
-    world.spec.pop("topicCreationPolicy")
+    world.spec.pop("topicCreationPolicyRef")
     world.settle()
     assert stamped(world) == [None, None]
 
@@ -177,7 +177,7 @@ def test_a_policy_that_is_deleted_or_broken_stops_nothing_and_its_last_good_rule
 
 def test_rules_of_another_policy_never_stand_in_for_one_that_is_missing() -> None:
     world = governed()
-    world.change(topicCreationPolicy={"name": "missing"})
+    world.change(topicCreationPolicyRef={"name": "missing"})
     lives = list(world.lives)
     world.settle()
     assert world.condition("Ready").startswith("False PolicyMissing: the TopicCreationPolicy missing")

@@ -137,9 +137,9 @@ def test_a_secret_that_is_no_longer_named_wakes_nobody() -> None:
 
 def test_a_policy_wakes_those_that_name_it() -> None:
     told = Told()
-    told.connector(IN, topicCreationPolicy={"name": "shop-topics"})
+    told.connector(IN, topicCreationPolicyRef={"name": "shop-topics"})
     told.connector(OUT)
-    told.connector(ELSEWHERE, topicCreationPolicy={"name": "shop-topics"})
+    told.connector(ELSEWHERE, topicCreationPolicyRef={"name": "shop-topics"})
     assert told.policy("ADDED", other("shop", "shop-topics")) == [IN]
     assert told.policy("MODIFIED", other("shop", "shop-topics", version="2")) == []  # its status
     assert told.policy("DELETED", other("shop", "shop-topics")) == [IN]
@@ -147,7 +147,7 @@ def test_a_policy_wakes_those_that_name_it() -> None:
 
 def test_a_policy_that_is_listed_for_the_first_time_wakes_too_since_its_definition_may_have_come_late() -> None:
     told = Told()
-    told.connector(IN, topicCreationPolicy={"name": "shop-topics"})
+    told.connector(IN, topicCreationPolicyRef={"name": "shop-topics"})
     assert told.policy(None, other("shop", "shop-topics")) == [IN]
     assert told.policy(None, other("shop", "shop-topics")) == []
 
@@ -156,14 +156,14 @@ def test_the_status_of_a_policy_is_looked_at_when_it_changes_and_when_connectors
     told, first, second = Told(), Key("shop", "shop-topics"), Key("shop", "others")
     told.policy("ADDED", other("shop", "shop-topics"))
     assert told.statuses == [first]
-    told.connector(IN, topicCreationPolicy={"name": "shop-topics"})
+    told.connector(IN, topicCreationPolicyRef={"name": "shop-topics"})
     told.connector(OUT)
     assert told.statuses == [first, first]
-    told.connector(IN, "MODIFIED", generation=2, topicCreationPolicy={"name": "shop-topics"})
+    told.connector(IN, "MODIFIED", generation=2, topicCreationPolicyRef={"name": "shop-topics"})
     assert told.statuses == [first, first]
-    told.connector(IN, "MODIFIED", generation=3, topicCreationPolicy={"name": "others"})
+    told.connector(IN, "MODIFIED", generation=3, topicCreationPolicyRef={"name": "others"})
     assert sorted(told.statuses[2:]) == [second, first]
-    told.connector(IN, "DELETED", topicCreationPolicy={"name": "others"})
+    told.connector(IN, "DELETED", topicCreationPolicyRef={"name": "others"})
     assert told.statuses[4:] == [second]
 
 
@@ -243,7 +243,7 @@ def test_connect_names_lead_back_to_connectors() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", [None, {"config": None}, {"config": []}, {"topicCreationPolicy": "x"}, {"config": {"a": 1}}]
+    "spec", [None, {"config": None}, {"config": []}, {"topicCreationPolicyRef": "x"}, {"config": {"a": 1}}]
 )
 def test_a_resource_of_an_odd_shape_is_looked_at_all_the_same(spec: Any) -> None:
     told = Told()
@@ -253,13 +253,15 @@ def test_a_resource_of_an_odd_shape_is_looked_at_all_the_same(spec: Any) -> None
 
 def test_what_a_connector_no_longer_names_does_not_find_it_and_what_is_gone_leaves_nothing() -> None:
     told = Told()
-    told.connector(IN, config={"password": "${secret:old:key}"}, topicCreationPolicy={"name": "old"}, connectName="old")
+    told.connector(
+        IN, config={"password": "${secret:old:key}"}, topicCreationPolicyRef={"name": "old"}, connectName="old"
+    )
     told.connector(OUT)
     told.connector(
         IN,
         generation=2,
         config={"password": "${secret:new:key}"},
-        topicCreationPolicy={"name": "new"},
+        topicCreationPolicyRef={"name": "new"},
         connectName="new",
     )
     index = told.index
@@ -316,7 +318,7 @@ def test_a_label_that_comes_or_goes_concerns_the_policies_that_ask_for_it() -> N
 
 def test_somebody_waits_for_what_is_changed_in_a_connector_itself_and_for_its_pods_alone() -> None:
     told = Told()
-    told.connector(IN, config={"password": "${secret:db:key}"}, topicCreationPolicy={"name": "rules"})
+    told.connector(IN, config={"password": "${secret:db:key}"}, topicCreationPolicyRef={"name": "rules"})
     told.connector(IN, "MODIFIED", generation=2, config={"password": "${secret:db:key}"})
     told.pod("MODIFIED", other("shop", "p", metadata={"labels": {"penstock.dev/connector": IN.name}}))
     assert told.hurried == [IN] * 3

@@ -59,8 +59,8 @@ def test_a_connector_whose_name_is_taken_is_checked_all_the_same(file: Path) -> 
     assert [f.split(": ")[0] for f in found] == ["metadata.name", "topic"]
 
 
-def test_what_this_release_does_not_do_is_refused_as_the_operator_does_and_not_passed_over(file: Path) -> None:
-    spec = "  spark: {executors: 3}\n  offsets: {configMap: b}\n"
+def test_what_would_break_a_guarantee_is_refused_as_the_operator_does_and_not_passed_over(file: Path) -> None:
+    spec = "  spark: {idleTimeout: 0s, conf: {spark.master: a}}\n"
     text = f"{HEAD}spec:\n  class: FileStreamSource\n{spec}  config:\n    file: /tmp/a\n"
     found = told(file, text)
     refused = [str(p) for p in refused_fields(Connector.draft(yaml.safe_load(text)).spec)]
@@ -96,8 +96,8 @@ def test_a_class_in_the_wrong_place_is_used_for_the_check(file: Path) -> None:
             "spec.state: must be 'Running', 'Paused' or 'Stopped', not 'running'; did you mean Running?",
         ),
         (
-            "  restart: {onFailure: 'true'}\n",
-            "spec.restart.onFailure: must be true or false, not 'true'; write true without quotes",
+            "  restart: {policy: onFailure}\n",
+            "spec.restart.policy: must be 'OnFailure' or 'Never', not 'onFailure'; did you mean OnFailure?",
         ),
         ("  connectName: 5\n", "spec.connectName: must be a text, not 5; put it in quotes"),
         ("  restart:\n", "spec.restart: must be a mapping, not nothing; indent what belongs to it, or remove it"),

@@ -6,7 +6,7 @@ import pytest
 
 from .planning import SINK, SOURCE, planned, problems
 
-NAMED: dict[str, Any] = {"topicCreationPolicy": {"name": "shop-topics"}}
+NAMED: dict[str, Any] = {"topicCreationPolicyRef": {"name": "shop-topics"}}
 OFF = {"topic.creation.enable": "false"}
 IGNORED = "is ignored: topic.creation.enable is false in the worker configuration"
 RULES = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1"}
@@ -18,7 +18,7 @@ def test_a_connector_that_names_a_policy_may_have_rules_of_its_own_which_the_pol
 
 def test_where_the_worker_creates_no_topics_a_policy_is_refused_as_rules_are() -> None:
     ((field, message),) = problems(SOURCE, OFF, **NAMED)
-    assert field == "spec.topicCreationPolicy"
+    assert field == "spec.topicCreationPolicyRef"
     assert message.startswith("would be ignored: topic.creation.enable is false in the worker configuration")
 
 
@@ -28,7 +28,7 @@ def test_where_the_worker_creates_no_topics_only_rules_are_refused() -> None:
 
 
 def test_a_sink_that_names_a_policy_is_warned_that_it_has_no_effect() -> None:
-    assert [w.property for w in planned(SINK, **NAMED).warnings] == ["spec.topicCreationPolicy"]
+    assert [w.property for w in planned(SINK, **NAMED).warnings] == ["spec.topicCreationPolicyRef"]
 
 
 def test_overrides_of_the_admin_client_reach_the_tasks_that_create_topics_by_a_policy() -> None:
@@ -53,7 +53,7 @@ def test_overrides_of_the_admin_client_count_too_where_a_policy_selects_the_conn
 
 def test_where_the_worker_creates_no_topics_rules_of_a_connector_that_has_run_are_ignored_with_a_warning() -> None:
     plan = planned({**SOURCE, **RULES}, OFF, registered=True, **NAMED)
-    assert {w.property for w in plan.warnings} == {*RULES, "spec.topicCreationPolicy"}
+    assert {w.property for w in plan.warnings} == {*RULES, "spec.topicCreationPolicyRef"}
     assert all(w.message.startswith(IGNORED) for w in plan.warnings)
     assert {task.worker["topic.creation.enable"] for task in plan.tasks} == {"false"}
 
