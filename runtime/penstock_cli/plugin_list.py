@@ -166,9 +166,6 @@ def _described(row: Row, given: Given | None) -> str:
         name, origin = row.java.class_name, [f"  Java, from {row.java.location}"]
     if row.offer is not None:
         origin = [f"  PluginVersion {row.offer.name}, image {row.offer.image}"]
-    origin.append(
-        f"  {_VERSION_PROPERTIES[row.kind]}: default {row.versions[0]}, recommended {', '.join(row.versions)}"
-    )
     title = f"{name} {row.version} ({row.kind})"
     try:
         configuration = _configuration(row, given)
@@ -177,7 +174,8 @@ def _described(row: Row, given: Given | None) -> str:
     if configuration.variants:
         title += "  write " + " or ".join(f"{row.alias}${v}" for v in configuration.variants)
     description = [textwrap.indent(configuration.description, "  ")] if configuration.description else []
-    return "\n".join([title, *origin, *description, "", *_described_properties(configuration)]) + "\n"
+    versions = f"  {_VERSION_PROPERTIES[row.kind]}  (default {row.versions[0]}; recommended {', '.join(row.versions)})"
+    return "\n".join([title, *origin, *description, "", versions, *_described_properties(configuration)]) + "\n"
 
 
 def _described_properties(configuration: _Configuration) -> list[str]:

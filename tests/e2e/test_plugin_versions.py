@@ -106,7 +106,9 @@ def test_two_versions_run_side_by_side_and_one_outlives_a_range_without_versions
     ).split()
     lives = old.lives()
     old.kubectl("patch", "connector", "old", "--type=merge", "--patch", '{"spec":{"version":"[3,)"}}')
-    old.says("PluginVersionMissing", "available versions: [1.0.0, 2.0.0]; the tasks keep the last good configuration")
+    old.says(
+        "PluginVersionMissing", "(default: 2.0.0; recommended: 2.0.0, 1.0.0); the tasks keep the last good configuration"
+    )
     assert condition(old.get(), "ConfigValid")["status"] == "False"
     assert old.lives() == lives
 

@@ -114,8 +114,10 @@ def _manifests(
             continue
         metadata = made.manifest["metadata"]
         other = first.setdefault((metadata.get("namespace", ""), metadata["name"]), made.name)
-        if any(m.made.name == made.name and m.made.namespace == made.namespace for m in moved):
-            refused.append(Refused(made.name, f"there are two of this name, here in {found.where}"))
+        same = (m for m in moved if (m.made.name, m.made.namespace) == (made.name, made.namespace))
+        if twin := next(same, None):
+            reason = f"there are two of this name, in {_short(twin.found.where)} and here in {_short(found.where)}"
+            refused.append(Refused(made.name, f"{reason}; import that one by itself, for another release"))
         elif other != made.name:
             reason = (
                 f"has the metadata.name of {other}, {metadata['name']}: import it separately (--connector), with a separate "
@@ -124,7 +126,24 @@ def _manifests(
             refused.append(Refused(made.name, reason))
         else:
             moved.append(Moved(found, made, cluster, of_worker))
+    counts = Counter(m.made.name for m in moved)
+    moved = [replace(m, made=_one_of_several(m.made)) if counts[m.made.name] > 1 else m for m in moved]
     return moved, refused
+
+
+def _one_of_several(made: Imported) -> Imported:
+    """Return a connector with the remark that one of another namespace has its Connect name."""
+    remark = Problem(
+        "spec.connectName",
+        f"{made.name} is the name of connectors in several namespaces, so of several Kafka Connects: a release runs one of "
+        "them; give each a release with the group.id and the internal topics of its Kafka Connect",
+    )
+    return replace(made, remarks=(*made.remarks, remark), is_ambiguous=True)
+
+
+def _short(where: str) -> str:
+    """Return a place without the folder of its file."""
+    return where.rpartition("/")[2]
 
 
 def _is_named(cluster: ConnectCluster | None, name: str) -> bool:
@@ -264,13 +283,13 @@ def _report(made: Sequence[Imported], refused: Sequence[Refused], left_out: Sequ
     counts = Counter(note for one in made for note in one.notes)
     for one in made:
         spec, metadata = one.manifest["spec"], one.manifest["metadata"]
-        say(f"{one.name}: Connector {metadata['name']}, {spec['class']}, {spec['state']}")
+        say(f"{one.label}: Connector {metadata['name']}, {spec['class']}, {spec['state']}")
         for note in one.notes:
             if counts[note] == 1:
                 say(f"  - {_printable(str(note))}")
     for note, count in counts.items():
         if count > 1:
-            names = [one.name for one in made if note in one.notes]
+            names = [one.label for one in made if note in one.notes]
             listed = ", ".join(names[:_NAMED]) + (f" and {count - _NAMED} more" if count > _NAMED else "")
             say(f"{'all connectors' if count == len(made) else listed}:")
             say(f"  - {_printable(str(note))}")

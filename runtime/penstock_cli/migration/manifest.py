@@ -48,6 +48,7 @@ class Imported:
         remarks: what else is not carried over, or could not be checked here.
         secrets: extracted texts, by Secret and key.
         needs: plugins that Penstock does not have.
+        is_ambiguous: another namespace has a connector of this name.
     """
 
     name: str
@@ -59,11 +60,17 @@ class Imported:
     remarks: tuple[Problem, ...] = ()
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     needs: tuple[KnownPlugin, ...] = ()
+    is_ambiguous: bool = False
 
     @property
     def notes(self) -> tuple[Problem, ...]:
         """Return everything that the report says about it."""
         return tuple(dict.fromkeys((*self.problems, *self.remarks, *self.changes)))
+
+    @property
+    def label(self) -> str:
+        """Return its name for reports, with the namespace where another one has the name too."""
+        return f"{self.namespace}/{self.name}" if self.is_ambiguous and self.namespace else self.name
 
     @property
     def namespace(self) -> str | None:
@@ -98,7 +105,10 @@ def imported(
     unread = [p for p in draft.reading.problems if p.property in ("metadata.name", "spec.class")]
     if unread:
         raise ConfigError(
-            Problem(f"{found.where}: {p.property}", "is missing; give it by --name, as it is in Kafka Connect's URL")
+            Problem(
+                f"{found.where}: {p.property}",
+                "is missing; give it by --name with only this file, as it is in Kafka Connect's URL",
+            )
             if p.property == "metadata.name" and p.message.startswith("is missing")
             else Problem(f"{found.where}: {p.property}", p.message)
             for p in unread

@@ -54,7 +54,7 @@ def row(one: Imported, *, is_brought: bool) -> Row:
         runs, why = "yes" if is_brought else "plugin", ", ".join(_projects(one.needs))
     else:
         runs, why = "yes", ""
-    return Row(one.name, runs, why, ", ".join(_changes(one)))
+    return Row(one.label, runs, why, ", ".join(_changes(one)))
 
 
 def lines(rows: Sequence[Row], refused: Sequence[Refused]) -> Iterator[str]:

@@ -156,7 +156,7 @@ class Trial:
         typed = typed_properties(CommonConfig, None, chain.plugins)
         findings.warnings += (r for r in resource.reading.warnings if r.property in own and r.property not in typed)
         sink = _is_sink(resource, plugins, findings)
-        redactor = Redactor([*resolved.secrets, *chain.secrets])
+        redactor = Redactor([*resolved.secrets, *chain.secrets], own, own)
         findings.raise_for(resource.reading, resolved.problems, redactor)
         context = partial(PluginContext, resource.connect_name)
         opened, references = OpenPlugins(), {place: ref.spec() for place, ref in chain.plugins.items()}

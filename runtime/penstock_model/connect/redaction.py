@@ -20,20 +20,27 @@ _SHORT: Final = 4
 """Values shorter than this occur in any text by chance; they are recognised only as a whole text."""
 _BASE64_SHORT: Final = 8
 _LINE_SHORT: Final = 16
+_WORD_SHORT: Final = 2
+_SHOWN: Final = re.compile(r"(\$\{[^}]*\}|\[hidden\])")
+"""What replaces a secret."""
 
 
 class Redactor:
     """Replaces secrets by their references. Immutable; usable by many threads."""
 
-    def __init__(self, secrets: Iterable[Secret] = (), names: Iterable[str] = ()) -> None:
+    def __init__(
+        self, secrets: Iterable[Secret] = (), names: Iterable[str] = (), texts: Mapping[str, str] | None = None
+    ) -> None:
         """Takes secrets, and names in which nothing is replaced.
 
         Args:
             secrets: those with the reference `[hidden]` are literals of the configuration (`literal_secrets`).
             names: of classes and properties. A password that is an ordinary word would make them unreadable.
+            texts: the properties as written. No word of a secret is in the problems of the property that holds it.
         """
         self._secrets = tuple(secrets)
         self._names = tuple(names)
+        self._texts = {} if texts is None else texts
         self._whole = {s.value: s.reference for s in reversed(self._secrets) if s.value}
         forms = {f: s.reference for s in reversed(self._secrets) if len(s.value) >= _SHORT for f in _forms(s.value)}
         self._forms = forms
@@ -47,7 +54,7 @@ class Redactor:
 
     def with_secrets(self, secrets: Iterable[Secret]) -> "Redactor":
         """A redactor of these secrets too."""
-        return Redactor((*self._secrets, *secrets), self._names)
+        return Redactor((*self._secrets, *secrets), self._names, self._texts)
 
     def __call__(self, text: str) -> str:
         """The text with every secret replaced, also in encoded forms (URL, JSON, Base64)."""
@@ -56,8 +63,33 @@ class Redactor:
         return self._pattern.sub(lambda m: self._forms.get(m[0], m[0]), text) if self._pattern else text
 
     def problem(self, problem: Problem) -> Problem:
-        """The problem with its message redacted."""
-        return Problem(problem.property, self(self._short_values(problem.message)))
+        """Return the problem with its message redacted."""
+        message = self(self._short_values(problem.message))
+        return Problem(problem.property, self._without_words(message, self._values_of(problem.property)))
+
+    def _values_of(self, name: str) -> list[str]:
+        """Return the secrets that a property holds, as variables or as its literal value."""
+        text = self._texts.get(name, "")
+        return [
+            s.value
+            for s in self._secrets
+            if (s.value == text.strip() if s.reference == HIDDEN else s.reference in text)
+        ]
+
+    def _without_words(self, message: str, values: Iterable[str]) -> str:
+        """Hide these values and their words, of any case: a plugin may quote a part of a value, or a short one.
+
+        Kafka Connect 4.4.0 shows nothing of such a message; here its reason stays.
+        """
+        words = {
+            w for v in values for w in (v, *(p for p in re.split(r"\W+", v) if len(p) >= _WORD_SHORT)) if w.strip()
+        }
+        words -= {part for name in self._names for part in _parts(name)}
+        if not words:
+            return message
+        ordered = sorted(words, key=len, reverse=True)
+        found = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, ordered))})(?!\w)", re.IGNORECASE)
+        return "".join(s if _SHOWN.fullmatch(s) else found.sub(HIDDEN, s) for s in _SHOWN.split(message))
 
     def _short_values(self, message: str) -> str:
         """Replaces short secrets at the one place where Connect's messages show the whole value of a property."""

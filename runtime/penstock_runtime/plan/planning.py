@@ -149,6 +149,7 @@ def _plan(
     redactor = Redactor(
         [*own.secrets, *shared.secrets, *chain.secrets, *client_secrets({**shared.values, **config})],
         [resource.spec.class_name, *plugin_chain.class_names(own.values), *config],
+        resource.spec.config,
     )
     framework: CommonConfig | None
     connector: Connector | None = None

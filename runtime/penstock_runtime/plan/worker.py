@@ -35,7 +35,7 @@ def worker_from(texts: Mapping[str, str], secrets_dir: Path | None = None) -> Wo
         if problems:  # their variables would be as many more
             raise ConfigError(problems)
         resolved = resolve(texts, secrets_dir, providers=providers.table)
-    redactor = Redactor([*resolved.secrets, *client_secrets(resolved.values)])
+    redactor = Redactor([*resolved.secrets, *client_secrets(resolved.values)], texts, texts)
     problems = list(resolved.problems)
     found = list(warnings(texts, frozenset(p.name for p in WorkerConfig.properties())))
     config = None

@@ -219,7 +219,21 @@ def test_connectors_of_one_name_have_one_manifest(file: Path) -> None:
     done = penstock(file, file)
     assert done.returncode == 2
     assert [m["metadata"]["name"] for m in yaml.safe_load_all(done.stdout)] == ["in", "b"]
-    assert "in: has no manifest: there are two of this name" in done.stderr
+    assert "in: has no manifest: there are two of this name, in " in done.stderr
+
+
+def test_connectors_of_one_name_in_two_namespaces_are_shown_with_them_and_need_two_releases(tmp_path: Path) -> None:
+    kind = {"apiVersion": "kafka.strimzi.io/v1", "kind": "KafkaConnector"}
+    spec = {"class": SOURCE["connector.class"], "config": {"file": "/in", "topic": "t"}}
+    found = [{**kind, "metadata": {"name": "in", "namespace": n}, "spec": spec} for n in ("a", "b")]
+    (tmp_path / "both.yaml").write_text(yaml.safe_dump_all(found))
+    done = penstock(tmp_path / "both.yaml")
+    assert [m["metadata"]["namespace"] for m in yaml.safe_load_all(done.stdout)] == ["a", "b"]
+    assert "spec.connectName: in is the name of connectors in several namespaces" in done.stderr
+    assert [line.split()[:2] for line in done.stderr.splitlines() if line.startswith(("a/in ", "b/in "))] == [
+        ["a/in", "yes"],
+        ["b/in", "yes"],
+    ]
 
 
 SOURCE = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "file": "/in", "topic": "t"}
