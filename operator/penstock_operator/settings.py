@@ -72,8 +72,7 @@ class Release(_Part):
     Attributes:
         name, namespace: Helm's.
         cluster: the Kubernetes cluster, as claims in Kafka name it; empty until it was looked up.
-        installation: the uid of the release's Lease, which distinguishes two clusters of one name; empty until it was
-        read.
+        installation: the uid of the release's Lease, which distinguishes two clusters of one name; empty until it was read.
     """
 
     name: Text

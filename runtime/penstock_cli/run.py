@@ -20,6 +20,7 @@ from penstock_cli.spark_cluster import ClusterOptions, on_cluster
 from penstock_cli.standard_input import check_standard_input
 from penstock_cli.supervisor import Supervisor, Task
 from penstock_cli.view import Lines, Table, View, current_problem
+from penstock_model.connect.version_messages import reported_once
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
@@ -72,7 +73,7 @@ def plans(
         try:
             connector_plan = plan(manifest.connector, worker, Plugins.installed(), secrets)
         except ConfigError as e:
-            problems += (Problem(f"{manifest.where}: {p.property}", p.message) for p in e.problems)
+            problems += (Problem(f"{manifest.where}: {p.property}", p.message) for p in reported_once(e.problems))
             hints += (Problem(f"{manifest.where}: {w.property}", w.message) for w in e.warnings)
             continue
         planned_connectors.append((connector_plan, manifest))

@@ -93,13 +93,13 @@ async def write_control(observed: Observation, decision: Decision, context: Cont
         Seconds until the next reconciliation: 0 after a reset, to report that it is done. None: the record is written.
     """
     connector, before = observed.connector, observed.control
-    if context.status.trouble is not None:  # the connector's status says so once that lasts
+    if context.status.trouble is not None:  # the connector's status reports it once it lasts
         return TRY_AGAIN
     own = connector.metadata
-    if decision.tell is not None:
+    if decision.control_state is not None:
         reset = None if before is None else before.topics_reset
         control = Control(
-            connector_uid=own.uid or "", generation=own.generation, state=decision.tell, topics_reset=reset
+            connector_uid=own.uid or "", generation=own.generation, state=decision.control_state, topics_reset=reset
         )
     else:
         control = before or Control(connector_uid=own.uid or "", generation=0, state=TaskState.RUNNING)

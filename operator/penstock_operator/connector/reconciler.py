@@ -130,7 +130,9 @@ class Reconciler:
             log.warning("%s cannot be read: %s", key, e)
             context.metrics.connector(key, undecided(document, Reason.CONFIG_INVALID))
             return None
-        if connector.metadata.name != key.name:  # a name that no Connector may have; the status then says so under it
+        if (
+            connector.metadata.name != key.name
+        ):  # a name that no Connector may have; the status then reports it under this name
             metadata = connector.metadata.model_copy(update={"name": key.name})
             connector = connector.model_copy(update={"metadata": metadata})
         connector = with_refused_template(with_template_policy(connector, context.settings), cached.refusals)

@@ -40,8 +40,7 @@ class Move:
 
     Attributes:
         aim: `take` or keep the Lease, challenge its holder (`ask`), or `wait`.
-        manifest: the Lease to write: to create if it has no `resourceVersion`, otherwise to replace the Lease that was
-        read.
+        manifest: the Lease to write: to create if it has no `resourceVersion`, otherwise to replace the Lease that was read.
             None: write nothing.
     """
 

@@ -97,7 +97,7 @@ def open_session(server: ApiServer, health: WatchHealth) -> aiohttp.ClientSessio
     async def failed(_: Any, __: Any, end: aiohttp.TraceRequestExceptionParams) -> None:
         server.count(_verb(end.url), _kind(end.url.path), 0)
         if isinstance(end.exception, aiohttp.ClientSSLError) and connection.ca is not None:
-            with suppress(OSError):  # the CA of the cluster may have changed; without this kopf would fail for ever
+            with suppress(OSError):  # the CA of the cluster may have changed; without this kopf would always fail
                 tls.load_verify_locations(connection.ca)
 
     tracing.on_request_start.append(begins)

@@ -228,7 +228,7 @@ def _cause(pod: JobPod, ended: Ended) -> tuple[str, str]:
     if ended.reason == Reason.DEADLINE_EXCEEDED:
         if pod.hindrance is not None:
             return pod.hindrance
-        slow = "where an image takes long to be pulled, raise job.deadlineSeconds of the release"
+        slow = "if pulling the image takes long, raise job.deadlineSeconds of the release"
         return ended.reason, f"the verifying pod did not end in time; {slow}"
     if ended.reason == OUT_OF_MEMORY:
         limit = f"its limit of {ended.memory_limit}" if ended.memory_limit else "its node has"
@@ -243,4 +243,4 @@ def _overdue(seen: Seen, pod: JobPod) -> tuple[str, str]:
         return pod.hindrance
     if not pod.node:
         return Reason.UNSCHEDULABLE, f"no node took the verifying pod within {seen.deadline:.0f} s"
-    return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, whose time is over"
+    return Reason.NODE_LOST, f"node {pod.node} does not end pod {pod.name}, which is past its deadline"

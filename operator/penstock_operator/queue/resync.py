@@ -48,7 +48,7 @@ async def resync(
     *,
     period: float = PERIOD,
 ) -> None:
-    """Add every key and every orphan once in each period, for ever."""
+    """Add every key and every orphan once in each period, endlessly."""
     while True:
         keys = {*index.all(), *(orphans(status, index, settings) if status.caught_up else ())}
         for key, delay in spread(keys, period):

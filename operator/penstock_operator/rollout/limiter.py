@@ -28,7 +28,7 @@ _WAKE_WITHIN: Final = 10.0
 _MAX_NAMES: Final = 3
 _RELEASE: Final = ""
 """Name of the whole release among the names of stopped namespaces."""
-_GOES_ON: Final = "the last good configuration goes on"
+_IN_USE: Final = "the last good configuration stays in use"
 
 
 class RolloutLimiter:
@@ -71,14 +71,14 @@ class RolloutLimiter:
             return Permission(
                 False,
                 Reason.ROLLOUT_QUEUED,
-                f"the operator still reads which Connectors are being restarted; {_GOES_ON}",
+                f"the operator still reads which Connectors are being restarted; {_IN_USE}",
             )
         if (stopped := self._why_stopped(key.namespace)) is not None:
-            return Permission(False, Reason.ROLLOUT_STOPPED, f"{stopped}; {_GOES_ON}")
+            return Permission(False, Reason.ROLLOUT_STOPPED, f"{stopped}; {_IN_USE}")
         if self._restarting + len(self._woken - {key}) < self.limit:
             return GRANTED
-        most = f"at most {self.limits.max_unavailable} of the release's Connectors are restarted at once"
-        return Permission(False, Reason.ROLLOUT_QUEUED, f"waits for its turn: {most}; {_GOES_ON}")
+        most = f"at most {self.limits.max_unavailable} of the release's Connectors are restarted at the same time"
+        return Permission(False, Reason.ROLLOUT_QUEUED, f"waits for its turn: {most}; {_IN_USE}")
 
     def update(self, key: Key, progress: Progress | None) -> None:
         """Set a Connector's progress, and wake the Connectors that may follow. None: it should have no tasks."""
@@ -197,7 +197,7 @@ class RolloutLimiter:
         names = ", ".join(k.name for k in islice(failed, _MAX_NAMES)) + (", ..." if len(failed) > _MAX_NAMES else "")
         what = "were Ready before they were restarted for it, and are not since"
         if self._namespace_stops(namespace):
-            return f"stopped in this namespace: {names} {what}; mend, pause or stop them, or take the change back"
+            return f"stopped in this namespace: {names} {what}; fix, pause or stop them, or revert the change"
         if self._release_stops():
             here = f", here {names}" if names else ""
             return f"stopped: Connectors of {len(self._failed)} namespaces{here} {what}; the operator's log names them"
@@ -219,7 +219,7 @@ class RolloutLimiter:
                     ", ..." if len(failed) > 10 else "",
                 )
             else:
-                log.info("The rollout %s goes on", where)
+                log.info("The rollout %s continues", where)
             concerned = [k for n, keys in self._waiting.items() if name in (_RELEASE, n) for k in keys]
             for number, key in enumerate(concerned):
                 self._wake(key, _WAKE_WITHIN * number / len(concerned))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from penstock.errors import ConfigError, Problem, RetriableError, Superseded
+from penstock_model.connect.version_messages import reported_once
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, JobRequest, OffsetsVerb, Outcome
 from penstock_runtime.job.altering import alter
 from penstock_runtime.job.listing import list_offsets
@@ -34,7 +35,9 @@ def answer_request(request: JobRequest, redact: Callable[[str], str]) -> JobAnsw
         answer, warnings = _carry_out(request)
     except ConfigError as e:
         invalid = answer_of(Outcome.INVALID, "")
-        return invalid.model_copy(update={"problems": redacted(e.problems), "warnings": redacted(e.warnings)})
+        return invalid.model_copy(
+            update={"problems": redacted(reported_once(e.problems)), "warnings": redacted(e.warnings)}
+        )
     except Superseded as e:
         return answer_of(Outcome.SUPERSEDED, str(e))
     except OffsetsRefused as e:

@@ -61,9 +61,11 @@ def prepare(context: TaskContext, known: StatusSnapshot | None = None, owner: st
 def make_internal_topics(context: TaskContext) -> None:
     """Create the topics for the status and the offsets if they are missing, and wait until they can be read.
 
+    With `internal.topics.automatic.creation.enable=false` (KIP-1209) a missing topic is an error.
+
     Raises:
         RetriableError: Kafka does not answer.
-        ConnectError: a topic cannot be created, or is not compacted.
+        ConnectError: a topic cannot be created, or must not be, or is not compacted.
     """
     worker = context.worker
     make_status_topic(context.shared, worker)
@@ -77,6 +79,7 @@ def make_internal_topics(context: TaskContext) -> None:
             replication_factor=worker.offset_storage_replication_factor,
             settings=worker.topic_settings("offset.storage."),
             named_by=named_by,
+            may_create=worker.internal_topics_automatic_creation_enable,
         ):
             _appear(settings, topic)
 
@@ -89,6 +92,7 @@ def make_status_topic(shared: ClientSettings, worker: WorkerConfig) -> None:
         replication_factor=worker.status_storage_replication_factor,
         settings=worker.topic_settings("status.storage."),
         named_by="status.storage.topic",
+        may_create=worker.internal_topics_automatic_creation_enable,
     ):
         _appear(shared, worker.status_storage_topic)
 

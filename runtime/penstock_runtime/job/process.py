@@ -7,11 +7,13 @@ termination message contain no secrets.
 import argparse
 import logging
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, NoReturn
 
 from penstock.errors import ConfigError
@@ -29,6 +31,7 @@ from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.mounted import append_folders, python_folders
 from penstock_runtime.process import termination_message
 from penstock_runtime.process.plugin_exit import as_failure
+from penstock_runtime.process.plugin_place import place_of_frame
 from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
 from penstock_runtime.task.redactor import redactor_of
 
@@ -44,6 +47,7 @@ def run(arguments: list[str]) -> ExitCode:
     parser.add_argument("request", type=Path, help="the request, a JSON file")
     parser.add_argument("--log-level", default="INFO")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, _stopped)
     answer_descriptor = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -82,6 +86,13 @@ def leave(code: int) -> NoReturn:
         last_lines()
         logging.shutdown()
         (sys.__stderr__ or sys.stderr).flush()
+    os._exit(code)
+
+
+def _stopped(number: int, frame: FrameType | None) -> NoReturn:
+    """Report which call of a plugin was under way when the pod's time was over, and end as the signal would."""
+    code, message = 128 + number, f"The process was ended by signal {number} (SIGTERM)."
+    termination_message.write(TerminationMessage(exit_code=code, message=message, trouble=place_of_frame(frame)))
     os._exit(code)
 
 

@@ -26,6 +26,16 @@ __all__ = ["pods"]
 STRING = {"key.converter": "StringConverter", "value.converter": "StringConverter"}
 
 
+_STOPPED = """import os, signal, time
+
+from penstock_plugins.connectors.datagen.source import Datagen
+
+class Source(Datagen):
+    def task_configs(self, config, properties, max_tasks):
+        os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)
+"""
+
+
 def source(pods: Pods, topic: str, **spec: Any) -> dict[str, Any]:
     config = {**STRING, "journal": pods.lab.journal.path, "script": json.dumps([["a"], ["b"]]), "topic": topic}
     return shown(
@@ -111,6 +121,16 @@ def test_a_request_of_another_version_is_the_last_word_and_no_answer(pods: Pods,
     word = TerminationMessage.of(log.read_bytes())
     assert word is not None
     assert "not a job that this runtime reads" in str(word.message)
+
+
+def test_a_job_that_is_stopped_says_where_in_the_plugin_it_was(pods: Pods, tmp_path: Path) -> None:
+    (tmp_path / "stopped.py").write_text(_STOPPED)
+    resource = shown(new_name(), "shop", **{"class": "stopped:Source", "config": {"topic": "t"}})
+    job = pods.job(Action.PLAN, resource, env={"PYTHONPATH": f"{PLUGINS}:{tmp_path}"})
+    word = TerminationMessage.of(job.word.encode())
+    assert (job.code, job.answer) == (143, None)
+    assert word is not None
+    assert word.trouble == "Source.task_configs (stopped.py, line 7)"
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
-"""Which plan a Connector runs: the last good one, until another may take its place. Pure.
+"""Chooses the plan that a Connector runs: the last good one, until another may replace it. Pure.
 
-A change of the Connector itself is applied as soon as its plan is there. A change of the release that ends pods waits for
-the rollout's permission (`rollout.limiter`); meanwhile all tasks, lost ones too, keep the last plan.
+A change of the Connector is applied as soon as its plan exists. A change of the release that ends pods waits for the
+rollout's permission (`rollout.limiter`); meanwhile all tasks, including lost ones, keep the last plan.
 """
 
 from dataclasses import replace
@@ -42,20 +42,20 @@ _IMAGE_UNAVAILABLE: Final = frozenset(
 def adopt_and_run(
     observed: Observation, pod_hash: PodHashOf, restarts: RestartRequests, planning: StepOutcome
 ) -> StepOutcome:
-    """What follows for the tasks, of the plan that they are to have now.
+    """Decide which plan the tasks run, and the actions for them.
 
     Args:
         observed: with the persisted state as it was before planning.
-        pod_hash: what a task's pod must be made from.
-        restarts: what annotations ask for.
-        planning: its plan is for what is asked now; None: there is none yet.
+        pod_hash: returns the hash of the contents that a task's pod must have.
+        restarts: requested by annotations.
+        planning: has the plan for the current request; None: there is none yet.
     """
     plan, last = planning.plan, observed.plan(observed.persisted.plan)
     goes_on = last is not None and (observed.is_prepared(last) or not last.tasks)
     observed = replace(observed, persisted=planning.persisted)
     is_own = observed.is_own_change
     is_checked = planning.config.valid is not None or observed.persisted.job.attempts > 0
-    # What was changed together is done together: the template waits while the plan that belongs to it is first made.
+    # Apply together what was changed together: the template waits until the plan that belongs to it is made.
     waits = plan is None and is_own and not is_checked
     task_pod_hash = hashes_of_present_pods(observed) if restarts.all or waits else pod_hash
     restarts = replace(restarts, later=restarts.later or waits)
@@ -64,15 +64,17 @@ def adopt_and_run(
         chosen: Plan, adopted: Plan | None, before: StepOutcome, rollout: RolloutRestart | None = None
     ) -> StepOutcome:
         persisted = observed.persisted if adopted is None else _with_adopted(observed, adopted, rollout)
-        if not is_own:  # what the Connector itself asks for, all its tasks have
+        if not is_own:  # all tasks already have the Connector's own settings
             persisted = replace(persisted, canary=None)
         return run_tasks(replace(observed, persisted=persisted), chosen, task_pod_hash, restarts, before)
 
     def run_canary(canary: Canary, before: StepOutcome) -> StepOutcome:
-        """Some tasks with the plan of the canary, and the others with the last one."""
+        """Run some tasks with the plan of the canary, and the others with the last one."""
         assert last is not None
         persisted = observed.persisted
-        if canary.plan.restarted not in _carried_out(observed, last):  # all tasks begin anew, each with its own plan
+        if canary.plan.restarted not in _carried_out(
+            observed, last
+        ):  # all tasks start from the beginning, each with its own plan
             persisted = replace(persisted, epoch=None, fence="")
         outcome = run_tasks(replace(observed, persisted=persisted), last, task_pod_hash, restarts, before, canary)
         known = canary.memory_after(observed.persisted.canary, outcome.persisted.tasks)
@@ -87,7 +89,7 @@ def adopt_and_run(
             requeue_after=soonest(outcome.requeue_after, left if left is not None and left > 0 else None),
         )
 
-    if last is not None and not goes_on and is_own:  # the others stay, also where they begin anew
+    if last is not None and not goes_on and is_own:  # the others keep their plan, even if they start from the beginning
         canary = running_canary(observed, last) if plan is None else canary_for(observed, last, plan)
         if canary is not None:
             return run_canary(canary, planning)
@@ -95,7 +97,7 @@ def adopt_and_run(
         chosen = plan or last
         return planning.then() if chosen is None else run(chosen, plan, planning)
     if plan is None and is_own and planning.config.valid is None and observed.is_idle:
-        return planning.then()  # the last plan, which somebody has stopped, is not what is to run
+        return planning.then()  # a last plan that was stopped must not run again
     if plan is None:
         canary = running_canary(observed, last) if is_own else None
         if canary is not None:
@@ -105,7 +107,7 @@ def adopt_and_run(
         return run_canary(canary, planning)
     if plan.hash == last.hash or is_own or not _ends_pods(last, plan, pod_hash):
         return run(plan, plan, planning, None if is_own else observed.persisted.rollout)
-    if _images_unavailable(observed):  # there is nothing left to go on with
+    if _images_unavailable(observed):  # no running task is left to protect
         return run(plan, plan, planning, RolloutRestart(observed.release, observed.now, counts=False))
     on_last_plan = run(last, None, planning)
     permission = _permission(observed)
@@ -116,9 +118,9 @@ def adopt_and_run(
 
 
 def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutcome) -> StepOutcome:
-    """The outcome with the progress of a restart for a change of the release."""
+    """Return the outcome with the progress of a restart for a change of the release."""
     record, now, limits = tasks.persisted.rollout, observed.now, observed.rollout
-    # Something else is asked for by now, perhaps what was before: a worker's Secret is no part of `release`.
+    # The request has changed since, perhaps back to the earlier one: a worker's Secret is not part of `release`.
     if record is not None and (record.release != observed.release or tasks.persisted.plan != observed.due):
         record = None
     if record is not None and observed.connector.spec.state is not State.RUNNING:
@@ -128,7 +130,7 @@ def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutc
     until = taken.until
     if record is not None and taken.phase is RolloutPhase.RESTING:
         until = record.since + limits.progress_deadline_seconds
-        if not record.counts or until <= now:  # what happens later has other reasons
+        if not record.counts or until <= now:  # later events have other causes
             record = until = None
     pending = tasks.pending
     return tasks.then(
@@ -143,50 +145,51 @@ def rollout_progress(observed: Observation, pod_hash: PodHashOf, tasks: StepOutc
 
 
 def _with_adopted(observed: Observation, plan: Plan, rollout: RolloutRestart | None) -> PersistedState:
-    """The persisted state with another plan as the last good one."""
+    """Return the persisted state with another plan as the last good one."""
     persisted, last = observed.persisted, observed.plan(observed.persisted.plan)
-    if last is not None and plan.restarted not in _carried_out(observed, last):  # its tasks are prepared anew
+    if last is not None and plan.restarted not in _carried_out(observed, last):  # its tasks must be prepared again
         persisted = replace(persisted, epoch=None, fence="")
     return replace(persisted, plan=plan.hash, own=observed.own, rollout=rollout, canary=None)
 
 
 def _carried_out(observed: Observation, last: Plan) -> tuple[str, ...]:
-    """The tokens of restarts that the tasks have had: that of the last plan, and of the canary that runs."""
+    """Return the tokens of restarts that the tasks have had: that of the last plan, and of the running canary."""
     canary = observed.plan(observed.persisted.canary.plan) if observed.persisted.canary is not None else None
     return (last.restarted, *([] if canary is None else [canary.restarted]))
 
 
 def _with_last_valid(observed: Observation, last: Plan, planning: StepOutcome) -> StepOutcome:
-    """While a plan for a change of the release is made, the last good configuration counts as valid, and goes on."""
+    """Count the last good configuration as valid, and keep it, while a plan for a change of the release is made."""
     if planning.config.valid is not None or observed.secrets.missing:
         return planning
-    text = f"{planning.verdict.message}; the last good configuration goes on"
+    text = f"{planning.verdict.message}; the last good configuration stays in use"
     return planning.then(config=valid(observed, last), pending=Pending(planning.verdict.reason, text, planning=True))
 
 
 def _ends_pods(last: Plan, plan: Plan, pod_hash: PodHashOf) -> bool:
-    """Whether tasks of one plan cannot go on as those of the other."""
+    """Return whether tasks of one plan cannot continue as those of the other."""
     if len(last.tasks) != len(plan.tasks) or last.fence("") != plan.fence(""):
         return True
     return any(pod_hash(last, n) != pod_hash(plan, n) for n in range(len(plan.tasks)))
 
 
 def _images_unavailable(observed: Observation) -> bool:
-    """Whether no task of the last plan runs, since its image can no longer be had."""
+    """Return whether no task of the last plan runs because its image is no longer available."""
     alive = [p for p in observed.task_pods if p.phase is not Phase.ENDED and p.leaving is None]
     return bool(alive) and all(p.hindrance is not None and p.hindrance[0] in _IMAGE_UNAVAILABLE for p in alive)
 
 
 def _permission(observed: Observation) -> Permission:
-    """The limiter's permission, unless the operator cannot see whether the tasks that were restarted before are healthy.
+    """Return the limiter's permission, unless it is unknown whether previously restarted tasks are healthy.
 
-    An operator that has just started has not read the status topic yet. A Connector that waits keeps the limiter's message
+    An operator that has just started has not read the status topic yet. A Connector that waits keeps the limiter's
+    message
     until Kafka's trouble has lasted, so that a short trouble writes no statuses.
     """
     is_unread = observed.status_unread and observed.permission.granted
     if observed.kafka_trouble is None and not is_unread:
         return observed.permission
-    text = "waits until the operator sees again whether tasks are healthy; the last good configuration goes on"
+    text = "waits until the operator sees again whether tasks are healthy; the last good configuration stays in use"
     return Permission(False, Reason.ROLLOUT_QUEUED, text)
 
 
@@ -199,7 +202,7 @@ def _ready_since(observed: Observation, tasks: StepOutcome) -> float | None:
 
 
 def _is_replaced(tasks: StepOutcome, pod_hash: PodHashOf) -> bool:
-    """Whether all pods are of the plan that runs, and have started."""
+    """Return whether all pods are of the running plan, and have started."""
     if tasks.plan is None or tasks.plan.hash != tasks.persisted.plan:
         return False
     memories = [tasks.persisted.task(n) for n in range(len(tasks.plan.tasks))]

@@ -1,4 +1,4 @@
-"""The plan for what is asked now, or what is done to get one. Pure."""
+"""Finds the plan for the current request, or decides how to get one. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,13 +23,13 @@ from penstock_operator.reasons import Reason
 __all__ = ["plan_tasks"]
 
 _MISSING_AGAIN: Final = 60.0
-"""Seconds until a missing policy or PluginVersion is looked for again, should the event of its coming be lost."""
+"""Seconds until a missing policy or PluginVersion is looked up again, should the event of its creation be lost."""
 _UNWATCHED_AGAIN: Final = 60.0
-"""Seconds. Where Secrets are not watched, no event says that one has come which a refused configuration names."""
+"""Seconds. If Secrets are not watched, no event reports a new one that a refused configuration names."""
 
 
 def plan_tasks(observed: Observation) -> StepOutcome:
-    """The plan for what is asked now, in the outcome's `plan`; without one, what is done to get it."""
+    """Return the plan for the current request, in the outcome's `plan`; without one, the actions to get it."""
     outcome, problem = _plan_tasks(observed), observed.policy.problem
     if problem is None or not observed.policy.blocks or outcome.plan is None or outcome.plan.kind != "source":
         return outcome
@@ -37,7 +37,7 @@ def plan_tasks(observed: Observation) -> StepOutcome:
     return replace(
         outcome,
         plan=None,
-        config=unchecked("is taken up once its TopicCreationPolicies can be applied"),
+        config=unchecked("takes effect once its TopicCreationPolicies can be applied"),
         verdict=Verdict(Kind.UNDER_WAY if is_missing else Kind.STALLED, problem.reason, problem.message),
         state="Pending" if is_missing else "Failed",
         requeue_after=_MISSING_AGAIN if is_missing else None,
@@ -55,13 +55,13 @@ def _plan_tasks(observed: Observation) -> StepOutcome:
     refusal = observed.refusals.get(of_plan(plan_name(observed.connector.metadata.name, observed.due)))
     if refusal is not None and (left := pause(refusal, observed.now)) > 0:
         goes_on = observed.plan(observed.persisted.plan) is not None
-        told = Pending(refusal.reason, f"{refusal.message}; the last good configuration goes on", planning=True)
+        told = Pending(refusal.reason, f"{refusal.message}; the last good configuration stays in use", planning=True)
         return replace(
             waiting(observed, refusal.reason, refusal.message, requeue_after=left),
             delete=_plan_jobs(observed),
             pending=told if goes_on else None,
         )
-    if (split := observed.split()) is not None:  # the same tasks, in other pods or by another policy
+    if (split := observed.split()) is not None:  # the same tasks, in other pods or under another policy
         plan = split.revised(observed.shape, observed.policy.effective)
         return _planned(observed, _accepted(observed.persisted), plan, save=(plan,))
     if observed.persisted.refused == observed.due:
@@ -102,9 +102,9 @@ def _refused(
     delete: tuple[JobPod, ...],
     requeue_after: float | None = None,
 ) -> StepOutcome:
-    """The configuration is wrong: a person must change it."""
+    """Return the outcome for a wrong configuration: a user must change it."""
     count = f"{len(problems)} problems: " if len(problems) > 1 else ""
-    rest = "; the tasks go on with the last good configuration" if observed.task_pods else ""
+    rest = "; the tasks keep the last good configuration" if observed.task_pods else ""
     verdict = Verdict(Kind.STALLED, Reason.CONFIG_INVALID, f"{count}{'; '.join(problems)}{rest}")
     return StepOutcome(
         persisted=persisted,
@@ -117,7 +117,7 @@ def _refused(
 
 
 def _with_missing_version(observed: Observation, outcome: StepOutcome, problems: Sequence[str]) -> StepOutcome:
-    """The outcome for a missing PluginVersion: it may be on its way, so that the Connector does not count as stalled."""
+    """Return the outcome for a missing PluginVersion: it may follow, so the Connector does not count as stalled."""
     if not observed.plugin.is_missing or len(problems) > len(observed.plugin.problems):
         return outcome
     verdict = replace(outcome.verdict, kind=Kind.UNDER_WAY, reason=Reason.PLUGIN_VERSION_MISSING)
@@ -125,7 +125,7 @@ def _with_missing_version(observed: Observation, outcome: StepOutcome, problems:
 
 
 def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOutcome:
-    """The outcome for missing Secrets: they may be on their way, so that the Connector does not count as stalled."""
+    """Return the outcome for missing Secrets: they may follow, so the Connector does not count as stalled."""
     secrets = observed.secrets
     if not secrets.missing:
         return outcome
@@ -137,7 +137,7 @@ def _with_missing_secrets(observed: Observation, outcome: StepOutcome) -> StepOu
 
 
 def _plan_by_job(observed: Observation) -> StepOutcome:
-    """A job pod asks the plugin to check the configuration and to split it into tasks."""
+    """Create a job pod in which the plugin checks the configuration and splits it into tasks."""
     has_tasks = any(p.lives(observed.now, observed.node_timeout) for p in observed.task_pods)
     step = job_step.step(JobObservation.of(observed, Action.PLAN, observed.due))
     persisted, answer = replace(observed.persisted, job=step.persisted), step.answer
@@ -165,7 +165,7 @@ def _job_under_way(observed: Observation, persisted: PersistedState, step: JobSt
         job = CreateJob(step.create, Action.PLAN, observed.due, prepare=prepare)
         registered = observed.plan(observed.persisted.plan) is not None
         create = (replace(job, policy_selects=observed.policy.selects, registered=registered),)
-    if create and prepare:  # this pod may fence the tasks of any plan, so that each must be prepared after it
+    if create and prepare:  # this pod may fence the tasks of any plan, so each must be prepared after it
         persisted = replace(persisted, fence="")
     return StepOutcome(
         persisted=persisted,
@@ -180,7 +180,7 @@ def _job_under_way(observed: Observation, persisted: PersistedState, step: JobSt
 
 
 def _last_plan_running(observed: Observation) -> bool:
-    """Whether tasks of the last good plan run, and are replaced, while another plan is made."""
+    """Return whether tasks of the last good plan run, and are replaced, while another plan is made."""
     last = observed.plan(observed.persisted.plan)
     return last is not None and bool(last.tasks) and observed.is_prepared(last)
 
@@ -203,10 +203,10 @@ def _plan(observed: Observation, answer: PlanAnswer, warnings: tuple[str, ...]) 
 
 
 def _accepted(persisted: PersistedState) -> PersistedState:
-    """The persisted state without the last refusal of the configuration."""
+    """Return the persisted state without the last refusal of the configuration."""
     return replace(persisted, refused="", refusal=())
 
 
 def _plan_jobs(observed: Observation) -> tuple[JobPod, ...]:
-    """Job pods that plan. A preparation is of the last good plan, which goes on."""
+    """Return the job pods that plan. A preparation belongs to the last good plan, which stays in force."""
     return tuple(p for p in observed.job_pods if p.leaving is None and p.action == Action.PLAN)

@@ -1,7 +1,7 @@
-"""Restarts that annotations ask for, once per token. Pure.
+"""Restarts that annotations request, once per token. Pure.
 
 `penstock.dev/restart: <token>`, `penstock.dev/restart-failed: <token>`, `penstock.dev/restart-tasks: "<token> 0,2"`. The
-annotation stays where it is, since Git may hold it; the status has what was handled (`restartActions`).
+annotation stays where it is, since Git may hold it; the status has the handled requests (`restartActions`).
 """
 
 import re
@@ -39,13 +39,13 @@ class RestartRequests:
 def restart_requests(
     annotations: Mapping[str, str], persisted: PersistedState, *, running: bool, tasks: Collection[int], now: float
 ) -> RestartRequests:
-    """The restarts that annotations ask for, and that were not handled before.
+    """Return the restarts that annotations request, and that were not handled before.
 
     Args:
         annotations: the connector's.
         persisted: which tokens were handled; which tasks failed.
-        running: whether `spec.state` asks for running tasks.
-        tasks: the numbers of the tasks that there are.
+        running: whether `spec.state` requests running tasks.
+        tasks: the numbers of the existing tasks.
         now: seconds since 1970.
     """
     handled_before = {(h.action, h.token) for h in persisted.handled}
@@ -89,10 +89,11 @@ def _list(numbers: Collection[int]) -> str:
 def kept_actions(
     annotations: Mapping[str, str], persisted: PersistedState, handled: Sequence[HandledRequest]
 ) -> tuple[HandledRequest, ...]:
-    """The latest requests, in their order, for the status.
+    """Return the latest requests, in their order, for the status.
 
-    However old, those are kept whose token still stands in an annotation, which would ask for it anew; and the last restart
-    of the connector, whose token is an input of its plan.
+    Requests are kept however old they are if their token is still in an annotation, which would request them again; and
+    so
+    is the last restart of the connector, whose token is an input of its plan.
     """
     every = (*persisted.handled, *handled)
     last = last_restart(every)

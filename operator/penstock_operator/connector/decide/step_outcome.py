@@ -1,4 +1,4 @@
-"""What one step of a decision comes to. Pure."""
+"""Outcome of one step of a decision. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ __all__ = ["StepOutcome", "pod_names", "soonest", "waiting"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """What one step of `decide` comes to, in the terms of `Decision`.
+    """Outcome of one step of `decide`, in the terms of `Decision`.
 
-    `decide` makes one decision of the outcomes of all steps: what the status says is as of the last step, what is done is
-    what any step asks for.
+    `decide` combines the outcomes of all steps into one decision: the status is that of the last step, the actions are
+    those of all steps.
     """
 
     persisted: PersistedState
@@ -36,14 +36,14 @@ class StepOutcome:
     delete: tuple[Pod, ...] = ()
     create: tuple[CreateJob | CreateTask, ...] = ()
     drop: tuple[str, ...] = ()
-    tell: TaskState | None = None
+    control_state: TaskState | None = None
     forget: bool = False
     requeue_after: float | None = None
     queued: bool = False
     rollout: Progress | None = None
 
     def then(self, **changes: Any) -> "StepOutcome":
-        """The outcome of the next step: what the status says stays but for the changes, what is done is the next step's."""
+        """Return the outcome of the next step: the status is kept except for the changes, the actions are replaced."""
         status = ("persisted", "verdict", "config", "state", "plan", "pending")
         return StepOutcome(**{**{name: getattr(self, name) for name in status}, **changes})
 
@@ -51,7 +51,7 @@ class StepOutcome:
 def waiting(
     observed: Observation, reason: str, message: str, *, requeue_after: float | None = None, forget: bool = False
 ) -> StepOutcome:
-    """Something else must come first."""
+    """Return that something else must happen first."""
     return StepOutcome(
         persisted=observed.persisted,
         verdict=Verdict(Kind.UNDER_WAY, reason, message),
@@ -63,10 +63,10 @@ def waiting(
 
 
 def soonest(*seconds: float | None) -> float | None:
-    """The shortest of these times; None: nothing need happen by itself."""
+    """Return the shortest of these times; None: no run need be scheduled."""
     return min((s for s in seconds if s is not None), default=None)
 
 
 def pod_names(pods: Sequence[Pod]) -> str:
-    """The pods' names, for a message."""
+    """Return the pods' names, for a message."""
     return ", ".join(sorted(p.name for p in pods))

@@ -1,8 +1,9 @@
-"""One task: when its pod is created, deleted and replaced. Pure.
+"""Step of one task: when its pod is created, deleted and replaced. Pure.
 
 The order of writes makes every step repeatable: the status with the raised incarnation first, then pods are deleted, then
-pods are created. So the pod of an incarnation that was never seen is created under the same name; one that was seen and is
-gone was lost.
+pods are created. So the pod of an incarnation that was never seen is created under the same name; one that was seen and
+no
+longer exists was lost.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,35 +28,35 @@ __all__ = ["TaskObservation", "TaskStep", "step"]
 _TRACE_LENGTH: Final = 4_000
 _UNAVAILABLE_BACKOFF: Final = ExponentialBackoff(first=2.0, longest=60.0)
 _FINAL: Final = frozenset((Reason.FAILED, Reason.CONFIG_INVALID))
-"""Reasons of ends that may be final: the plugin's own faults. All others are of the infrastructure, and retried for ever."""
-_RESTARTED: Final = "restarted as an annotation asked for"
-_RESTART_WAITS: Final = "is restarted, as an annotation asked for, once its configuration has been looked at"
+"""Reasons of ends that may be final: the plugin's own faults. Others are of the infrastructure, and always retried."""
+_RESTARTED: Final = "restarted as an annotation requested"
+_RESTART_WAITS: Final = "is restarted, as an annotation requested, once its configuration has been checked"
 _UNPROVEN: Final = "it has started; its first records are pending"
 _LOOK: Final = 30.0
-"""Seconds after which a pod that is not ready is asked again for the cause."""
+"""Seconds after which a pod that is not ready is queried again for the cause."""
 _SLOW_START: Final = 30.0
 """Seconds after which the status names a CPU limit that makes a start slow."""
 _ENDED_PODS_KEPT: Final = 1
-"""Of each task, for their logs."""
+"""Number of ended pods of each task that are kept, for their logs."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskObservation:
-    """What was observed of one task.
+    """Observation of one task.
 
     Attributes:
         connector: the resource's name, for pod names.
-        persisted: what the status says of it.
+        persisted: its state in the status.
         pods: of this task and connector uid, any incarnation.
         report: the task's own, of any incarnation.
-        pod_hash: what its pod must be made from.
-        generation_to_report: the generation that a report must name to count for the state that is asked for.
+        pod_hash: of the contents that its pod must have.
+        generation_to_report: the generation that a report must name to count for the requested state.
         policy: `spec.restart`.
-        restart_requested: an annotation asks for a restart of it, for the first time.
+        restart_requested: an annotation requests a restart of it, for the first time.
         restart_waits: its restart waits for a plan that is being made, or for a template that is accepted.
-        fenced_by: what has fenced it, should it end as superseded; empty: that is not known.
+        fenced_by: the process that has fenced it, should it end as superseded; empty: that is not known.
         refusal: the API server refused its pod.
-        node_timeout: seconds after its grace period from which on a deleted pod counts as on a node that is away.
+        node_timeout: seconds after its grace period from which on the node of a deleted pod counts as lost.
         now: seconds since 1970.
         unready: why pods fail their readiness probe after it has passed, by uid.
     """
@@ -78,13 +79,13 @@ class TaskObservation:
 
 @dataclass(frozen=True, slots=True)
 class TaskStep:
-    """What is done for the task.
+    """Actions for the task.
 
     Attributes:
         persisted: for status.
         create: an incarnation to create a pod for; None: none now.
         delete: pods to delete.
-        requeue_after: look again after so many seconds, should nothing happen; None: only when something happens.
+        requeue_after: check again after this many seconds, should nothing happen; None: only when something happens.
     """
 
     persisted: PersistedTask
@@ -94,13 +95,13 @@ class TaskStep:
 
 
 def step(observed: TaskObservation) -> TaskStep:
-    """The step for a task that is asked to run."""
+    """Return the step for a task that should run."""
     pods = sorted(observed.pods, key=lambda p: p.incarnation)
     current = pods[-1] if pods else None
     persisted = observed.persisted
     if current is not None and current.incarnation >= persisted.incarnation:
         persisted = _with_pod(persisted, current)
-    elif current is not None:  # the status has the next incarnation, whose pod is not there yet
+    elif current is not None:  # the status has the next incarnation, whose pod does not exist yet
         current = None
     persisted = _with_progress(persisted, observed.report)
     outcome = _next_step(replace(observed, persisted=persisted), current)
@@ -133,7 +134,7 @@ def _with_progress(persisted: PersistedTask, report: Report | None) -> Persisted
 
 
 def _stale_pods(pods: Sequence[TaskPod], current: TaskPod | None) -> tuple[TaskPod, ...]:
-    """Pods of earlier incarnations: those that run, and those that ended but for the last."""
+    """Return pods of earlier incarnations: those that run, and those that ended except the last one."""
     earlier = [p for p in pods if p is not current]
     alive = [p for p in earlier if p.phase is not Phase.ENDED and p.leaving is None]
     ended = [p for p in earlier if p.phase is Phase.ENDED and p.leaving is None]
@@ -177,7 +178,8 @@ def _next_step(observed: TaskObservation, current: TaskPod | None) -> TaskStep:
         return step_of_unready
     reported = _as_reported(observed, current)
     is_up = reported.state in ("Running", "Paused")
-    return TaskStep(reported, requeue_after=None if is_up else _until_slow(current, now) or None)
+    again = current.look_after(now) if current.started is None else _until_slow(current, now) or None
+    return TaskStep(reported, requeue_after=None if is_up else again)
 
 
 def _step_of_unready(observed: TaskObservation, pod: TaskPod) -> TaskStep | None:
@@ -198,7 +200,7 @@ def _step_of_unready(observed: TaskObservation, pod: TaskPod) -> TaskStep | None
 
 
 def _create_pod(observed: TaskObservation) -> TaskStep:
-    """Create the pod of the present incarnation, unless the pause after its refusal lasts."""
+    """Create the pod of the current incarnation, unless the pause after its refusal lasts."""
     persisted = _as_unreported(observed, None)
     if not observed.restart_requested and (left := pause(observed.refusal, observed.now, observed.pod_hash)) > 0:
         return TaskStep(persisted, requeue_after=left)
@@ -227,7 +229,7 @@ def _delete_pod(observed: TaskObservation, pod: TaskPod, reason: str, message: s
 
 
 def _await_deletion(observed: TaskObservation, pod: TaskPod) -> TaskStep:
-    """The pod was deleted: the next incarnation waits for its end, unless its node is away and will not report that."""
+    """Wait for the end of a deleted pod before the next incarnation, unless its node is lost and will not report that."""
     persisted, now = observed.persisted, observed.now
     by = (pod.leaves_by or now) + observed.node_timeout
     if persisted.reason not in EXPECTED_RESTARTS:
@@ -235,7 +237,9 @@ def _await_deletion(observed: TaskObservation, pod: TaskPod) -> TaskStep:
         persisted = persisted.to("Restarting", now, reason, message)
     if now < by:
         return TaskStep(persisted.to("Restarting", now, persisted.reason, persisted.message), requeue_after=by - now)
-    message = f"node {pod.node or 'unknown'} does not end pod {pod.name}: it is away, and the task is replaced"
+    message = (
+        f"node {pod.node or 'unknown'} does not end pod {pod.name}: the node is unavailable, and the task is replaced"
+    )
     if persisted.reason in EXPECTED_RESTARTS:
         return _start_next(observed, persisted.to("Restarting", now, persisted.reason, message))
     return _end_incarnation(observed, pod, restart_policy.TaskEnd.LOST, Reason.NODE_LOST, message, at=now)
@@ -271,13 +275,15 @@ def _end_incarnation(
     *,
     at: float,
 ) -> TaskStep:
-    """The incarnation is over: decide once when the next one starts, and keep that in the status."""
+    """End the incarnation: decide once when the next one starts, and keep that in the status."""
     persisted, now = observed.persisted, observed.now
     started = persisted.started if pod is None else pod.started
     lived = max(0.0, at - started) if started is not None else 0.0
     history = restart_policy.RestartHistory(persisted.failures, persisted.losses)
     unavailable = 0
-    if kind is restart_policy.TaskEnd.STOPPED:  # a service is away: no failure of its own, and retried for ever
+    if (
+        kind is restart_policy.TaskEnd.STOPPED
+    ):  # a service is unavailable: not a failure of the task, and always retried
         unavailable = persisted.unavailable + 1
         delay: float | None = _UNAVAILABLE_BACKOFF.pause(unavailable)
         text = message
@@ -298,7 +304,7 @@ def _end_incarnation(
     )
     if (
         delay == 0.0 and reason != Reason.SUPERSEDED
-    ):  # a superseded task must be prepared anew first, or it would end again
+    ):  # a superseded task must first be prepared again, or it would end again
         return _start_next(observed, replace(ended, restarts=ended.restarts + 1))
     return TaskStep(ended, requeue_after=delay)
 
@@ -317,7 +323,7 @@ def _after_incarnation(observed: TaskObservation) -> TaskStep:
         )
     if persisted.retry_at is None and persisted.reason in _FINAL:
         return TaskStep(persisted)
-    # Without a time to retry it had failed for good, and a stop that was taken back at once has been told of it since.
+    # Without a time to retry it had failed finally; a stop that was immediately reverted has reset that since.
     if persisted.retry_at is None or persisted.retry_at <= now:
         state = "Restarting" if persisted.state == "Failed" else persisted.state
         return _start_next(
@@ -334,7 +340,7 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> PersistedTask:
             return persisted  # it has reported before, and Kafka cannot be read now
         return _as_unreported(observed, pod)
     versions = dict(report.versions) or persisted.versions
-    if not report.state:  # it starts, and meets something that may pass
+    if not report.state:  # it starts, and has a problem that may pass
         starting = replace(_as_unreported(observed, pod), versions=versions)
         return replace(starting, message=report.trouble) if report.trouble else starting
     if report.acted < observed.generation_to_report:
@@ -344,7 +350,7 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> PersistedTask:
             state = "Running"
         case "PAUSED":
             state = "Paused"
-        case _:  # it is ending; the end of its pod says how
+        case _:  # it is ending; the end of its pod shows how
             return replace(persisted, versions=versions)
     trouble = report.trouble or ""
     if state == "Running" and not trouble and not _is_proven(persisted, report):
@@ -356,10 +362,11 @@ def _as_reported(observed: TaskObservation, pod: TaskPod) -> PersistedTask:
 
 
 def _is_proven(persisted: PersistedTask, report: Report) -> bool:
-    """Return whether a task that runs has shown that it works.
+    """Return whether a running task has shown that it works.
 
-    It must have completed a loop and, at its first start and after a failure or loss, must have lived on for some seconds.
-    So one that fails at its first record again and again is never Ready, and a planned restart does not take longer.
+    It must have completed a loop and, at its first start and after a failure or loss, must have run for some seconds
+    more.
+    So one that repeatedly fails at its first record is never Ready, and a planned restart does not take longer.
     """
     if report.progress is None:  # an earlier release, which does not report it
         return True
@@ -370,7 +377,10 @@ def _is_proven(persisted: PersistedTask, report: Report) -> bool:
 def _as_unreported(
     observed: TaskObservation, pod: TaskPod | None, reason: str = Reason.STARTING, *, has_begun: bool = False
 ) -> PersistedTask:
-    """The task that is not known to run; `has_begun`: its process has started, so that no CPU limit delays that any more."""
+    """Return the task that is not known to run.
+
+    `has_begun`: its process has started, so a CPU limit no longer delays that.
+    """
     persisted, slow = observed.persisted, _slow(pod)
     hindrance = pod.hindrance if pod is not None else None
     if pod is None and observed.refusal is not None:
@@ -394,7 +404,7 @@ def _as_unreported(
 
 
 def _until_slow(pod: TaskPod, now: float) -> float | None:
-    """Seconds until the start of a pod with little CPU counts as slow; None: its container has not started, or has more."""
+    """Return the seconds until a start with little CPU counts as slow; None: its container has not started, or has more."""
     if pod.started is None or not pod.has_little_cpu:
         return None
     return max(0.0, pod.started + _SLOW_START - now)

@@ -1,4 +1,4 @@
-"""The tasks of a plan: all anew where their set changes, one by one where it does not. Pure."""
+"""Runs the tasks of a plan: all are restarted together if their set changes, otherwise one by one. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,18 +26,18 @@ from penstock_operator.reasons import Reason
 __all__ = ["run_tasks", "without_lost_preparation"]
 
 _PLANS_KEPT: Final = 2
-_LATE_JOB_POD: Final = "a job pod of this Connector that came late has shut"
+_LATE_JOB_POD: Final = "a late job pod of this Connector has fenced"
 _LOOK: Final = 10.0
 """Seconds, should no event come once the status topic can be read."""
 
 
 def without_lost_preparation(observed: Observation) -> PersistedState:
-    """The persisted state without its preparation, where a later preparation of this very Connector has fenced its tasks.
+    """Return the persisted state without its preparation, if the same Connector's later preparation has fenced its tasks.
 
-    A job pod whose node stood still may go on after another has taken its place, and fence the tasks that run by then:
-    each of their incarnations would be superseded. They are prepared anew, at the pace of tasks that are lost in a row.
+    A job pod whose node was frozen may resume after another one has replaced it, and fence the tasks that run by then:
+    each of their incarnations would be superseded. They are prepared again, at the pace of tasks that are lost in a row.
     After a preparation by another connector nothing is done: two operators that use one name would fence each other's
-    tasks for ever.
+    tasks endlessly.
     """
     persisted, now = observed.persisted, observed.now
     left = {n for n, t in persisted.tasks.items() if t.has_ended and t.reason == Reason.SUPERSEDED}
@@ -46,7 +46,7 @@ def without_lost_preparation(observed: Observation) -> PersistedState:
     left |= {p.task for p in observed.task_pods if _has_left(p, persisted)}
     alive = {p.task for p in _living(observed.task_pods)}
     losses = max(t.losses for t in persisted.tasks.values())
-    text = f"{_LATE_JOB_POD} its tasks out; they are prepared anew"
+    text = f"{_LATE_JOB_POD} its tasks; they are prepared again"
     tasks = dict(persisted.tasks)
     for n, t in persisted.tasks.items():
         if n in left | alive:
@@ -68,19 +68,19 @@ def run_tasks(
     planning: StepOutcome,
     canary: Canary | None = None,
 ) -> StepOutcome:
-    """What becomes of the tasks.
+    """Return the outcome for the tasks.
 
     Args:
         observed: with the persisted state that planning leaves.
-        plan: what is asked for, or the last good one while there is no other.
-        pod_hash: what a task's pod must be made from.
-        restarts: what annotations ask for.
-        planning: what planning comes to; of a configuration that is not valid its verdict stands.
+        plan: the requested one, or the last good one while there is no other.
+        pod_hash: returns the hash of the contents that a task's pod must have.
+        restarts: requested by annotations.
+        planning: the outcome of planning; its verdict stays if the configuration is not valid.
         canary: tasks that have another plan, of the same fence.
     """
     if observed.is_prepared(plan) or not plan.tasks:
         return _run_one_by_one(observed, plan, pod_hash, restarts, planning, canary)
-    if planning.config.valid is None:  # the plan that is being made decides how to go on
+    if planning.config.valid is None:  # the plan that is being made decides how to continue
         return planning.then(
             persisted=observed.persisted, plan=plan, state=summarize(observed, plan, observed.persisted.tasks).state
         )
@@ -88,9 +88,9 @@ def run_tasks(
 
 
 def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> StepOutcome:
-    """Another set of tasks: all pods of the old ones end, then old tasks are fenced, then the new ones start."""
+    """Replace the set of tasks: all old pods end, then old tasks are fenced, then the new ones start."""
     tasks = observed.persisted.tasks
-    if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the tasks are the same, and go on counting
+    if all(t.reason != Reason.PREPARING for t in tasks.values()):  # else the tasks are the same, and keep their counts
         tasks = {n: _reset_counters(t, observed.now) for n, t in tasks.items()}
     persisted = replace(observed.persisted, tasks=tasks)
 
@@ -100,7 +100,7 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
     before = planning.then(persisted=persisted, plan=plan, state="Pending")
     alive = [p for p in observed.task_pods if p.lives(observed.now, observed.node_timeout)]
     if alive:
-        text = f"the tasks begin anew; waits for the end of {pod_names(alive)}"
+        text = f"all tasks are restarted together; waits for the end of {pod_names(alive)}"
         return before.then(
             verdict=under_way(Reason.RESTARTING, text),
             delete=tuple(p for p in alive if p.leaving is None),
@@ -114,10 +114,10 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
         return before.then(verdict=under_way(reason, f"{text}: {observed.name_unseen}"), requeue_after=_LOOK)
     fence = plan.fence(observed.connector.connect_name)
     generation = persisted.epoch.generation if persisted.epoch is not None else 0
-    # With another Secret a preparation that failed is tried at once, under another key.
+    # With another Secret a preparation that failed is retried immediately, under another key.
     key = digest(plan.hash, fence, generation, observed.secrets.hash)
     step = job_step.step(JobObservation.of(observed, Action.PREPARE, key))
-    # This pod may fence the tasks of any plan, so that each must be prepared after it.
+    # This pod may fence the tasks of any plan, so each must be prepared after it.
     persisted = replace(persisted, job=step.persisted, fence="")
     if step.answer is not None and step.answer.epoch is not None:
         return before.then(
@@ -127,7 +127,7 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
             verdict=under_way(Reason.STARTING, "the tasks are about to start"),
         )
     verdict, state = under_way(step.reason, step.message), "Pending"
-    if step.persisted.reason == Reason.PREPARE_FAILED:  # also while the next try is under way
+    if step.persisted.reason == Reason.PREPARE_FAILED:  # also while the next attempt is in progress
         verdict, state = Verdict(Kind.STALLED, Reason.PREPARE_FAILED, step.persisted.message), "Failed"
     create = () if step.create is None else (CreateJob(step.create, Action.PREPARE, key, plan=plan),)
     return before.then(
@@ -142,14 +142,14 @@ def _begin_anew(observed: Observation, plan: Plan, planning: StepOutcome) -> Ste
 
 
 def _until_node_is_lost(observed: Observation, pods: Sequence[TaskPod]) -> float | None:
-    """When the first of these is taken to be on a node that is away."""
+    """Return in how many seconds the node of the first of these pods counts as lost."""
     leaving = [p.leaves_by + observed.node_timeout - observed.now for p in pods if p.leaves_by is not None]
     return min(leaving, default=None)
 
 
 def _reset_counters(task: PersistedTask, now: float) -> PersistedTask:
     begun = replace(task, has_ended=False, failures=0, losses=0, unavailable=0, retry_at=None, trace=None)
-    return begun.to("Restarting", now, Reason.SPEC_CHANGED, "begins anew with the other tasks")
+    return begun.to("Restarting", now, Reason.SPEC_CHANGED, "restarts together with the other tasks")
 
 
 def _run_one_by_one(
@@ -160,7 +160,7 @@ def _run_one_by_one(
     planning: StepOutcome,
     canary: Canary | None,
 ) -> StepOutcome:
-    """The same set of tasks: each by itself goes on, or is replaced."""
+    """Keep the same set of tasks, each of which continues or is replaced independently."""
     persisted = observed.persisted
     wanted = TaskState.PAUSED if observed.connector.spec.state is State.PAUSED else TaskState.RUNNING
     tasks: dict[int, PersistedTask] = {}
@@ -188,7 +188,7 @@ def _run_one_by_one(
         verdict=connector.verdict if is_valid else planning.verdict,
         state=connector.state,
         plan=plan,
-        tell=wanted if _needs_control(observed, observed.task_pods, wanted) else None,
+        control_state=wanted if _needs_control(observed, observed.task_pods, wanted) else None,
         delete=tuple(delete),
         create=tuple(create),
         drop=_plans_to_drop(observed, plan, canary),
@@ -222,11 +222,11 @@ def _task_observation(
 
 
 def _fenced_by(observed: Observation) -> str:
-    """By what a superseded task was fenced; empty: that is not known."""
+    """Return which process has fenced a superseded task; empty: that is not known."""
     if observed.overtaken_by is None:
         return ""
     if observed.is_overtaken_by_itself:
-        return f"{_LATE_JOB_POD} it out, and it is prepared anew"
+        return f"{_LATE_JOB_POD} this task, and it is prepared again"
     return (
         f"another process has started a connector of the name {observed.connector.connect_name} in Kafka (another operator, "
         f"penstock run) and has fenced this one; end that one, then restart this one (annotation penstock.dev/restart), "
@@ -239,28 +239,28 @@ def _living(pods: Sequence[TaskPod]) -> list[TaskPod]:
 
 
 def _state_given(observed: Observation, pod: TaskPod) -> tuple[int, str]:
-    """The generation and the state that a pod got last: from a control record, or from its own task spec."""
+    """Return the generation and the state that a pod got last: from a control record, or from its own task spec."""
     if observed.control is not None and observed.control.generation > pod.generation:
         return observed.control.generation, observed.control.state
     return pod.generation, pod.state
 
 
 def _needs_control(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> bool:
-    """Whether one of these pods was given another state than the wanted one."""
+    """Return whether one of these pods was given another state than the wanted one."""
     return any(_state_given(observed, p)[1] != wanted for p in _living(pods))
 
 
 def _generation_to_report(observed: Observation, pods: Sequence[TaskPod], wanted: TaskState) -> int:
-    """The generation that a task's report must name, so that it is about the state that is wanted now."""
+    """Return the generation that a task's report must name to be about the currently wanted state."""
     if _needs_control(observed, pods, wanted):
         return observed.connector.metadata.generation
     return max((_state_given(observed, p)[0] for p in _living(pods)), default=0)
 
 
 def _plans_to_drop(observed: Observation, plan: Plan, canary: Canary | None) -> tuple[str, ...]:
-    """All but the present plan and the one before it, or the one that is due next; that of a canary stays besides."""
+    """Return all plans except the current one and the one before it, or the one that is due next, and that of a canary."""
     kept = {plan.hash, *([] if canary is None else [canary.plan.hash])}
     others = [p for p in observed.plans if p.hash not in kept]
-    # A plan that is due counts as the newest, whatever its creation time: API servers set it, and their clocks differ.
+    # A plan that is due counts as the newest. Creation times are unreliable: the clocks of API servers differ.
     others.sort(key=lambda p: p.hash == observed.due)
     return tuple(p.hash for p in others[: max(0, len(others) - (_PLANS_KEPT - 1))])

@@ -1,8 +1,9 @@
-"""The tokens of requests that are used up, as Kafka keeps them under a Connect name (KIP-875, KIP-558). Pure.
+"""Tokens of requests that are used up, as Kafka keeps them under a Connect name (KIP-875, KIP-558). Pure.
 
-The status has the results and is deleted with its Connector; what a request did to the offsets stays in Kafka. A Connector
-that is restored from a backup has the annotations of the old one and no status, so its tokens are looked up in Kafka. They
-are recorded there before their first effect, so that each has one, whoever is killed meanwhile.
+The status has the results and is deleted with its Connector; the effect of a request on the offsets stays in Kafka. A
+Connector that is restored from a backup has the annotations of the old one and no status, so its tokens are looked up in
+Kafka. They are recorded there before their first effect, so that each takes effect once, even if a process is killed
+meanwhile.
 """
 
 from typing import Final
@@ -19,11 +20,11 @@ __all__ = ["earlier_actions", "newly_used", "refused_if_used"]
 _KEPT: Final = 50
 """Maximum number of tokens in the record. Backups that old are not expected to be restored."""
 _ACTIONS: Final = frozenset((RESET, ALTER, RESET_TOPICS))
-"""A list changes nothing, and may be made again."""
+"""Actions whose tokens are recorded. A list changes nothing, and may be made again."""
 
 
 def earlier_actions(observed: Observation) -> tuple[OffsetsAction, ...]:
-    """The requests of earlier Connectors of this name, as actions."""
+    """Return the requests of earlier Connectors of this name, as actions."""
     uid = observed.connector.metadata.uid
     others = (used for used in observed.used_tokens if used.connector_uid != uid)
     return tuple(OffsetsAction(u.action, u.token, at=float(u.at), content=u.content) for u in others)

@@ -1,4 +1,4 @@
-"""Looks up the records of a Connector in the status topic, and whether its Connect name is its own."""
+"""Looks up the records of a Connector in the status topic, and whether it owns its Connect name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ __all__ = ["Records", "look_up_records"]
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of a Connector in Kafka, and what they say of its name; the fields are those of `Observation`."""
+    """Records of a Connector in Kafka, and the ownership of its name; the fields are those of `Observation`."""
 
     reports: Mapping[int, Report]
     stale_records: bool
@@ -40,10 +40,10 @@ class Records:
 
 
 async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
-    """The records of a Connector; `pods` are its own. Kafka is not asked: the operator follows the status topic.
+    """Look up the records of a Connector; `pods` are its own. Kafka gets no request: the operator has read the topic.
 
     Raises:
-        OperatorError: the API server does not answer as it should, which is asked about owners of the name.
+        OperatorError: a request to the API server about the owners of the name failed.
     """
     connector, uid, persisted, status = subject.connector, subject.uid, subject.persisted, subject.context.status
     name = connector.connect_name
@@ -74,7 +74,7 @@ async def look_up_records(subject: Subject, pods: Sequence[Pod]) -> Records:
 
 
 def _generation(subject: Subject, name: str) -> int:
-    """The greatest plan generation that is known under a Connect name."""
+    """Return the greatest plan generation that is known under a Connect name."""
     status = subject.context.status
     epochs = [subject.persisted.epoch, status.epoch(name)]
     epochs += (r.epoch for r in status.reports(name).values())
@@ -82,10 +82,11 @@ def _generation(subject: Subject, name: str) -> int:
 
 
 def _topics(subject: Subject, *, is_refused: bool) -> tuple[tuple[ActiveTopic, ...], int | None]:
-    """The active topics (KIP-558), and how many there are.
+    """Return the active topics (KIP-558), and their number.
 
-    A topic that the status tells stays as it is told, so that only another set of names changes the status. While the status
-    topic has not been read yet, all of it stays.
+    A topic keeps its entry of the status, so that only another set of names changes the status. While the status topic
+    has
+    not been read yet, all entries stay.
     """
     status, told = subject.context.status, _told(subject.document.get("status") or {}, subject.persisted)
     if not subject.context.settings.worker_config.topic_tracking_enable:
@@ -101,7 +102,7 @@ def _topics(subject: Subject, *, is_refused: bool) -> tuple[tuple[ActiveTopic, .
 
 
 def _told(status: Mapping[str, Any], persisted: PersistedState) -> dict[str, ActiveTopic]:
-    """The active topics in a status, which this operator or an earlier one wrote, since the last reset."""
+    """Return the active topics since the last reset in a status, which this operator or an earlier one wrote."""
     resets = (a.at for a in persisted.offsets if a.action == RESET_TOPICS and a.result == "Succeeded")
     reset, told = max(resets, default=0.0), {}
     for topic in status.get("activeTopics") or ():

@@ -1,4 +1,4 @@
-"""The Connector that is looked at, and what it is looked at with."""
+"""Connector that is observed, and the context for that."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ __all__ = ["Subject"]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One Connector at one moment.
+    """Connector at one moment.
 
     Attributes:
         connector: the resource, as far as it can be read.
         document: the resource as the API server gives it.
-        context: the outside.
+        context: the API server, Kafka and the release.
         cached: from earlier runs for this Connector.
         key: its namespace and name.
         uid: its own.
-        persisted: what was read back from its status.
-        asked: the last request of its plugin to be split into tasks anew.
+        persisted: read back from its status.
+        asked: the last request of its plugin for another split into tasks.
         now: seconds since 1970.
     """
 
@@ -44,7 +44,7 @@ class Subject:
     def of(
         cls, connector: Connector, document: Mapping[str, Any], context: Context, cached: CachedConnector
     ) -> "Subject":
-        """The Connector as it is now."""
+        """Return the Connector as it is now."""
         own = connector.metadata
         key, persisted = Key(own.namespace or "", own.name), PersistedState.of(document.get("status"))
         reports = context.status.reports(connector.connect_name).values()

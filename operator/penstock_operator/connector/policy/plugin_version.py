@@ -7,11 +7,12 @@ from typing import Any, Final
 from penstock.errors import Problem
 from penstock_model.connect.plugin_chain import CONNECTOR, AskedPlugin, asked_plugins
 from penstock_model.connect.plugin_names import is_built_in
+from penstock_model.connect.version_messages import not_found, reported_once
 from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources.connector import Connector
 from penstock_model.resources.plugin_offers import class_names, is_unread, offered, offering, unverified
-from penstock_model.resources.plugin_resolution import NO_VERSION, ResolvedPlugins, resolve_plugins
+from penstock_model.resources.plugin_resolution import ResolvedPlugins, resolve_plugins
 from penstock_operator.connector.model.plans import Plan, PluginRequest
 from penstock_operator.connector.model.resolutions import PluginResolution
 
@@ -95,7 +96,7 @@ def resolve(
     return replace(
         resolution,
         mounts=last.mounts if last is not None and is_same_class else (),
-        problems=tuple(map(str, resolved.problems)),
+        problems=tuple(map(str, reported_once(resolved.problems))),
         is_missing=resolved.is_missing,
     )
 
@@ -116,8 +117,7 @@ def _with_waits(
             text = _UNVERIFIED.format(newest.name, unseen[newest.name], newest.version)
             waits[asked.place] = asked.version_property, Problem(asked.type_property, text)
         elif all(p.property != asked.version_property for p in resolved.problems):
-            versions = ", ".join(sorted({o.version for o in there}, key=Version))
-            text = NO_VERSION.format(asked.name, _range(asked), versions)
+            text = not_found(asked.name, _range(asked), [o.version for o in there])
             waits[asked.place] = "", Problem(asked.version_property, text)
     answered = {version for version, _ in waits.values()}
     rest = tuple(p for p in resolved.problems if p.property not in answered)

@@ -55,8 +55,7 @@ def plugin_volumes(
     Args:
         mounts: the images. Several of one folder are mounted once.
         how: `plugins.mount` of the release.
-        runtime: the fields of an init container of the runtime's image; all init containers have its rights and
-        resources.
+        runtime: the fields of an init container of the runtime's image; all init containers have its rights and resources.
         size: the bound of a copy; empty: none.
     """
     numbers = {_number(mount): mount for mount in reversed(mounts)}

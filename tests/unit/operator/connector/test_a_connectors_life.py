@@ -133,7 +133,7 @@ def test_pause_is_told_to_the_tasks_whose_pods_stay_and_is_reached_when_all_conf
     world = running(tasksMax=2)
     world.change(state="Paused")
     decision = world.reconcile()
-    assert decision.tell == "Paused"
+    assert decision.control_state == "Paused"
     assert not decision.delete
     assert world.condition("Ready").startswith("False Pausing")
     world.report(world.task(0))
@@ -370,7 +370,7 @@ def test_a_plugin_that_asks_for_no_task_leaves_a_running_connector_without_tasks
 
     world = World(plugin=none)
     world.settle()
-    assert world.condition("Ready") == "True Running: the connector's plugin asks for no task"
+    assert world.condition("Ready") == "True Running: the connector's plugin requests no tasks"
     assert world.status["taskSummary"] == "0/0"
 
 

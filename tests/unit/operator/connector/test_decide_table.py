@@ -342,18 +342,18 @@ ROWS: Final = {
         STOPPED, to("Pending", "Restarting", ("task 0, incarnation 2", "task 1, incarnation 1")), connector=connector()
     ),
     "paused: running tasks get a control record": row(
-        RUNNING, to("Running", "Pausing", tell=TaskState.PAUSED), connector=connector(state="Paused")
+        RUNNING, to("Running", "Pausing", control_state=TaskState.PAUSED), connector=connector(state="Paused")
     ),
     "paused, and the tasks report it": row(
         RUNNING,
-        to("Paused", "Paused", tell=None),
+        to("Paused", "Paused", control_state=None),
         connector=connector(state="Paused"),
         control=Control(connector_uid="uid", generation=2, state=TaskState.PAUSED),
         reports={n: report(n, "PAUSED", acted=2) for n in range(2)},
     ),
-    "paused from the start": row(PAUSED, to("Paused", "Paused", tell=None)),
+    "paused from the start": row(PAUSED, to("Paused", "Paused", control_state=None)),
     "resumed: paused tasks get a control record": row(
-        PAUSED, to("Paused", "Resuming", tell=TaskState.RUNNING), connector=connector()
+        PAUSED, to("Paused", "Resuming", control_state=TaskState.RUNNING), connector=connector()
     ),
     # Restart requests.
     "restart: written to the status first, and planned anew with the next decision": row(

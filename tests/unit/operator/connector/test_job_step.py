@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from penstock_model.contracts.job import Action, JobAnswer, JobProblem, Outcome
+from penstock_model.contracts.task_reports import TerminationMessage
 from penstock_operator.connector.decide.job_step import JobObservation, JobStep, name_of, step
 from penstock_operator.connector.model.persisted_state import FailedJob
 from penstock_operator.connector.model.pod_end import Ended
@@ -45,7 +46,7 @@ def told(found: JobStep) -> tuple[str, str]:
             None,
             None,
             "DeadlineExceeded",
-            "the job pod's container had not started in time; where an image takes long to be pulled, raise",
+            "the job pod's container had not started in time; if pulling the image takes long, raise",
         ),
         (
             None,
@@ -57,7 +58,7 @@ def told(found: JobStep) -> tuple[str, str]:
             1_005.0,
             None,
             "DeadlineExceeded",
-            "the job pod did not end in time; a plugin's validation may wait for a system that is away",
+            "the job pod did not end in time; a plugin's validation may wait for a system that is unavailable",
         ),
     ],
 )
@@ -71,6 +72,15 @@ def test_a_job_pod_that_ran_out_of_time_is_told_by_whether_it_ever_started(
     found = step(facts(late, now=1_121.0))
     assert (found.reason, found.delete) == (reason, (late,))
     assert found.message.startswith(message)
+
+
+def test_a_job_pod_that_ran_out_of_time_tells_where_its_plugin_was() -> None:
+    word = TerminationMessage(exit_code=143, trouble="Source.task_configs (orders.py, line 7)")
+    ended = Ended(code=None, reason="DeadlineExceeded", message="", word=word, at=1_120.0)
+    found = step(facts(pod(phase=Phase.ENDED, started=1_005.0, ended=ended), now=1_121.0))
+    assert found.message.startswith(
+        "the job pod did not end in time: it was stopped in Source.task_configs (orders.py, line 7);"
+    )
 
 
 def test_a_pod_that_no_node_takes_is_waited_for_until_its_deadline_and_says_why() -> None:

@@ -156,7 +156,7 @@ def test_a_range_that_nothing_fits_lists_the_versions_and_the_tasks_go_on_also_l
         "False ConfigInvalid: spec.version: Plugin Ticker not found that matches"
     )
     assert "available versions: [1.0.0, 2.0.0]" in world.condition("Ready")
-    assert "the tasks go on with the last good configuration" in world.condition("Ready")
+    assert "the tasks keep the last good configuration" in world.condition("Ready")
     assert world.status["state"] == "Running"
     assert world.lives == lives
     world.vanish(world.task(0).name)
@@ -293,7 +293,10 @@ def test_a_copy_under_another_name_is_no_ambiguity() -> None:
 
 def test_a_range_that_cannot_be_read_needs_a_person() -> None:
     world = ticking("1.0.0", version="(1.0")
-    assert world.condition("Stalled") == "True ConfigInvalid: spec.version: Unbounded range: (1.0"
+    assert world.condition("Stalled") == (
+        "True ConfigInvalid: spec.version: Unbounded range: (1.0; available versions: [1.0.0] (default and "
+        "recommended: 1.0.0)"
+    )
 
 
 def test_a_plugin_version_that_is_not_well_formed_offers_nothing() -> None:
@@ -479,7 +482,7 @@ def test_a_range_that_an_unverified_version_does_not_fit_names_it_as_there() -> 
     world.settle()
     assert world.condition("Ready") == (
         "False PluginVersionMissing: spec.version: Plugin Ticker not found that matches the version range [1,2), "
-        "available versions: [2.0.0]"
+        "available versions: [2.0.0] (default and recommended: 2.0.0)"
     )
 
 

@@ -47,7 +47,7 @@ def test_tasks_that_a_late_job_pod_of_their_own_has_shut_out_are_prepared_anew_a
     assert world.status["plan"]["epoch"]["generation"] == 3
     told = [e.message for e in world.events if e.reason == "TaskLost"]
     assert told
-    assert "a job pod of this Connector that came late has shut it out, and it is prepared anew" in told[0]
+    assert "a late job pod of this Connector has fenced this task, and it is prepared again" in told[0]
 
 
 @pytest.mark.parametrize("owner", ["", "another"])

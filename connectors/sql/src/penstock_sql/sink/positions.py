@@ -3,7 +3,8 @@
 A row of `penstock_offsets` belongs to a Kafka partition and a connector. It changes in the same transaction as the rows of
 the records. `next` is the offset after the last record that was written or handed back; null if there was none.
 `handed_back` has the offsets of records that were refused and may not be in the dead letter queue yet: they are read again
-after a crash. `start_id` identifies the start of the task that opened the partition last; writers of other starts may not write.
+after a crash. `start_id` identifies the start of the task that opened the partition last; writers of other starts may not
+write.
 """
 
 import json

@@ -98,7 +98,9 @@ class TableProgress:
         return {**kept, **dict.fromkeys(self.ranges)}
 
 
-def progress_of_tables(tables: Iterable[SourcePartition], offsets: Offsets, by: str) -> Mapping[SourcePartition, TableProgress]:
+def progress_of_tables(
+    tables: Iterable[SourcePartition], offsets: Offsets, by: str
+) -> Mapping[SourcePartition, TableProgress]:
     """Return the progress of tables.
 
     Args:
