@@ -135,7 +135,7 @@ def _raise_if(problems: Sequence[Problem]) -> None:
     """Raise ConfigError with the first of these problems, and the number of the rest, if there are any."""
     left = len(problems) - _MOST_NAMED
     if problems:
-        raise ConfigError([*problems[:_MOST_NAMED], *([Problem("", f"and {left} problems more")] if left > 0 else [])])
+        raise ConfigError([*problems[:_MOST_NAMED], *([Problem("", f"and {left} more problems")] if left > 0 else [])])
 
 
 def _entries(document: str) -> list[object]:

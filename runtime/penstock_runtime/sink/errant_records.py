@@ -81,11 +81,11 @@ class ErrantRecords:
         except TypeError as e:
             self._misused = e
             if not self._open:
-                self._late(ConnectError(f"When `write` had returned: {e}. Tell the plugin's author."))
+                self._late(ConnectError(f"After `write` had returned: {e}. Tell the plugin's author."))
             raise
         if not self._open:
             late = ConnectError(
-                f"The sink handed back a {coordinates(record)} when `write` had returned, too late for its offset to wait: "
+                f"The sink reported a {coordinates(record)} after `write` had returned, too late to hold back its offset: "
                 f"{describe(error)}. Tell the plugin's author."
             )
             self._late(late)

@@ -73,7 +73,7 @@ class RangeReader:
             patience = _AWAY if trouble else _PATIENCE
             if self._clock() > came + patience:
                 raise RetriableError(
-                    f"Nothing came from {of.topic}-{of.partition} at offset {position} for {patience:.0f} s"
+                    f"No records came from {of.topic}-{of.partition} at offset {position} for {patience:.0f} s"
                     f"{': ' + trouble if trouble else ''}"
                 )
         self._at = (of, end)

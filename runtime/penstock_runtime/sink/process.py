@@ -298,7 +298,7 @@ class SinkProcess:
                 if of.offset[row : row + 1] == [original.offset]:
                     self._handle_failures([Failure(row, Stage.TASK_PUT, PUT_CLASS, error)], of, summary)
                     return
-        raise ConnectError(f"The sink handed back a record that it was not given: {coordinates(record)}") from error
+        raise ConnectError(f"The sink reported a record that it was not given: {coordinates(record)}") from error
 
     def _handle_failures(self, failures: Sequence[Failure], consumed: Consumed, summary: Summary) -> None:
         topic, partition = consumed.source

@@ -64,7 +64,7 @@ class ReportedRecords:
     def report(self, record: Record, error: Exception) -> "Future[None]":
         """See `SinkTaskContext.report`."""
         if record.original is None:
-            raise ConnectError(f"The sink handed back a record that it was not given: {coordinates(record)}")
+            raise ConnectError(f"The sink reported a record that it was not given: {coordinates(record)}")
         with self._lock:
             letter = self._letters.get(record.original)
             if letter is None:  # otherwise it comes from a second attempt at the same batch
@@ -203,8 +203,8 @@ class ReportedRecords:
         else:
             raise RetriableError(f"The record at {where} could not be read again for its dead letter yet")
         raise ConnectError(
-            f"cannot write the dead letter of the record at {where}: it is in Kafka no more; let the topic keep records "
-            "for longer than the sink does"
+            f"cannot write the dead letter of the record at {where}: it is no longer in Kafka; let the topic keep "
+            "records for longer than the sink does"
         )
 
     def _held_up(self, text: str | None) -> None:

@@ -180,7 +180,7 @@ class SparkBatches:
         if seconds < self._context.put_seconds:
             return error
         return WorkerLost(
-            f"A worker of Spark was given up: one write has taken longer than consumer.override.max.poll.interval.ms "
+            f"A Spark worker was abandoned: one write has taken longer than consumer.override.max.poll.interval.ms "
             f"({self._context.put_seconds:g} s), or the worker did not answer: {error}",
             "raise it, or lower consumer.override.max.poll.records",
         )

@@ -212,7 +212,7 @@ class SourceProcess:
 
     def _writable(self) -> OpenTransaction:
         if self._transaction is None or self._transaction.void:
-            raise TransactionAborted("This process may not write: it has no producer of the present incarnation")
+            raise TransactionAborted("This process may not write: it has no producer of the current incarnation")
         return self._transaction
 
     def _add(self, parts: Iterable[Iterator[RecordBatch]], summary: Summary, where: str) -> None:

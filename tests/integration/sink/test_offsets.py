@@ -166,9 +166,9 @@ def test_a_sink_that_asks_to_wait_does_not_hold_up_a_stop(lab: Lab) -> None:
         (
             "earliest",
             ["v6", "v7", "new"],
-            "at 6 (auto.offset.reset=earliest); 4 offsets are gone, and 0 that are there",
+            "at 6 (auto.offset.reset=earliest); 4 offsets are gone, and 0 existing ones",
         ),
-        ("latest", ["new"], "at 8 (auto.offset.reset=latest); 4 offsets are gone, and 2 that are there"),
+        ("latest", ["new"], "at 8 (auto.offset.reset=latest); 4 offsets are gone, and 2 existing ones"),
     ],
 )
 def test_a_sink_whose_next_records_are_gone_goes_on_where_auto_offset_reset_says_and_tells(

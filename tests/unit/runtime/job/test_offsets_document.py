@@ -180,7 +180,7 @@ def test_all_errors_are_reported_together_and_excess_ones_are_counted() -> None:
     problems = of_sink(*((SINK | {"kafka_partition": f"{n}"}, {"kafka_offset": n}) for n in range(1000)))
     assert len(problems) == 21
     assert len(of_source(json.dumps({f"f{n}": n for n in range(1000)}))) == 21
-    assert problems[-1] == "and 980 problems more"
+    assert problems[-1] == "and 980 more problems"
 
 
 def test_problem_is_always_valid_utf_8() -> None:

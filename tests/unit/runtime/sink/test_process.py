@@ -339,7 +339,7 @@ def test_a_report_that_comes_late_fails_the_task_before_the_next_batch(policy: E
     process.put(three())
     process.put(three())
     report, record = kept[0]
-    with pytest.raises(ConnectError, match="record at t-3 offset 7 when `write` had returned, too late"):
+    with pytest.raises(ConnectError, match="record at t-3 offset 7 after `write` had returned, too late"):
         report(record, DataError("refused"))
     with pytest.raises(ConnectError, match="too late"):  # the plugin may have swallowed it
         process.put(three())
@@ -352,7 +352,7 @@ def test_invalid_late_report_fails_the_task() -> None:
     process.put(three())
     with pytest.raises(TypeError, match="report takes a Record"):
         kept[0]("b", DataError("no"))
-    with pytest.raises(ConnectError, match=r"^When `write` had returned: report takes a Record"):
+    with pytest.raises(ConnectError, match=r"^After `write` had returned: report takes a Record"):
         process.put(three())
 
 

@@ -120,7 +120,7 @@ def test_report_and_batch_fail_without_tolerance() -> None:
 def test_reported_record_missing_in_kafka_fails_the_task() -> None:
     reported = made(Letters(), kafka=Kafka(deleted=5))
     letter = reported.report(record(3), DataError("no"))
-    with pytest.raises(ConnectError, match="a-0 offset 3: it is in Kafka no more"):
+    with pytest.raises(ConnectError, match="a-0 offset 3: it is no longer in Kafka"):
         reported.settle()
     assert isinstance(letter.exception(), ConnectError)
     reported.close()
