@@ -170,7 +170,9 @@ class Installation:
         for name in NAMESPACES:
             found = kube.get("namespace", name)
             if found and found["metadata"].get("labels", {}).get("app.kubernetes.io/part-of") != "penstock-demo":
-                raise Failed(f"The namespace {name} exists and does not belong to the demo: remove it, or use another cluster.")
+                raise Failed(
+                    f"Namespace {name} exists and does not belong to the demo: remove it, or use another cluster."
+                )
         operators = kube.list("deployments", "--all-namespaces", "--selector=app.kubernetes.io/name=penstock")
         for where in {o["metadata"]["namespace"] for o in operators} - set(NAMESPACES):
             raise Failed(

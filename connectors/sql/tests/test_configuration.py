@@ -141,7 +141,7 @@ def test_planning_shows_the_warnings(tmp_path: Path) -> None:
     _, found = plans([str(file)], worker_from({}).config, None)
     told = [text.rpartition("Connector a: ")[2] for text in found]
     assert told == [
-        "batch.size: has no effect: a batch is written as a whole, in one transaction; max.poll.records bounds it",
+        "batch.size: has no effect: a batch is written as a whole, in one transaction; max.poll.records limits it",
         "insert.mod: is not known to SqlSink; did you mean insert.mode?",
     ]
 
@@ -158,7 +158,7 @@ def test_planning_shows_the_warnings(tmp_path: Path) -> None:
         ("table.types", "TABLE,SYNONYM", "cannot read SYNONYM"),
         ("timestamp.columns.mapping", "orders:at", "for each"),
         ("timestamp.granularity", "nanos_string", "milliseconds"),
-        ("timestamp.initial", "-1", "set the offset"),
+        ("timestamp.initial", "-1", "set the initial offset"),
     ],
 )
 def test_a_property_without_which_other_rows_would_be_read_is_refused(
@@ -181,7 +181,7 @@ def test_catalog_pattern_may_only_repeat_the_database_of_mariadb(maria: Any) -> 
     given = {**maria.properties, **SOURCE, "mode": "bulk"}
     assert list(make(SqlSource).validate(parsed(SqlSource, {**given, "catalog.pattern": maria.name}))) == []
     (found,) = make(SqlSource).validate(parsed(SqlSource, {**given, "catalog.pattern": "other"}))
-    assert str(found).startswith("catalog.pattern: names another database")
+    assert str(found).startswith("catalog.pattern: names a different database")
 
 
 def test_a_sink_refuses_names_without_quotation_marks(server: Any) -> None:

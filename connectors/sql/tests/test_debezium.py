@@ -131,7 +131,7 @@ def test_what_has_no_meaning_here_is_refused_all_at_once_with_the_reason() -> No
     }
     found = problems({**URL, **refused})
     assert sorted(text.partition(": ")[0] for text in found) == sorted(refused)
-    assert any("classes of Java cannot run here" in text for text in found)
+    assert any("Java classes are not supported" in text for text in found)
     found = problems(
         {**URL, "truncate.enabled": "true", "delete.enabled": "true", "collection.name.format": "${source.table}"}
     )

@@ -305,7 +305,7 @@ def test_names_with_backticks_and_all_else_are_names_and_nothing_more(maria: Any
 def test_a_name_that_the_database_would_cut_or_change_is_refused(maria: Any, name: str) -> None:
     record = Record(topic="orders", value={name: 1}, value_schema=struct({name: INT32}))
     (refused,) = write(maria, [record], auto_create="true")
-    assert "64 letters" in refused
+    assert "64 characters" in refused
 
 
 def test_a_column_that_differs_in_capitals_only_is_told(maria: Any) -> None:

@@ -174,7 +174,7 @@ def test_a_date_of_zeros_is_null_where_the_column_may_be_null(maria: Any) -> Non
         ("TIME(6)", "'24:00:00.000001'", "Column x of orders: a TIME is negative or has more than a day"),
         ("TIME", "'838:59:59'", "Column x of orders: a TIME is negative or has more than a day"),
         ("BIGINT UNSIGNED", "9223372036854775808", "Column x of orders: a number of BIGINT UNSIGNED"),
-        ("TINYINT(1)", "2", r"Column x of orders: TINYINT\(1\) is a boolean"),
+        ("TINYINT(1)", "2", r"Column x of orders: TINYINT\(1\) is read as a boolean"),
     ],
 )
 def test_a_value_that_no_record_can_have_is_told_by_table_and_column_and_can_be_read_by_a_query(

@@ -167,7 +167,7 @@ def test_a_constraint_that_is_checked_at_the_end_refuses_its_row_alone(database:
     [
         (row(None, key=1), "a record without a value cannot become a row"),
         (row("text"), "neither struct nor map, but a str; HoistField"),
-        (row({}), "without fields"),
+        (row({}), "has no fields"),
         (row({"id": 1, "nme": "x"}), "has no column nme, but name. Add it"),
         (row({"id": b"x"}), "invalid input syntax"),
     ],

@@ -551,7 +551,7 @@ def test_a_time_of_a_day_in_a_column_with_a_date_is_handed_back(any_database: An
     any_database.run(f"CREATE TABLE orders (id BIGINT, at {type_} NULL)")
     refused = write(any_database, *debezium_times("MicroTime", Type.INT64, 1))
     assert len(refused) == 5
-    assert all("a time of a day has no date" in error for error in refused)
+    assert all("a time of day has no date" in error for error in refused)
 
 
 CLOCKS = [
