@@ -247,7 +247,7 @@ def test_keys_that_are_the_same_for_the_database_are_the_same(database: Any) -> 
 
 
 def test_no_record_reaches_the_offsets_of_connectors(database: Any) -> None:
-    value = {"connector": "victim", "topic": "t", "part": 0, "next": 9, "handed_back": "", "life": ""}
+    value = {"connector": "victim", "topic": "t", "part": 0, "next": 9, "handed_back": "", "start_id": ""}
     (error,) = write(database, [row(value, topic="penstock_offsets")])
     assert "holds the connectors' offsets" in error
 

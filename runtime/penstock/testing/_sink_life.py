@@ -45,8 +45,8 @@ class SinkLife:
         partitions: Sequence[TopicPartition] = (T0,),
     ) -> None:
         self._connector = make(plugin)
-        self._life = f"{_BEGUN}-{next(_LIVES):06d}"
-        self._connector.context = PluginContext(name, task=0, tasks=1, life=self._life)
+        self._start_id = f"{_BEGUN}-{next(_LIVES):06d}"
+        self._connector.context = PluginContext(name, task=0, tasks=1, start_id=self._start_id)
         self._config = parsed(plugin, properties)
         self.name = name
         self.partitions = list(partitions)
@@ -63,7 +63,7 @@ class SinkLife:
 
     def __enter__(self) -> "SinkLife":
         try:
-            self.sink.initialize(SinkTaskContext(self.name, 0, self._life))
+            self.sink.initialize(SinkTaskContext(self.name, 0, self._start_id))
             self.sink.start()
             self.open(self.partitions)
         except BaseException:

@@ -92,7 +92,7 @@ class _SqlSink(Sink):
 
     def __init__(self, where: Address, context: PluginContext) -> None:
         self._connector = context.connector
-        self._life = context.life
+        self._start_id = context.start_id
         self._name = writers_name(context)
         self._database = Database(where, self._name, create=True)
 
@@ -107,7 +107,7 @@ class _SqlSink(Sink):
             with self._database.transaction() as connection:
                 self._database.dialect.end_others(connection, self._name)
             with self._database.transaction() as connection:
-                found = positions.claim(connection, self._connector, self._life, partitions)
+                found = positions.claim(connection, self._connector, self._start_id, partitions)
         return {of: position.start for of, position in found.items() if position.start is not None}
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
@@ -115,7 +115,7 @@ class _SqlSink(Sink):
         settled = {TopicPartition(topic, part): reached for message in messages for topic, part, reached in message}
         if settled:
             with self._errors("Committing"), self._database.transaction() as connection:
-                positions.settle(connection, self._connector, self._life, settled)
+                positions.settle(connection, self._connector, self._start_id, settled)
         return offsets
 
     def stop(self) -> None:

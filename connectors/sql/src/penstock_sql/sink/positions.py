@@ -3,7 +3,8 @@
 A row of `penstock_offsets` belongs to a Kafka partition and a connector. It changes in the same transaction as the rows of
 the records. `next` is the offset after the last record that was written or handed back; null if there was none.
 `handed_back` has the offsets of records that were refused and may not be in the dead letter queue yet: they are read again
-after a crash. `life` identifies the start of the task that opened the partition last; writers of other starts may not write.
+after a crash. `start_id` identifies the start of the task that opened the partition last; writers of other starts may not
+write.
 """
 
 import json
@@ -32,7 +33,7 @@ TABLE: Final = Table(
     Column("part", Integer, primary_key=True, autoincrement=False),
     Column("next", BigInteger),
     Column("handed_back", Text, nullable=False),
-    Column("life", Text, nullable=False),
+    Column("start_id", Text, nullable=False),
 )
 _AT: Final = (
     (TABLE.c.connector == bindparam("of_connector"))
@@ -117,14 +118,20 @@ def _is_there(database: Database) -> bool:
 
 
 def claim(
-    connection: Connection, connector: str, life: str, partitions: Iterable[TopicPartition]
+    connection: Connection, connector: str, start_id: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, Position]:
     """Claim partitions for this start of a task, and return their progress. Writers of other starts are refused then."""
     found = {}
     for of in sorted(partitions):
         at = _at(connector, of)
-        if not connection.execute(TABLE.update().where(_AT).values(life=life), at).rowcount:
-            values = {"connector": connector, "topic": of.topic, "part": of.partition, "handed_back": "", "life": life}
+        if not connection.execute(TABLE.update().where(_AT).values(start_id=start_id), at).rowcount:
+            values = {
+                "connector": connector,
+                "topic": of.topic,
+                "part": of.partition,
+                "handed_back": "",
+                "start_id": start_id,
+            }
             connection.execute(TABLE.insert(), values)
         row = connection.execute(TABLE.select().where(_AT), at).one()
         found[of] = Position(row.next, _offsets(row.handed_back))
@@ -132,7 +139,7 @@ def claim(
 
 
 def locked(
-    connection: Connection, connector: str, life: str, partitions: Iterable[TopicPartition]
+    connection: Connection, connector: str, start_id: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, Position]:
     """Return the progress of partitions, and lock it for a transaction that changes it; others wait until it ends.
 
@@ -142,7 +149,7 @@ def locked(
     found = {}
     for of in sorted(partitions):
         row = connection.execute(TABLE.select().where(_AT).with_for_update(), _at(connector, of)).one_or_none()
-        if row is None or row.life != life:
+        if row is None or row.start_id != start_id:
             raise ConnectError(
                 f"Another process of connector {connector} has opened {of.topic}-{of.partition} since, or its offset was "
                 "altered; this one writes nothing more"
@@ -158,9 +165,9 @@ def store(connection: Connection, connector: str, stored: Mapping[TopicPartition
         connection.execute(TABLE.update().where(_AT).values(**values), _at(connector, of))
 
 
-def settle(connection: Connection, connector: str, life: str, settled: Mapping[TopicPartition, int]) -> None:
+def settle(connection: Connection, connector: str, start_id: str, settled: Mapping[TopicPartition, int]) -> None:
     """Record that all records handed back before these offsets are in the dead letter queue."""
-    for of, position in locked(connection, connector, life, settled).items():
+    for of, position in locked(connection, connector, start_id, settled).items():
         owed = [offset for offset in position.handed_back if offset >= settled[of]]
         connection.execute(TABLE.update().where(_AT).values(handed_back=_text(owed)), _at(connector, of))
 
@@ -169,7 +176,7 @@ def set_position(connection: Connection, connector: str, of: TopicPartition, off
     """Set the offset from which a partition continues. Writers that have opened it may not write any more."""
     remove(connection, connector, of)
     values = {"connector": connector, "topic": of.topic, "part": of.partition, "next": offset}
-    connection.execute(TABLE.insert(), {**values, "handed_back": "", "life": ""})
+    connection.execute(TABLE.insert(), {**values, "handed_back": "", "start_id": ""})
 
 
 def remove(connection: Connection, connector: str, of: TopicPartition) -> None:

@@ -107,9 +107,9 @@ class SqlWriter(Writer):
     def _transaction(self, batches: Sequence[RecordBatch], report: Reporter, *, whole: bool) -> Any:
         refused: list[Refused] = []
         parts = self._prepared(_parts(batches, self._config, refused), refused)
-        connector, life = self._context.connector, self._context.life
+        connector, start_id = self._context.connector, self._context.start_id
         with self._database.transaction(zone=self._config.db_timezone) as connection:
-            stands = positions.locked(connection, connector, life, {_partition(batch) for batch in batches})
+            stands = positions.locked(connection, connector, start_id, {_partition(batch) for batch in batches})
             parts, refused = _not_stored(parts, refused, batches, stands)
             if not all(self._tables.is_as_known(connection, table) for table in {part.table for part in parts}):
                 raise _TableChanged

@@ -34,7 +34,7 @@ from penstock_sql.source.catalog import MissingTable, tables_of, topics_of
 from penstock_sql.source.config import SqlSourceConfig, source_refusals, source_warnings
 from penstock_sql.source.cursors import place_of
 from penstock_sql.source.missing_tables import MissingTables
-from penstock_sql.source.ranges import RANGE, Round, Standing, range_of, standings, table_of
+from penstock_sql.source.ranges import RANGE, Round, TableProgress, progress_of_tables, range_of, table_of
 from penstock_sql.source.reader import SqlReader
 from penstock_sql.source.streams import Stream, partition_of
 
@@ -236,14 +236,14 @@ class _SqlSource(Source):
         self._transactions.begin()
         found: dict[SourcePartition, Offset | None] = {}
         left, shares = limits.records, len(self._streams)
-        for partition, standing in self._standings(start).items():
+        for partition, progress in self._progress_of_tables(start).items():
             stream = self._streams[partition]
             share = Limits(max(1, left // shares), limits.bytes // shares)
             shares -= 1
-            if left <= 0 or not stream.is_due(standing.offset):
+            if left <= 0 or not stream.is_due(progress.offset):
                 continue
             try:
-                updates, count = self._next(standing, stream, share)
+                updates, count = self._next(progress, stream, share)
             except MissingTable:
                 stream.rest()
                 self._missing.add(stream.name)
@@ -298,26 +298,26 @@ class _SqlSource(Source):
             holder,
         )
 
-    def _standings(self, offsets: Offsets) -> Mapping[SourcePartition, Standing]:
-        return standings(self._streams, offsets, self._config.order)
+    def _progress_of_tables(self, offsets: Offsets) -> Mapping[SourcePartition, TableProgress]:
+        return progress_of_tables(self._streams, offsets, self._config.order)
 
-    def _next(self, standing: Standing, stream: Stream, limits: Limits) -> tuple[OffsetUpdates, int]:
+    def _next(self, progress: TableProgress, stream: Stream, limits: Limits) -> tuple[OffsetUpdates, int]:
         """Return the offsets that the next batch of a table changes, and its approximate number of rows."""
         with self._errors(f"Looking for new rows of {stream.name}"):
             connection = self._database.connection()
             try:
-                if standing.round is not None and standing.round.left:
-                    return self._rest(standing.table, stream, standing.round, limits)
-                ends, count = stream.ends(connection, standing.position, limits)
+                if progress.round is not None and progress.round.left:
+                    return self._rest(progress.table, stream, progress.round, limits)
+                ends, count = stream.ends(connection, progress.position, limits)
             except FOREIGN as e:
                 if meaning(e) is Meaning.SCHEMA:
                     stream.check_again(connection)
                 raise
         if len(ends) > 1:
-            return standing.divided(ends, self._config.order), count
+            return progress.divided(ends, self._config.order), count
         if ends:
-            return standing.whole(ends[0]), count
-        return standing.whole(None if standing.round is None else standing.round.end), 0
+            return progress.whole(ends[0]), count
+        return progress.whole(None if progress.round is None else progress.round.end), 0
 
     def _rest(self, table: SourcePartition, stream: Stream, of: Round, limits: Limits) -> tuple[OffsetUpdates, int]:
         """Return the offsets and the number of rows for the unread ranges of a round that was committed in part.
@@ -343,14 +343,14 @@ class _SqlSource(Source):
             if offset != start.get(partition):
                 changed.setdefault(table_of(partition), {})[partition] = offset
         parts = []
-        standing = self._standings(start)
+        progress = self._progress_of_tables(start)
         for table, updates in changed.items():
             stream = self._streams[table]
             ranges = {p: o for p, o in updates.items() if p != table and o is not None}
             for each, told in ranges.items():
                 parts.append(InputPartition(stream.data(*range_of(each, told)), {each: told}))
             if not ranges:
-                position = standing[table].position
+                position = progress[table].position
                 parts.append(InputPartition(stream.data(position, updates.get(table, position)), updates))
         return parts
 

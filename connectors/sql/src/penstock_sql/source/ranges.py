@@ -13,7 +13,7 @@ from typing import Final
 
 from penstock import ConnectError, Offset, Offsets, OffsetUpdates, SourcePartition
 
-__all__ = ["RANGE", "Range", "Round", "Standing", "range_of", "standings", "table_of"]
+__all__ = ["RANGE", "Range", "Round", "TableProgress", "progress_of_tables", "range_of", "table_of"]
 
 RANGE: Final = "range"
 """Field that a range adds to the source partition of its table."""
@@ -66,7 +66,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TableProgress:
     """Progress of a table.
 
     Attributes:
@@ -98,7 +98,9 @@ class Standing:
         return {**kept, **dict.fromkeys(self.ranges)}
 
 
-def standings(tables: Iterable[SourcePartition], offsets: Offsets, by: str) -> Mapping[SourcePartition, Standing]:
+def progress_of_tables(
+    tables: Iterable[SourcePartition], offsets: Offsets, by: str
+) -> Mapping[SourcePartition, TableProgress]:
     """Return the progress of tables.
 
     Args:
@@ -116,7 +118,7 @@ def standings(tables: Iterable[SourcePartition], offsets: Offsets, by: str) -> M
     found = {}
     for table in tables:
         of, its = offsets.get(table), ranges.get(table, {})
-        found[table] = Standing(table, of, its, _round(of, by, its) if its else None)
+        found[table] = TableProgress(table, of, its, _round(of, by, its) if its else None)
     return found
 
 
