@@ -1,8 +1,8 @@
-# Penstock's commands. `make` or `make help` lists them; each sets up what it needs.
+# Penstock's commands. `make` or `make help` lists them; each sets up its requirements.
 #
-# ARGS goes to the tool behind a target: make unit ARGS="-k offsets -x"
-# PYTHON chooses the interpreter:        make test PYTHON=python3.13
-# PENSTOCK_CACHE moves what is fetched once (packages, Kafka): default ~/.cache/penstock
+# ARGS is passed to the tool of a target:  make unit ARGS="-k offsets -x"
+# PYTHON chooses the interpreter:          make test PYTHON=python3.13
+# PENSTOCK_CACHE is the folder of packages and Kafka, which are fetched once: default ~/.cache/penstock
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -25,19 +25,19 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## Make this checkout's virtual environment from pinned packages, or bring it up to date
+setup: ## Create or update this checkout's virtual environment from pinned packages
 	@scripts/setup "$(VENV)"
 
 .PHONY: python
-python: setup ## Print the interpreter of this checkout, for an editor
+python: setup ## Print the path of this checkout's Python interpreter, for an editor
 	@echo $(PY)
 
 .PHONY: java
-java: ## Check that there is a Java for Spark and Kafka
+java: ## Check that Java for Spark and Kafka is installed
 	@scripts/check-java
 
 .PHONY: check
-check: setup ## Lint, formatting, types, import rules, generated files: what needs no Java and no broker
+check: setup ## Check lint, formatting, types, import rules and generated files; needs no Java and no broker
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
@@ -51,40 +51,40 @@ check: setup ## Lint, formatting, types, import rules, generated files: what nee
 	done
 
 .PHONY: format
-format: setup ## Format the code and mend what ruff can mend
+format: setup ## Format the code and apply ruff's fixes
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
 .PHONY: test
-test: java setup ## Whether a change holds: a test for each thing that Penstock does, all that are quick (20 minutes)
+test: java setup ## Run all quick tests, at least one for each feature (20 minutes)
 	@scripts/test $(PY) quick
 
 .PHONY: test-all
-test-all: java setup ## All tests, with kills, freezes, outages, lost nodes, thousands of connectors, soak (more than an hour)
+test-all: java setup ## Run all tests, with kills, freezes, outages, lost nodes, thousands of connectors, soak (more than an hour)
 	@scripts/test $(PY) all
 
 .PHONY: unit
-unit: java setup ## Tests of the parts
+unit: java setup ## Run unit tests
 	$(PYTEST) tests/unit $(ARGS)
 
 .PHONY: integration
-integration: java setup ## Tests on a real, embedded Kafka, a real Spark, a real API server
+integration: java setup ## Run tests on a real, embedded Kafka, a real Spark and a real API server
 	$(PYTEST) tests/integration --ignore=tests/integration/operator_life $(ARGS)
 
 .PHONY: operator-life
-operator-life: setup ## The whole operator on a real API server under faults, and killed after every n-th write (20 minutes)
+operator-life: setup ## Test the operator on a real API server with faults, and killed after every n-th write (20 minutes)
 	$(PYTEST) tests/integration/operator_life $(ARGS)
 
 .PHONY: conformance
-conformance: setup ## What Kafka Connect itself computed, case by case, and by area (CONFORMANCE_CASES=DIR: other cases)
+conformance: setup ## Compare with results of Kafka Connect, by case and by area (CONFORMANCE_CASES=DIR: other cases)
 	$(PYTEST) tests/conformance $(ARGS)
 
 .PHONY: fuzz
-fuzz: java setup ## Random cases answered by Kafka Connect's own classes as well (ARGS="--cases N --seed N --only Cast,chains --keep")
+fuzz: java setup ## Compare with Kafka Connect's classes on random cases (ARGS="--cases N --seed N --only Cast,chains --keep")
 	$(PY) -m tests.conformance.fuzz $(ARGS)
 
 .PHONY: java-host
-java-host: java setup ## Compile what runs Java plugins, for a wheel or an image
+java-host: java setup ## Compile the host of Java plugins, for a wheel or an image
 	$(PY) -m penstock_runtime.java_plugins.host_jar build/java-host
 
 .PHONY: images
@@ -92,64 +92,64 @@ images: java ## Build the container images (ARGS="runtime operator kafka --archi
 	@scripts/images $(ARGS)
 
 .PHONY: images-test
-images-test: java setup ## Check the built images: rights, contents, Spark on a read-only root; needs root
+images-test: java setup ## Test the built images: rights, contents, Spark on a read-only root file system; needs root
 	@scripts/images >/dev/null
 	$(PYTEST) tests/images $(ARGS)
 
 .PHONY: cluster
-cluster: ## Start a Kubernetes of our own on this machine (root; see tests/cluster/README.md)
+cluster: ## Start our own Kubernetes cluster on this machine (as root; see tests/cluster/README.md)
 	@tests/cluster/cluster up
 
 .PHONY: cluster-down
-cluster-down: ## End it and remove everything that it was
+cluster-down: ## Stop and remove that cluster
 	@tests/cluster/cluster down
 
 .PHONY: cluster-test
-cluster-test: setup ## Tests of that cluster itself
+cluster-test: setup ## Test that cluster itself
 	@tests/cluster/cluster build >/dev/null
 	cd tests/cluster && go test ./control
 	$(PYTEST) tests/cluster $(ARGS)
 
 .PHONY: e2e
-e2e: java setup ## End to end: Helm, operator, tasks and Kafka on a real cluster (PENSTOCK_CLUSTER=own|kind|<kubeconfig>#<context>)
+e2e: java setup ## Run end-to-end tests with Helm, operator, tasks and Kafka on a cluster (PENSTOCK_CLUSTER=own|kind|<kubeconfig>#<context>)
 	@scripts/images >/dev/null
 	$(PYTEST) tests/e2e $(ARGS)
 
 .PHONY: truth
-truth: java setup ## Inject faults on a real cluster; a table of when the status named each, and of recoveries (ARGS="-k kafka"; an hour)
+truth: java setup ## Inject faults on a real cluster, and print when the status named each and when it recovered (ARGS="-k kafka"; an hour)
 	@scripts/images >/dev/null
 	PENSTOCK_TIMED=1 $(PYTEST) tests/e2e/truth $(ARGS)
 
 .PHONY: soak
-soak: java setup ## Adversaries for an hour, random and seeded, then the tests that kill under load, 50 rounds (ARGS="--seed N --only WORLD")
+soak: java setup ## Run random, seeded faults for an hour, then 50 rounds of kills under load (ARGS="--seed N --only WORLD")
 	$(PY) -m tests.soak $(ARGS)
 	PENSTOCK_SOAK=1 $(PYTEST) tests -m soak
 
 .PHONY: bench
-bench: java setup ## Side by side with Kafka Connect: a table, and build/bench.json
+bench: java setup ## Measure Penstock and Kafka Connect; write a table and build/bench.json
 	$(PY) tests/bench $(ARGS)
 
 .PHONY: demo
-demo: java setup ## Watch real records flow on a Kubernetes (PENSTOCK_CLUSTER=own|kind|KUBECONFIG#CONTEXT), or without one
+demo: java setup ## Watch records flow on Kubernetes (PENSTOCK_CLUSTER=own|kind|KUBECONFIG#CONTEXT), or without it
 	@$(PY) examples/cluster $(ARGS)
 
 .PHONY: demo-down
-demo-down: setup ## Remove the demo's cluster, or what it made on yours
+demo-down: setup ## Remove the demo's cluster, or everything that it installed on yours
 	@$(PY) examples/cluster --down $(ARGS)
 
 .PHONY: demo-local
-demo-local: java setup ## The demo on this machine, without Kubernetes
+demo-local: java setup ## Run the demo on this machine, without Kubernetes
 	$(PY) examples/demo/run.py $(ARGS)
 
 .PHONY: demo-warehouse
-demo-warehouse: java setup ## Watch a table move through Kafka into another database (SQLite; ARGS=--cluster: PostgreSQL, on a Kubernetes)
+demo-warehouse: java setup ## Watch a table move through Kafka into another database (SQLite; ARGS=--cluster: PostgreSQL on Kubernetes)
 	@$(PY) examples/warehouse/run.py $(ARGS)
 
 .PHONY: demo-cdc
-demo-cdc: java setup ## Watch Debezium, unmodified, read a PostgreSQL's changes into a topic, exactly once; its JVM is killed
+demo-cdc: java setup ## Watch unmodified Debezium read changes of PostgreSQL into a topic, exactly once; its JVM is killed
 	@$(PY) examples/cdc/run.py $(ARGS)
 
 .PHONY: clean
-clean: ## Remove what was built here, the demo's data and this checkout's environment; fetched packages and Kafka stay cached
+clean: ## Remove build outputs, demo data and this checkout's environment; fetched packages and Kafka stay cached
 	rm -rf build dist penstock-cdc penstock-demo penstock-warehouse runtime/penstock_runtime/java_plugins/penstock-host.jar .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache "$(VENV)"
 	find operator runtime tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""What happens: orders change, the JVM of the connector is killed, records move again, a column is added."""
+"""Script of the demo: orders change, the JVM of the connector is killed, records move again, a column is added."""
 
 import json
 import subprocess
@@ -16,20 +16,20 @@ from shop import NEW_COLUMN, SEED, TOPIC, Shop
 
 __all__ = ["Play"]
 
-HOST_PROGRAM = "dev.penstock.host.Main"  # of the JVM that runs a Java plugin
+HOST_PROGRAM = "dev.penstock.host.Main"  # main class of the JVM that runs a Java plugin
 PERIOD = 0.05  # seconds between two transactions
 CALM = 10.0  # seconds of records before the kill, and between the kill and the new column
-PATIENCE = 60.0  # seconds until the snapshot must have come, and until the last one must
+PATIENCE = 60.0  # seconds to wait for the snapshot, and for the last record
 
 
 class Play:
-    """Changes orders, follows the topic, and says what it sees.
+    """Changes orders, follows the topic, and prints the progress.
 
     Args:
-        begun: when the demo began, monotonic.
-        shop: whose orders change.
-        process: `penstock run`.
-        log: what it prints.
+        begun: start of the demo, monotonic.
+        shop: the shop whose orders change.
+        process: the process of `penstock run`.
+        log: output of the process.
         servers: the Kafka brokers.
     """
 
@@ -41,13 +41,13 @@ class Play:
         self._consumer: Consumer | None = None
         self._arrived: set[object] = set()
         self._latest: dict[str, Event] = {}
-        self._killed: float | None = None  # seconds since 1970, as the events have it; None: records have moved since
+        self._killed: float | None = None  # seconds since 1970, like the events; None: records have moved since
         self._shown, self._shown_count = float("inf"), 0
 
     def run(self, rate: int, seconds: float | None, stopping: threading.Event) -> None:
-        """Play until it is stopped, or for `seconds` after the snapshot; then wait for the last record."""
+        """Run until stopped, or for `seconds` after the snapshot; then wait for the last record."""
         try:
-            # A snapshot that is interrupted begins again, and finds what has changed meanwhile.
+            # An interrupted snapshot starts again, and includes the changes in between.
             if self._until(lambda: len(self._arrived) >= SEED or stopping.is_set()):
                 self._change(rate, seconds, stopping)
                 self._until(lambda: len(self._arrived) >= self._shop.changes)
@@ -74,7 +74,7 @@ class Play:
         self._note("No more changes. Waiting for the last record...")
 
     def _until(self, claim: Callable[[], bool]) -> bool:
-        """Follow the topic until something holds; False: it did not in time."""
+        """Follow the topic until a condition holds; return False if it does not hold in time."""
         end = time.monotonic() + PATIENCE
         while not claim():
             if time.monotonic() > end or self._process.poll() is not None:
@@ -83,7 +83,7 @@ class Play:
         return True
 
     def _follow(self, seconds: float) -> None:
-        """Read what comes within some seconds."""
+        """Read the records that arrive within some seconds."""
         for entry in self._log:
             self._print(entry)
         if self._consumer is None:
@@ -98,8 +98,8 @@ class Play:
             self._show()
 
     def _print(self, entry: str) -> None:
-        """Repeat what `penstock run` says when the task's state changes."""
-        with suppress(ValueError):  # a line that is not complete yet, or is no JSON
+        """Print the message of `penstock run` when the state of the task changes."""
+        with suppress(ValueError):  # the line is incomplete, or not JSON
             event = json.loads(entry)
             if event.get("event") == "task" and event["state"] != self._state:
                 self._state = event["state"]

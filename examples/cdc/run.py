@@ -1,8 +1,8 @@
 """Change data capture: Debezium's connector, unmodified, reads the changes of a PostgreSQL into a topic, exactly once.
 
-`make demo-cdc` runs it. PostgreSQL, Kafka and the connector begin with nothing each time. Orders are inserted, updated and
-deleted, a column is added, and the JVM of the connector is killed. Ctrl-C stops the changes; when the last one is in the
-topic, the topic is compared with a journal that the database has kept. With `--cluster`, examples/cluster/cdc.py runs.
+`make demo-cdc` runs it. PostgreSQL, Kafka and the connector start empty each time. Orders are inserted, updated and deleted,
+a column is added, and the JVM of the connector is killed. Ctrl-C stops the changes; when the last one is in the topic, the
+topic is compared with a journal in the database. With `--cluster`, examples/cluster/cdc.py runs instead.
 """
 
 import argparse
@@ -41,11 +41,11 @@ def main() -> int:
     """Run until Ctrl-C, or for `--seconds`.
 
     Returns:
-        0 when the count is right, 1 when it is wrong, 5 when nothing could be counted, 130 when the start was interrupted.
+        0 if the count is right, 1 if it is wrong, 5 if nothing could be counted, 130 if the start was interrupted.
     """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rate", type=int, default=200, help="changes a second (default %(default)s)")
-    parser.add_argument("--seconds", type=float, help="stop by itself so long after the snapshot has come")
+    parser.add_argument("--rate", type=int, default=200, help="changes per second (default %(default)s)")
+    parser.add_argument("--seconds", type=float, help="stop this many seconds after the snapshot")
     parser.add_argument(
         "--cluster", action="store_true", help="two versions side by side, on the cluster of `make demo`"
     )
@@ -69,7 +69,7 @@ def main() -> int:
 
 @contextmanager
 def own_folder() -> Iterator[Path]:
-    """Make a folder for this run, and remove those of earlier runs, which may have been killed.
+    """Create a folder for this run, and remove those of earlier runs, which may have been killed.
 
     Raises:
         ConnectError: another run is in progress.
@@ -96,14 +96,14 @@ def demonstrate(folder: Path, rate: int, seconds: float | None) -> bool:
         kafka = EmbeddedKafka(folder / "kafka", say=say)
         stack.callback(kafka.stop)
         starting = stack.enter_context(ThreadPoolExecutor(1)).submit(kafka.start)
-        # Not in `folder`, which the user postgres may not reach.
+        # Not in `folder`, which the user postgres may not be able to access.
         data = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-cdc-", ignore_cleanup_errors=True))
         )
         (folder / "postgresql").symlink_to(data)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port: int = free.getsockname()[1]
-        # Started by this thread: the kernel ends PostgreSQL when the thread that has started it ends.
+        # Start it in this thread: the kernel stops PostgreSQL when the thread that started it ends.
         server = stack.enter_context(PostgreSQL(found, data, "127.0.0.1", port, {"wal_level": "logical"}))
         shop = Shop(server)
         starting.result()
@@ -120,13 +120,13 @@ def demonstrate(folder: Path, rate: int, seconds: float | None) -> bool:
             Play(begun, shop, process, said, servers).run(rate, seconds, stopping)
             early = process.poll()
         if early is not None:
-            say(f"`penstock run` has ended ({early}):\n{log.read_text()[-2000:]}")
+            say(f"`penstock run` has exited ({early}):\n{log.read_text()[-2000:]}")
         say("Stopped. The count:")
         topic = [row(event_of(message.value())) for message in records(servers, TOPIC)]
         text, good = counted(shop.journal(), topic)
         say(f"  topic {TOPIC} (read_committed): {len(topic):,} records")
         say(f"  {text}")
-    say(f"Nothing runs any more. Kafka's data and {log.name} stay in {FOLDER} until the next run or `make clean`.")
+    say(f"All processes have ended. Kafka's data and {log.name} stay in {FOLDER} until the next run or `make clean`.")
     return good and early is None
 
 

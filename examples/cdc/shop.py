@@ -1,4 +1,4 @@
-"""The shop: a table of orders that changes, and a journal of its changes, kept by the database itself."""
+"""Shop with a table of orders that changes, and a journal of the changes, which the database writes."""
 
 from pathlib import Path
 from typing import LiteralString
@@ -8,7 +8,7 @@ from postgresql import PostgreSQL
 
 __all__ = ["NEW_COLUMN", "SEED", "TOPIC", "Shop"]
 
-TOPIC = "shop.public.orders"  # as Debezium names it
+TOPIC = "shop.public.orders"  # Debezium's name for it
 
 DATABASE: LiteralString = "shop"
 SEED = 1000  # orders before the connector starts: its snapshot
@@ -17,10 +17,10 @@ _TABLES = Path(__file__).parents[1] / "postgresql" / "shop.sql"
 
 
 class Shop:
-    """The database, with its first orders.
+    """Database of the shop, with its first orders.
 
     Attributes:
-        changes: committed so far, the first orders included.
+        changes: number of committed changes, including the first orders.
     """
 
     def __init__(self, server: PostgreSQL) -> None:
@@ -30,15 +30,15 @@ class Shop:
         self.changes = SEED
 
     def change(self, changes: int) -> None:
-        """Change so many orders in one transaction: half of them are new, most others updated, some deleted."""
+        """Make a number of changes in one transaction: half are new orders, most others updates, some deletions."""
         for (done,) in self._connection.execute("SELECT change_orders(%s)", [changes]):
             self.changes += done
 
     def add_column(self) -> None:
-        """Add a column, which updates fill from now on."""
+        """Add a column, which updates set from now on."""
         self._connection.execute(NEW_COLUMN)
 
     def journal(self) -> list[Row]:
-        """Return all changes in commit order: id of the order and number of its change, kind, the row afterwards."""
+        """Return all changes in commit order: id of the order and number of its change, kind, and the row afterwards."""
         found = self._connection.execute("SELECT id, change, op, content FROM journal ORDER BY number")
         return [((order, change), op, content) for order, change, op, content in found]

@@ -1,27 +1,27 @@
-"""The demo: data that visibly moves on a real Kubernetes, and goes on exactly once when a pod is killed.
+"""Demo on a real Kubernetes cluster: data moves visibly, and continues exactly once after a pod is killed.
 
-`make demo` runs it, `make demo-down` removes it. PENSTOCK_CLUSTER chooses the cluster: own, kind or KUBECONFIG#CONTEXT;
-unset, it is a kind cluster where Docker and kind are there, else our own where we are root on Linux, else none, and the
-demo runs without Kubernetes. It may be stopped at any time and run again: it goes on with what is there.
+`make demo` runs it, `make demo-down` removes it. PENSTOCK_CLUSTER chooses the cluster: own, kind or KUBECONFIG#CONTEXT. If
+unset, the demo uses a kind cluster if Docker and kind are available, else our own cluster if run as root on Linux, else it
+runs without Kubernetes. It may be stopped at any time and run again: it continues with the existing cluster.
 
-    choice      which cluster
-    clusters    its verbs: up, load, down
-    install     what is put onto it, and removed
-    scene       what is looked at, and how it reads
-    play        what happens: start, records, a fault, the count
-    witness     who counts: a program in a pod
+    choice      choice of the cluster
+    clusters    operations on a cluster: up, load, down
+    install     installation on the cluster, and its removal
+    scene       state of the demo, and its display
+    play        steps of the demo: start, records, a fault, the count
+    witness     program in a pod that counts the records
     database    PostgreSQL in a pod, whose changes Debezium reads
 
-On the same cluster runs `make demo-cdc ARGS=--cluster`:
+`make demo-cdc ARGS=--cluster` runs on the same cluster:
 
     cdc             two versions of Debezium side by side
 
-and `make demo-warehouse ARGS=--cluster`:
+and so does `make demo-warehouse ARGS=--cluster`:
 
-    warehouse       what is put onto it: the SQL connectors and their plugin
-    warehouse_play  what happens: changes, a fault, the comparison
+    warehouse       installation of the SQL connectors and their plugin
+    warehouse_play  steps of the demo: changes, a fault, the comparison
 
-and from examples/shared the server on this machine, and whether a table is a copy of another one.
+examples/shared has the PostgreSQL server on this machine, and the comparison of a table with its copy.
 """
 
 import argparse
@@ -41,8 +41,8 @@ def main() -> int:
     """Run the demo.
 
     Returns:
-        0 when the count is right (or what was asked for is done), 1 when it is wrong or nothing could be counted, 2 when
-        what is asked for is not possible or not agreed to, 130 when the installation was interrupted.
+        0 if the count is right (or the removal is done), 1 if it is wrong or nothing could be counted, 2 if the cluster
+        cannot be used or the user does not agree, 130 if the installation was interrupted.
     """
     options = _options()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -55,9 +55,9 @@ def main() -> int:
     match chosen:
         case Local(why):
             if options.down:
-                screen.say(f"No cluster of the demo's can be here: {why}.")
+                screen.say(f"The demo cannot have a cluster here: {why}.")
                 return 0
-            screen.say(f"No Kubernetes here, so the demo runs without it: {why}.")
+            screen.say(f"The demo runs without Kubernetes: {why}.")
             return _local(options)
         case Own():
             cluster: Cluster = OwnCluster(options.name)
@@ -75,10 +75,10 @@ def main() -> int:
         return _play(installation, screen, options)
     except Failed as e:
         screen.say(str(e), "red")
-        screen.say("`make demo` goes on where this stopped; `make demo-down` removes everything.")
+        screen.say("`make demo` continues where this stopped; `make demo-down` removes everything.")
         return 1
     except KeyboardInterrupt:
-        screen.say("\nStopped. What was made stays: `make demo` goes on with it, `make demo-down` removes it.")
+        screen.say("\nStopped. The cluster is kept: `make demo` continues with it, `make demo-down` removes it.")
         return 130
 
 
@@ -99,39 +99,42 @@ def _play(installation: Installation, screen: Screen, options: argparse.Namespac
 def _next_steps(cluster: Cluster) -> str:
     return "\n".join(
         [
-            "It goes on without us. Type next:",
+            "The connectors keep running. Next steps:",
             *(f"  {line}" for line in cluster.way()),
             "  kubectl get connectors --namespace demo --watch",
             "  kubectl describe connector orders-in --namespace demo      # conditions, tasks, Events",
-            "  kubectl get topiccreationpolicies --namespace demo          # by which rules its topics are created",
-            "  kubectl get pluginversions --namespace demo --output wide   # versions of a plugin, and who runs them",
+            "  kubectl get topiccreationpolicies --namespace demo          # rules by which its topics are created",
+            "  kubectl get pluginversions --namespace demo --output wide   # versions of a plugin, and their users",
             "  kubectl logs --namespace demo --selector penstock.dev/connector=orders-in --follow",
             "  kubectl apply --namespace demo --filename examples/plugin-ticker/canary/connector.yaml      # back to 2.0.0",
             '  kubectl patch connector orders-in --namespace demo --type merge --patch \'{"spec":{"state":"Paused"}}\'',
-            "  kubectl delete pods --namespace demo --selector penstock.dev/role=task      # all at once",
-            "  kubectl apply --namespace demo --filename examples/connectors      # after a change of yours; puts all back",
-            "`make demo` plays it again, in seconds. `make demo-down` removes "
-            + ("the cluster and everything in it." if cluster.ours else "what it made, and leaves the cluster."),
+            "  kubectl delete pods --namespace demo --selector penstock.dev/role=task      # all tasks together",
+            "  kubectl apply --namespace demo --filename examples/connectors      # restores all, or applies your changes",
+            "`make demo` runs it again, in seconds. `make demo-down` removes "
+            + (
+                "the cluster and everything in it."
+                if cluster.ours
+                else "everything that it installed, not the cluster."
+            ),
         ]
     )
 
 
 def _agreed(screen: Screen, cluster: Cluster, options: argparse.Namespace) -> bool:
-    """Ask before anything is done to a cluster that is not ours."""
+    """Ask for confirmation before changing a cluster that is not ours, and return whether the user agrees."""
     where = f"{options.registry}/" if options.registry else ""
-    does = "remove the namespaces" if options.down else "make the namespaces"
+    does = "remove the namespaces" if options.down else "create the namespaces"
     screen.say(f"PENSTOCK_CLUSTER={os.environ['PENSTOCK_CLUSTER']}")
     screen.say(f"On that cluster, the demo will {does} {', '.join(NAMESPACES)}, the Helm release penstock")
-    screen.say("with its roles and definitions (where they are not somebody else's), a Kafka and two connectors.")
+    screen.say("with its roles and definitions (unless they belong to others), a Kafka and two connectors.")
     if not options.down:
-        screen.say(f"Its nodes must have, or find, the images {where}penstock-runtime, {where}penstock-operator and")
-        screen.say(
-            f"{where}penstock-demo-kafka, of this version (scripts/images builds them; --registry PREFIX says where)."
-        )
+        screen.say(f"Its nodes must have, or be able to pull, the images {where}penstock-runtime,")
+        screen.say(f"{where}penstock-operator and {where}penstock-demo-kafka of this version")
+        screen.say("(scripts/images builds them; set --registry PREFIX for their registry).")
     if not sys.stdin.isatty():
-        screen.say("Nobody can be asked here: say --yes.", "red")
+        screen.say("Cannot ask for confirmation without a terminal: use --yes.", "red")
         return False
-    return screen.ask("Go on?")
+    return screen.ask("Continue?")
 
 
 def _local(options: argparse.Namespace) -> int:
@@ -141,11 +144,15 @@ def _local(options: argparse.Namespace) -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser("make demo", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seconds", type=float, help="stop so long after the first record has come out, and count")
+    parser.add_argument(
+        "--seconds", type=float, help="stop and count this many seconds after the first record has come out"
+    )
     parser.add_argument("--rate", type=int, help="records per second")
-    parser.add_argument("--down", action="store_true", help="remove it all")
-    parser.add_argument("--yes", action="store_true", help="do not ask before a cluster that is not the demo's is used")
-    parser.add_argument("--registry", default="", metavar="PREFIX", help="where that cluster finds the images")
+    parser.add_argument("--down", action="store_true", help="remove everything")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation before using your cluster")
+    parser.add_argument(
+        "--registry", default="", metavar="PREFIX", help="registry from which that cluster pulls the images"
+    )
     parser.add_argument("--name", default="demo", help="the name of the demo's own cluster (%(default)s)")
     return parser.parse_args()
 

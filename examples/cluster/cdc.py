@@ -1,8 +1,8 @@
-"""Two versions of Debezium side by side on a cluster, each in pods of its own, reading the same changes, exactly once.
+"""Two versions of Debezium side by side on a cluster, in separate pods, which read the same changes, exactly once.
 
 `make demo-cdc ARGS=--cluster` runs it, on the cluster of `make demo`, which `make demo-down` removes. A pod is killed, one
-connector is upgraded to the other version and taken back, and at the end both topics are compared with a journal that the
-database has kept. Each run has a database, topics and connectors of its own.
+connector is upgraded to the other version and back, and at the end both topics are compared with a journal in the database.
+Each run has a separate database, topics and connectors.
 """
 
 import argparse
@@ -32,16 +32,16 @@ from events import counted
 
 SEED = 1000  # orders before the connectors start
 PATIENCE = 180.0  # seconds for a start, a replacement, or the last record
-CALM = 8.0  # seconds of changes between two things that happen
+CALM = 8.0  # seconds of changes between two events
 REMOVE = "`make demo-down` removes the cluster."
 
 
 def main() -> int:
-    """Run until all has happened and Ctrl-C, or for `--seconds`.
+    """Run all steps, and then until Ctrl-C or for `--seconds`.
 
     Returns:
-        0 when the count is right, 1 when it is wrong or nothing could be counted, 2 when it is not possible here, 130 when
-        the installation was interrupted.
+        0 if the count is right, 1 if it is wrong or nothing could be counted, 2 if the demo is not possible here, 130 if the
+        installation was interrupted.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=int, default=200)
@@ -78,7 +78,7 @@ def demo_cluster() -> Cluster:
     """Return the cluster of `make demo`.
 
     Raises:
-        ValueError: there can be none here, or PENSTOCK_CLUSTER names one into which no images can be loaded.
+        ValueError: there can be none here, or no images can be loaded into the cluster that PENSTOCK_CLUSTER names.
     """
     match choose(os.environ.get("PENSTOCK_CLUSTER", ""), this_machine()):
         case Local(why):
@@ -88,12 +88,12 @@ def demo_cluster() -> Cluster:
         case Kind():
             return KindCluster("demo")
         case Foreign():
-            raise ValueError("Images are loaded only into a cluster of the demo's own: PENSTOCK_CLUSTER=own or kind.")
+            raise ValueError("Images can be loaded only into the demo's cluster: set PENSTOCK_CLUSTER=own or kind.")
 
 
 @contextmanager
 def connected(installation: Installation, kube: Kube, database: str) -> Iterator[dict[str, str]]:
-    """Make the database and a connector of each version, whose topics are their names; delete the connectors at the end."""
+    """Create the database and a connector of each version, with its name as topic prefix; delete them at the end."""
     names = {f"{database}-earlier": EARLIER, f"{database}-latest": LATEST}
     with installation.screen.step(f"Database {database}, and a connector of each version"):
         psql(kube, f"CREATE DATABASE {database}", "postgres")
@@ -131,7 +131,7 @@ def connected(installation: Installation, kube: Kube, database: str) -> Iterator
 
 @dataclass(frozen=True)
 class Seen:
-    """The database and the connectors at one moment, in seconds, monotonic."""
+    """State of the database and the connectors at a time in seconds, monotonic."""
 
     at: float
     changes: int
@@ -139,15 +139,15 @@ class Seen:
 
 
 class Play:
-    """Changes orders, lets things happen to a connector, and counts.
+    """Changes orders, kills and upgrades a connector, and counts.
 
     Args:
         kube: the cluster.
-        screen: where it is shown.
-        database: of the shop.
-        names: of the connectors, the one that things happen to first, with their versions.
-        rate: changes a second.
-        seconds: how long orders change at least; None: until Ctrl-C.
+        screen: the output.
+        database: the database of the shop.
+        names: the names of the connectors with their versions; the first one is killed and upgraded.
+        rate: changes per second.
+        seconds: minimum time during which orders change; None until Ctrl-C.
     """
 
     def __init__(
@@ -160,10 +160,10 @@ class Play:
         self._done = 0.0
 
     def run(self) -> bool:
-        """Play, and return whether both topics have every change once.
+        """Run all steps, and return whether both topics have every change once.
 
         Raises:
-            Failed: a connector does not start, or not again, in time.
+            Failed: a connector does not start or restart in time.
         """
         try:
             self._play()
@@ -189,7 +189,7 @@ class Play:
             f"{pod} is replaced",
             lambda seen: _runs(seen, one, self._names[one]) and seen.connectors[one].pod != pod,
         )
-        self._note(f"{there.connectors[one].pod} runs in its place, {there.at - killed:.0f} s after the kill.")
+        self._note(f"{there.connectors[one].pod} replaces it, {there.at - killed:.0f} s after the kill.")
         self._calm()
         for what, version in (("Upgrade", LATEST), ("Back", EARLIER)):
             patch = json.dumps({"spec": {"version": version}})
@@ -213,11 +213,11 @@ class Play:
         while not claim(seen := self._look()):
             if time.monotonic() > end or any(c.stalled for c in seen.connectors.values()):
                 reasons = [f"\n  {c.name}: {c.reason}: {c.message}" for c in seen.connectors.values()]
-                raise Failed(f"It does not come: {what}.{''.join(reasons)}")
+                raise Failed(f"Waited in vain until {what}.{''.join(reasons)}")
         return seen
 
     def _look(self) -> Seen:
-        """Change orders for a second, and look."""
+        """Change orders for a second, and return the new state."""
         time.sleep(1.0)
         if self._rates_from is not None:
             due = int((time.monotonic() - self._rates_from) * self._rate - self._done)

@@ -1,6 +1,6 @@
-"""Which cluster the demo runs on. Pure: facts about the machine in, a choice out.
+"""Choice of the cluster for the demo, from facts about the machine. Pure.
 
-A kubeconfig that happens to lie in the environment plays no part: a cluster of yours is used only when you name it.
+A kubeconfig in the environment is ignored: your cluster is used only if you name it.
 """
 
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ _WORDS = "own, kind or KUBECONFIG#CONTEXT, such as ~/.kube/config#staging"
 
 @dataclass(frozen=True)
 class Own:
-    """A one-node cluster of this project's own: tests/cluster/cluster."""
+    """One-node cluster of this project: tests/cluster/cluster."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A cluster in Docker, made by kind."""
+    """Cluster in Docker, created by kind."""
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """A cluster that is there already, and that others may use."""
+    """Existing cluster, which others may use."""
 
     kubeconfig: Path
     context: str
@@ -31,7 +31,7 @@ class Foreign:
 
 @dataclass(frozen=True)
 class Local:
-    """None: the demo runs without Kubernetes."""
+    """No cluster: the demo runs without Kubernetes."""
 
     why: str
 
@@ -41,14 +41,14 @@ Choice = Own | Kind | Foreign | Local
 
 @dataclass(frozen=True)
 class Machine:
-    """What counts about this machine.
+    """Facts about this machine.
 
     Attributes:
-        linux: whether its system is Linux.
-        root: whether we are root.
+        linux: whether the operating system is Linux.
+        root: whether the demo runs as root.
         docker: whether a Docker engine answers.
-        programs: which of kind, kubectl, helm and go are installed. go counts as installed where all that it would build
-            is built.
+        programs: the installed ones of kind, kubectl, helm and go. go is considered installed if everything that it would
+            build is already built.
     """
 
     linux: bool
@@ -58,14 +58,14 @@ class Machine:
 
 
 def choose(wanted: str, machine: Machine) -> Choice:
-    """The cluster for the demo.
+    """Choose the cluster for the demo.
 
     Args:
-        wanted: PENSTOCK_CLUSTER, empty when it is not set.
-        machine: this one.
+        wanted: PENSTOCK_CLUSTER, empty if it is not set.
+        machine: this machine.
 
     Raises:
-        ValueError: what is wanted has no such form, or is not possible here; says what to do.
+        ValueError: `wanted` has another form, or is not possible here. The message contains a remedy.
     """
     kind, own = _lacks_for_kind(machine), _lacks_for_own(machine)
     match wanted:
@@ -85,7 +85,7 @@ def choose(wanted: str, machine: Machine) -> Choice:
             return Local(f"{kind} (for kind); {own} (for our own)")
     kubeconfig, mark, context = wanted.rpartition("#")
     if not (mark and kubeconfig and context):
-        raise ValueError(f"PENSTOCK_CLUSTER={wanted} names no cluster: write {_WORDS}.")
+        raise ValueError(f"PENSTOCK_CLUSTER={wanted} does not name a cluster: write {_WORDS}.")
     path = Path(kubeconfig).expanduser()
     if not path.is_file():
         raise ValueError(f"PENSTOCK_CLUSTER={wanted}: there is no file {path}. Write {_WORDS}.")

@@ -1,4 +1,4 @@
-"""The three sorts of clusters, each with the same few verbs, and what decides between them."""
+"""Three kinds of clusters with the same operations, and the facts that determine the choice between them."""
 
 import json
 import os
@@ -20,11 +20,11 @@ Tell = Callable[[str], None]
 
 
 class Cluster(ABC):
-    """A cluster.
+    """Cluster for the demo.
 
     Attributes:
-        title: what it is called on the screen.
-        ours: whether it was made for the demo, and goes with it.
+        title: its name on the screen.
+        ours: whether it was created for the demo, and is removed with it.
         hint: how long `up` takes.
     """
 
@@ -34,29 +34,29 @@ class Cluster(ABC):
 
     @abstractmethod
     def up(self, tell: Tell) -> None:
-        """Bring it up; nothing is done when it is."""
+        """Start the cluster. Do nothing if it is up."""
 
     @abstractmethod
     def is_up(self) -> bool:
-        """Whether there is one."""
+        """Return whether the cluster is up."""
 
     @abstractmethod
     def kube(self) -> Kube:
-        """The way to it, when it is up."""
+        """Return the access to the cluster, which must be up."""
 
     @abstractmethod
     def way(self) -> Sequence[str]:
-        """The lines to type before kubectl finds it."""
+        """Return the commands to type before kubectl can access it."""
 
     def load(self, archives: Sequence[str], tell: Tell) -> None:
-        """Bring images onto its nodes."""
+        """Load images onto its nodes."""
 
     def down(self, tell: Tell) -> None:
-        """Remove it and everything in it; nothing is done when there is none."""
+        """Remove the cluster and everything in it. Do nothing if there is none."""
 
 
 class OwnCluster(Cluster):
-    """tests/cluster/cluster."""
+    """Cluster of tests/cluster/cluster."""
 
     hint = "the first time builds it: about 10 minutes on 2 cores"
 
@@ -65,19 +65,19 @@ class OwnCluster(Cluster):
         self._words = [str(ROOT / "tests" / "cluster" / "cluster"), "--name", name]
 
     def up(self, tell: Tell) -> None:
-        """Build what is missing, and start it; it says what it changes on the machine."""
+        """Build missing programs, and start the cluster; it reports its changes to the machine."""
         stream([*self._words, "up"], tell)
 
     def is_up(self) -> bool:
-        """Whether its processes run."""
+        """Return whether its processes run."""
         return " is up:" in run([*self._words, "status"], limit=600)
 
     def host(self) -> str:
-        """The address by which pods reach this machine, when it is up."""
+        """Return the address at which pods can reach this machine. The cluster must be up."""
         return str(json.loads(run([*self._words, "status", "--json"]))["Network"]["Host"])
 
     def kube(self) -> Kube:
-        """With the kubectl and the helm that it brings, past any proxy."""
+        """Return the access with the kubectl and helm of the cluster, without any proxy."""
         config = self._config()
         server = yaml.safe_load(Path(config).read_text())["clusters"][0]["cluster"]["server"]
         direct = ",".join(filter(None, (os.environ.get("NO_PROXY"), urlsplit(server).hostname)))
@@ -85,18 +85,18 @@ class OwnCluster(Cluster):
         return Kube((self._path("kubectl"),), (self._path("helm"),), env)
 
     def way(self) -> Sequence[str]:
-        """Its kubeconfig, and its programs where you have none."""
+        """Return the commands for its kubeconfig, and for its programs if you have none."""
         export = f"export KUBECONFIG={self._config()}"
         if all(map(shutil.which, ("kubectl", "helm"))):
             return [export]
         return [export, f"export PATH=$PATH:{Path(self._path('kubectl')).parent}"]
 
     def load(self, archives: Sequence[str], tell: Tell) -> None:
-        """All side by side."""
+        """Load images in parallel."""
         stream([*self._words, "load", *archives], tell)
 
     def down(self, tell: Tell) -> None:
-        """Its state folder goes too; what was built stays."""
+        """Remove the cluster with its state folder. Built programs are kept."""
         stream([*self._words, "down"], tell)
 
     def _config(self) -> str:
@@ -107,7 +107,7 @@ class OwnCluster(Cluster):
 
 
 class KindCluster(Cluster):
-    """A cluster of kind's; its kubeconfig is a file of the demo's, not yours."""
+    """Cluster created by kind. Its kubeconfig is a file of the demo, not yours."""
 
     hint = "about a minute, and more when kind's image is pulled"
 
@@ -118,7 +118,7 @@ class KindCluster(Cluster):
         self._config = ("--kubeconfig", str(self._kubeconfig))
 
     def up(self, tell: Tell) -> None:
-        """One node, of kind-config.yaml."""
+        """Create a cluster of one node from kind-config.yaml."""
         self._kubeconfig.parent.mkdir(exist_ok=True)
         if self.is_up():
             run(["kind", "export", "kubeconfig", *self._name, *self._config])
@@ -127,30 +127,30 @@ class KindCluster(Cluster):
             stream(["kind", "create", "cluster", *self._name, *self._config, *made], tell)
 
     def is_up(self) -> bool:
-        """Whether kind knows it."""
+        """Return whether kind lists it."""
         return self._name[1] in run(["kind", "get", "clusters"]).split()
 
     def kube(self) -> Kube:
-        """With your kubectl and helm."""
+        """Return the access with your kubectl and helm."""
         return Kube(("kubectl",), ("helm",), {"KUBECONFIG": str(self._kubeconfig)})
 
     def way(self) -> Sequence[str]:
-        """Its kubeconfig."""
+        """Return the command for its kubeconfig."""
         return [f"export KUBECONFIG={self._kubeconfig}"]
 
     def load(self, archives: Sequence[str], tell: Tell) -> None:
-        """One after the other."""
+        """Load images one after the other."""
         for archive in archives:
             stream(["kind", "load", "image-archive", archive, *self._name], tell)
 
     def down(self, tell: Tell) -> None:
-        """Its kubeconfig goes too."""
+        """Remove the cluster and its kubeconfig."""
         stream(["kind", "delete", "cluster", *self._name, *self._config], tell)
         self._kubeconfig.unlink(missing_ok=True)
 
 
 class ForeignCluster(Cluster):
-    """A cluster that you have named: nothing is made or loaded but what is asked about."""
+    """Cluster that you have named. Only changes that you have confirmed are made; no images are loaded."""
 
     ours = False
 
@@ -159,26 +159,34 @@ class ForeignCluster(Cluster):
         self._kubeconfig, self._context = str(kubeconfig), context
 
     def up(self, tell: Tell) -> None:
-        """Only ask whether it answers."""
+        """Check that the cluster answers.
+
+        Raises:
+            Failed: it does not.
+        """
         self.kube().kubectl("version", limit=20)
 
     def is_up(self) -> bool:
-        """Whether it answers; when not, that is an error."""
+        """Return True if the cluster answers.
+
+        Raises:
+            Failed: it does not.
+        """
         self.up(lambda line: None)
         return True
 
     def kube(self) -> Kube:
-        """With your kubectl and helm, and the context that you named."""
+        """Return the access with your kubectl and helm, and the context that you named."""
         kubectl = ("kubectl", "--context", self._context)
         return Kube(kubectl, ("helm", "--kube-context", self._context), {"KUBECONFIG": self._kubeconfig})
 
     def way(self) -> Sequence[str]:
-        """Its kubeconfig and context."""
+        """Return the commands for its kubeconfig and context."""
         return [f"export KUBECONFIG={self._kubeconfig}", f"alias kubectl='kubectl --context {self._context}'"]
 
 
 def this_machine() -> Machine:
-    """What counts about this machine for the choice of a cluster."""
+    """Return the facts about this machine for the choice of a cluster."""
     programs = {name for name in ("kind", "kubectl", "helm", "go") if shutil.which(name)}
     cache = Path(os.environ.get("PENSTOCK_CACHE", Path.home() / ".cache" / "penstock"))
     if any(cache.glob("cluster/tools-*")):

@@ -1,4 +1,4 @@
-"""Other programs: kubectl, helm and the scripts of this project."""
+"""Execution of other programs: kubectl, helm and the scripts of this project."""
 
 import json
 import os
@@ -11,20 +11,20 @@ from typing import Any
 __all__ = ["ROOT", "Failed", "Kube", "Object", "run", "stream"]
 
 Object = dict[str, Any]
-"""An object of Kubernetes, as its JSON has it."""
+"""Kubernetes object in the form of its JSON."""
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 class Failed(Exception):
-    """The demo cannot go on; says why and what to do."""
+    """Raised when the demo cannot continue. The message contains the cause and a remedy."""
 
 
 def run(words: Sequence[str | Path], stdin: str = "", env: Mapping[str, str] | None = None, limit: float = 60) -> str:
-    """A program's standard output.
+    """Run a program, and return its standard output.
 
     Raises:
-        Failed: it has failed or not ended in time (seconds), with what it said.
+        Failed: it failed, with its output, or did not end within `limit` seconds.
     """
     try:
         done = subprocess.run(
@@ -44,10 +44,10 @@ def run(words: Sequence[str | Path], stdin: str = "", env: Mapping[str, str] | N
 
 
 def stream(words: Sequence[str | Path], tell: Callable[[str], None]) -> list[str]:
-    """Run a program that takes its time; each line that it writes is told at once, and all are returned.
+    """Run a program, pass each line of its output to `tell` immediately, and return all lines.
 
     Raises:
-        Failed: it has failed.
+        Failed: it failed.
     """
     lines = []
     with subprocess.Popen(
@@ -58,7 +58,7 @@ def stream(words: Sequence[str | Path], tell: Callable[[str], None]) -> list[str
             lines.append(line.rstrip())
             tell(lines[-1])
     if process.returncode:
-        raise Failed(f"{_shown(words)} has failed; above is why.")
+        raise Failed(f"{_shown(words)} failed; see its output above.")
     return lines
 
 
@@ -68,26 +68,26 @@ def _shown(words: Sequence[str | Path]) -> str:
 
 @dataclass(frozen=True)
 class Kube:
-    """A way to a cluster: kubectl and helm, each with the words and the variables that lead there."""
+    """Access to a cluster: kubectl and helm, with the arguments and environment variables for it."""
 
     kubectl_words: tuple[str, ...]
     helm_words: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
 
     def kubectl(self, *words: str, stdin: str = "", limit: float = 60) -> str:
-        """What kubectl prints."""
+        """Run kubectl, and return its output."""
         return run([*self.kubectl_words, *words], stdin, self.env, limit)
 
     def helm(self, *words: str, limit: float = 60) -> str:
-        """What helm prints."""
+        """Run helm, and return its output."""
         return run([*self.helm_words, *words], "", self.env, limit)
 
     def get(self, kind: str, name: str) -> Object | None:
-        """An object without a namespace; None: it is not there."""
+        """Return a cluster-scoped object, or None if it does not exist."""
         text = self.kubectl("get", kind, name, "--output=json", "--ignore-not-found")
         return json.loads(text) if text.strip() else None
 
     def list(self, kind: str, *options: str) -> list[Object]:
-        """Objects."""
+        """Return the objects of a kind."""
         found: list[Object] = json.loads(self.kubectl("get", kind, "--output=json", *options))["items"]
         return found

@@ -1,4 +1,4 @@
-"""The shop's PostgreSQL in a pod: its journal, and the events that Debezium has made of its changes."""
+"""PostgreSQL of the shop in a pod: its journal, and Debezium's events of its changes."""
 
 import json
 import sys
@@ -37,34 +37,34 @@ while more and time.monotonic() < end:
             found += 1
             print(message.value().decode())
 """
-"""Print the values of a topic of one partition: at least so many, if they come in time, and what has come besides."""
+"""Prints the values of a topic with one partition: a minimum number, if they arrive in time, and any further ones."""
 
 
 def psql(kube: Kube, statement: str, database: str = "shop") -> str:
-    """Return what psql prints about a statement.
+    """Run a statement with psql, and return the output.
 
     Raises:
-        Failed: it has failed.
+        Failed: it failed.
     """
     return kube.kubectl(*_PSQL, "-c", statement, database).strip()
 
 
 def changed(kube: Kube, database: str = "shop") -> int:
-    """Return how often the orders have changed, the first ones included; 0 where that cannot be asked."""
+    """Return the number of changes of orders, including the first orders; 0 if the database is unavailable."""
     try:
         return int(psql(kube, "SELECT count(*) FROM journal", database))
-    except Failed:  # its pod starts
+    except Failed:  # its pod is starting
         return 0
 
 
 def journal(kube: Kube, changes: int, database: str = "shop") -> list[Row]:
-    """Return so many changes in commit order: id of the order and number of its change, kind, the row afterwards."""
+    """Return the first changes in commit order: id of the order and number of its change, kind, and the row afterwards."""
     statement = f"SELECT json_build_array(id, change, op, content) FROM journal ORDER BY number LIMIT {changes:d}"  # noqa: S608
     found = [json.loads(line) for line in psql(kube, statement, database).splitlines()]
     return [((order, change), op, content) for order, change, op, content in found]
 
 
 def events(kube: Kube, topic: str, changes: int, seconds: float = 60.0) -> list[Row]:
-    """Return the records of a topic as rows like those of the journal: all, when at least so many have come in time."""
+    """Return all records of a topic as rows like those of the journal, once it has `changes` records or time is over."""
     words = ("exec", "--namespace=demo", "witness", "--", "python3", "-c", _VALUES, topic, str(changes), str(seconds))
     return [row(event_of(line)) for line in kube.kubectl(*words, limit=seconds + 30).splitlines()]

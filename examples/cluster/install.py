@@ -1,4 +1,4 @@
-"""What the demo puts onto a cluster, and takes away again: images, Kafka, Penstock, its connectors, and who counts."""
+"""Installation of the demo on a cluster, and its removal: images, Kafka, Penstock, connectors, and the counting pod."""
 
 import hashlib
 import json
@@ -28,16 +28,16 @@ VERSIONS = ("1.0.0", "2.0.0", "3.0.0")
 NAMESPACES = ("demo", "kafka", "penstock-system")
 MADE_CRDS = "penstock.dev/demo-made-definitions"
 LOADED = "penstock.dev/demo-images"
-"""An annotation of the nodes: which images were loaded, so that this is done once."""
+"""Annotation of nodes with the loaded images, so that they are loaded once."""
 CRDS = ("connectors.penstock.dev", "pluginversions.penstock.dev", "topiccreationpolicies.penstock.dev")
 
 
 @dataclass(frozen=True)
 class Installation:
-    """The demo on a cluster.
+    """Installation of the demo on a cluster.
 
     Args:
-        registry: where the images are, on a cluster that is not ours; empty: on its nodes.
+        registry: registry of the images, on a cluster that is not ours; empty if they are on its nodes.
         rate: records per second.
     """
 
@@ -47,7 +47,7 @@ class Installation:
     rate: int | None
 
     def up(self) -> Kube:
-        """Install it, or bring it up to date; every step may be repeated."""
+        """Install or update the demo. Every step may be repeated."""
         kube = self.platform()
         with self.screen.step("Connectors: examples/connectors"):
             for path in sorted((ROOT / "examples" / "connectors").glob("*.yaml")):
@@ -62,7 +62,7 @@ class Installation:
         return kube
 
     def platform(self) -> Kube:
-        """Bring up a cluster with Kafka and Penstock, and without any connector yet."""
+        """Start a cluster with Kafka and Penstock, but without connectors."""
         cluster, step = self.cluster, self.screen.step
         with step(f"Cluster: {cluster.title}", cluster.hint) as tell:
             cluster.up(tell)
@@ -86,7 +86,7 @@ class Installation:
         return kube
 
     def witness(self, kube: Kube, topic: str, *, name: str = "witness", number: str = "order_id") -> None:
-        """Have a topic counted from its beginning, by a pod of that name; `number` is the field that numbers records."""
+        """Start a pod that counts the records of a topic from its beginning; `number` is the field that numbers records."""
         pod = yaml.safe_load(self._located((HERE / "witness.yaml").read_text()).replace("shop-orders", topic))
         pod["metadata"]["name"] = name
         (container,) = pod["spec"]["containers"]
@@ -96,14 +96,14 @@ class Installation:
         kube.kubectl("create", "--namespace", "demo", "--filename=-", stdin=json.dumps(pod))
 
     def plugin(self, source: Path, image: str, out: Path, tell: Callable[[str], None]) -> str:
-        """Build the image of a project or an archive of plugins, and load it; its name with the digest."""
+        """Build and load the image of a project or an archive of plugins; return its name with the digest."""
         build = [sys.executable, "-m", "penstock_cli", "plugin", "build", str(source)]
         name = run([*build, "--image", image, "--out", str(out)], limit=600).strip()
         self.cluster.load([str(out / f"{image.rpartition('/')[2]}.tar")], tell)
         return name
 
     def postgresql(self, kube: Kube) -> None:
-        """Put PostgreSQL onto the cluster, or bring it up to date, and wait until it answers."""
+        """Install or update PostgreSQL on the cluster, and wait until it answers."""
         with self.screen.step("PostgreSQL, in a pod: examples/postgresql"):
             if not kube.list("secrets", "--namespace=demo", "--field-selector=metadata.name=postgresql"):
                 secret: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "postgresql"}}
@@ -116,7 +116,7 @@ class Installation:
             self._await(kube, "demo", "statefulset/postgresql")
 
     def debezium(self, kube: Kube, *versions: str) -> None:
-        """Load an image of each version of Debezium, and apply a PluginVersion of it."""
+        """Load an image and apply a PluginVersion for each version of Debezium."""
         (manifest,) = yaml.safe_load_all((DEBEZIUM / "pluginversion.yaml").read_text())
         with self.screen.step(f"Debezium {' and '.join(versions)}, unmodified: examples/debezium") as tell:
             for version in versions:
@@ -127,7 +127,7 @@ class Installation:
                 kube.kubectl("apply", "--namespace=demo", "--filename=-", stdin=json.dumps(manifest))
 
     def _plugins(self, kube: Kube) -> None:
-        """A plugin in three versions, each from its image, and connectors of the first two; the third one fails."""
+        """Install a plugin in three versions, each with an image, and connectors of the first two; the third one fails."""
         with (
             self.screen.step("Versions of a plugin, side by side: examples/plugin-ticker") as tell,
             tempfile.TemporaryDirectory() as folder,
@@ -139,13 +139,13 @@ class Installation:
             for path in sorted([*TICKER.glob("*.yaml"), *TICKER.glob("canary/*.yaml")]):
                 documents = list(yaml.safe_load_all(path.read_text()))
                 for found in documents:
-                    if found["kind"] == "PluginVersion":  # on another architecture the digest is another
+                    if found["kind"] == "PluginVersion":  # the digest depends on the architecture
                         found["spec"]["image"] = images[found["spec"]["version"]]
                 text = yaml.safe_dump_all(documents)
                 kube.kubectl("apply", "--namespace", "demo", "--filename=-", stdin=text)
 
     def down(self) -> None:
-        """Remove the cluster when it is ours, else what the demo made on it."""
+        """Remove the cluster if it is ours, else everything that the demo installed on it."""
         with self.screen.step(f"Remove {self.cluster.title}") as tell:
             if self.cluster.ours or not self.cluster.is_up():
                 self.cluster.down(tell)
@@ -153,7 +153,7 @@ class Installation:
             self._remove(self.cluster.kube(), tell)
 
     def _images(self, kube: Kube) -> str:
-        """Build and load what is missing; what was loaded, as a word."""
+        """Build and load missing images, and return a hash of all of them."""
         with self.screen.step("Images", "the first time builds them: 5 to 10 minutes on 2 cores") as tell:
             words: list[str | Path] = ["nice", ROOT / "scripts" / "images"]
             lines = stream(words, lambda line: None if line.endswith(".tar") else tell(line))
@@ -171,16 +171,16 @@ class Installation:
             found = kube.get("namespace", name)
             if found and found["metadata"].get("labels", {}).get("app.kubernetes.io/part-of") != "penstock-demo":
                 raise Failed(
-                    f"The namespace {name} is there and not the demo's: the demo leaves it alone, and ends here."
+                    f"Namespace {name} exists and does not belong to the demo: remove it, or use another cluster."
                 )
         operators = kube.list("deployments", "--all-namespaces", "--selector=app.kubernetes.io/name=penstock")
         for where in {o["metadata"]["namespace"] for o in operators} - set(NAMESPACES):
             raise Failed(
-                f"Penstock runs there already, in {where}: apply examples/connectors to it, with a Kafka of yours."
+                f"Penstock already runs in namespace {where}: apply examples/connectors there, with your Kafka."
             )
 
     def _definitions(self, kube: Kube) -> str:
-        """Whether the definitions are made by the demo, or are there, somebody else's."""
+        """Return whether the demo installs the definitions ("made"), or others have installed them ("others'")."""
         if kube.get("crd", CRDS[0]) is None:
             return "made"
         system = kube.get("namespace", "penstock-system") or {"metadata": {}}
@@ -192,7 +192,7 @@ class Installation:
             "images.operator.repository": f"{prefix}penstock-operator",
             "images.runtime.repository": f"{prefix}penstock-runtime",
             "crds.install": json.dumps(definitions == "made"),
-            # The tag stays the same while one works on the project; this starts the new image.
+            # The tag does not change during development; this annotation starts pods with the new image.
             "operator.podAnnotations.demo-images": f"i{images}",
         }
         if not self.cluster.ours:
@@ -232,7 +232,7 @@ class Installation:
         kube.helm("uninstall", "penstock", "--namespace", "penstock-system", "--ignore-not-found", "--wait")
         if made:
             if kube.list("connectors.penstock.dev", "--all-namespaces"):
-                tell("definitions stay: there are Connectors in other namespaces")
+                tell("definitions are kept: other namespaces have Connectors")
             else:
                 tell("definitions")
                 kube.kubectl("delete", "crd", *CRDS, "--ignore-not-found")

@@ -1,4 +1,4 @@
-"""The play: connectors start, records move, a pod is killed and replaced, a bad version is held back, and all is counted."""
+"""Script of the demo: connectors start, records move, pods are killed, a bad version is stopped, and all is counted."""
 
 import sys
 import time
@@ -29,22 +29,22 @@ from events import counted as differences
 
 __all__ = ["Play"]
 
-PERIOD = 1.0  # seconds between two looks
-TOLD = 2.0  # seconds between two lines about the records, where there is no terminal
+PERIOD = 1.0  # seconds between two updates
+TOLD = 2.0  # seconds between two lines about the records, without a terminal
 CALM = 10.0  # seconds of records before the fault
 PATIENCE = 180.0  # seconds for a start, or for a replacement
 _BROKEN = '{"spec":{"version":"3.0.0"}}'
-DRAIN = 60.0  # seconds until the last record must be at the other end
+DRAIN = 60.0  # seconds to wait for the last record at the other end
 
 
 class Play:
-    """Watches, kills one pod, and counts.
+    """Shows the progress, kills pods, applies a broken version, and counts.
 
     Args:
         kube: the cluster.
-        screen: where it is shown.
-        seconds: how long it lasts from the first record at the other end, at least until the records move again after
-            the fault; None: until it is interrupted.
+        screen: the output.
+        seconds: duration from the first record at the other end, but at least until records move again after the fault;
+            None until it is interrupted.
     """
 
     def __init__(self, kube: Kube, screen: Screen, seconds: float | None) -> None:
@@ -55,10 +55,10 @@ class Play:
         self._told = self._begun
 
     def run(self) -> None:
-        """Show everything until the time is over.
+        """Run all steps, and show the progress until the time is over.
 
         Raises:
-            Failed: records do not move, or not again, in time.
+            Failed: records do not move in time, at first or after a fault.
         """
         with self._screen.view() as self._show:
             moving = self._until("records come out", lambda s: s.lines.count > 0 and s.topic.records > 0)
@@ -75,26 +75,26 @@ class Play:
                 self._next()
 
     def count(self) -> bool:
-        """Count, print and judge, when the last record of this moment has come out.
+        """Wait until the latest record has come out, print the count, and return whether it is right.
 
         Raises:
-            Failed: it cannot be counted.
+            Failed: the records cannot be counted.
         """
         sent = look(self._kube).topic
         if not sent.records:
-            raise Failed("Stopped before records moved: there is nothing to count.")
+            raise Failed("Stopped before any record moved: there is nothing to count.")
         end = time.monotonic() + DRAIN
         while (scene := look(self._kube)).lines.last < sent.last and time.monotonic() < end:
             time.sleep(PERIOD)
         if SINK not in scene.connectors:
-            raise Failed(f"Connector {SINK} is gone: its file cannot be counted.")
+            raise Failed(f"Connector {SINK} does not exist any more: its file cannot be counted.")
         pod, topic = scene.connectors[SINK].pod, scene.topic
         orders = count_lines(self._kube, pod)
         different = set(orders)
         absent = max(sent.last, *different) - min(different) + 1 - len(different) if orders else topic.records
         again = len(orders) - len(different)
         say = self._screen.say
-        say("The count, while more orders come:")
+        say("The count, while more orders are created:")
         say(
             f"  topic {TOPIC} (read_committed): {topic.records:,} records, {topic.missing} missing, {topic.doubled} doubled"
         )
@@ -116,26 +116,26 @@ class Play:
         return good
 
     def _kill(self, name: str, records: Callable[[Scene], int]) -> None:
-        """Kill the pod of a source, and wait until its topic has more records."""
+        """Kill the pod of a source, and wait until its topic gets new records."""
         pod = self._scene.connectors[name].pod
         command = ("delete", "pod", pod, "--namespace=demo", "--grace-period=0", "--force")
         self._note(f"Fault: kubectl {' '.join(command)}")
         killed = time.monotonic()
         self._kube.kubectl(*command)
         there = self._until(f"{pod} is replaced", lambda s: s.running(name) and s.connectors[name].pod != pod)
-        self._note(f"{there.connectors[name].pod} runs in its place, {there.at - killed:.0f} s after the kill.")
+        self._note(f"{there.connectors[name].pod} replaces it, {there.at - killed:.0f} s after the kill.")
         again = self._until(f"records of {name} move again", lambda s: records(s) > records(there))
         self._note(f"Records move again, {again.at - killed:.0f} s after the kill. Ctrl-C ends the view and counts.")
 
     def _upgrade(self) -> None:
-        """Write a version that fails: its first task stays the only one that gets it."""
+        """Set a version that fails, which only the first task gets."""
         self._until(f"{CANARY} runs", lambda s: s.running(CANARY))
         words = ("patch", "connector", CANARY, "--namespace=demo", "--type=merge", f"--patch={_BROKEN}")
         self._note(f"A version that fails: kubectl {' '.join(words)}")
         self._kube.kubectl(*words)
         there = self._until("its first task has failed", lambda s: s.connectors[CANARY].pending == "CanaryFailed")
         self._note(
-            f"{CANARY}: the tasks run {there.connectors[CANARY].versions}, CanaryFailed: the others stay as they are."
+            f"{CANARY}: the tasks run {there.connectors[CANARY].versions}, CanaryFailed: the others are not changed."
         )
 
     def _until(self, what: str, claim: Callable[[Scene], bool]) -> Scene:
@@ -143,10 +143,10 @@ class Play:
         while not claim(self._scene):
             connectors = self._scene.connectors.values()
             if time.monotonic() > end or any(c.stalled for c in connectors):
-                waits = "It would not come by waiting" if time.monotonic() < end else f"Not within {PATIENCE:.0f} s"
+                waits = "A connector is stalled" if time.monotonic() < end else f"Timed out after {PATIENCE:.0f} s"
                 reasons = [f"\n  {c.name}: {c.reason}: {c.message}" for c in connectors]
                 raise Failed(
-                    f"{waits}: {what}.{''.join(reasons)}\nLook: kubectl describe connectors "
+                    f"{waits}, waiting until {what}.{''.join(reasons)}\nSee: kubectl describe connectors "
                     "--namespace demo; kubectl logs --namespace penstock-system deployment/penstock-operator"
                 )
             self._next()
@@ -156,7 +156,7 @@ class Play:
         time.sleep(max(0.0, self._scene.at + PERIOD - time.monotonic()))
         try:
             scene = look(self._kube)
-        except Failed as e:  # it may come back; who waits for something has a limit of time
+        except Failed as e:  # the API server may be available again later; `_until` has a time limit
             self._note(str(e))
             self._scene = Scene(time.monotonic(), self._scene.connectors, self._scene.topic, self._scene.lines)
             return

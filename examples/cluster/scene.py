@@ -1,4 +1,4 @@
-"""What is looked at, once a second, and how it reads: the connectors, the topic, the file at the other end."""
+"""State of the demo, read once per second, and its display: connectors, topic, and the file at the other end."""
 
 import json
 import re
@@ -36,9 +36,9 @@ __all__ = [
 
 SOURCE, SINK, TOPIC, FILE = "orders-in", "orders-out", "shop-orders", "/data/orders.txt"
 CANARY = "many"
-"""The Connector that is to come to a version that fails; it is there only on a cluster of the demo's own."""
+"""Connector that gets a version that fails. It exists only on the demo's own cluster."""
 CHANGES, CHANGES_TOPIC, CHANGES_WITNESS = "shop-changes", "shop.public.orders", "witness-changes"
-"""The Connector of Debezium, likewise."""
+"""Connector of Debezium, its topic and its counting pod, only on the demo's own cluster."""
 POLICY = "shop-topics"
 _DESCRIBE = """
 import os, sys
@@ -55,10 +55,10 @@ _ORDER = re.compile(r"order_id=(\d+)")
 
 @dataclass(frozen=True)
 class Connector:
-    """A Connector as `kubectl get connectors` shows it.
+    """Connector in the form of `kubectl get connectors`.
 
-    `message` is that of condition Ready, `pod` that of task 0; `versions` are the plugin's in each task, `pending` is the
-    reason of condition UpdatePending.
+    `message` is that of condition Ready, `pod` that of task 0; `versions` are the plugin's versions in each task, `pending`
+    is the reason of condition UpdatePending.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Connector:
 
     @classmethod
     def of(cls, resource: Object) -> "Connector":
-        """From the resource."""
+        """Return the connector of a resource."""
         status, meta = resource.get("status", {}), resource["metadata"]
         conditions: dict[str, Object] = {c["type"]: c for c in status.get("conditions", [])}
         ready = conditions.get("Ready", {})
@@ -98,7 +98,7 @@ class Connector:
 
 @dataclass(frozen=True)
 class Found:
-    """What the witness has counted in the topic (witness.py)."""
+    """Counts of the witness in a topic (witness.py)."""
 
     records: int = 0
     first: int = 0
@@ -109,37 +109,37 @@ class Found:
 
 @dataclass(frozen=True)
 class Lines:
-    """The file at the other end: how many lines, and the last one."""
+    """File at the other end: the number of lines, and the last line."""
 
     count: int = 0
     text: str = ""
 
     @property
     def last(self) -> int:
-        """The last order id, -1 when there is none."""
+        """Last order id, or -1 if there is none."""
         found = _ORDER.search(self.text)
         return int(found[1]) if found else -1
 
 
 @dataclass(frozen=True)
 class Scene:
-    """All of it at one moment, in seconds, monotonic."""
+    """State of the demo at a time in seconds, monotonic."""
 
     at: float
     connectors: dict[str, Connector] = field(default_factory=dict)
     topic: Found = Found()
     lines: Lines = Lines()
     changes: int = 0
-    """Of the orders in PostgreSQL; 0 without Debezium."""
+    """Number of changes of orders in PostgreSQL; 0 without Debezium."""
     events: Found = Found()
 
     def running(self, name: str) -> bool:
-        """Whether the connector is there and all its tasks run."""
+        """Return whether the connector exists and all its tasks run."""
         return name in self.connectors and self.connectors[name].ready == "True"
 
 
 def look(kube: Kube) -> Scene:
-    """Look at everything; of what cannot be seen yet, nothing.
+    """Return the state of the demo. Parts that do not exist yet are empty.
 
     Raises:
         Failed: the API server does not answer.
@@ -159,7 +159,7 @@ def look(kube: Kube) -> Scene:
 
 
 def look_at_connectors(kube: Kube) -> dict[str, Connector]:
-    """The demo's connectors by their names.
+    """Return the demo's connectors by name.
 
     Raises:
         Failed: the API server does not answer.
@@ -169,15 +169,15 @@ def look_at_connectors(kube: Kube) -> dict[str, Connector]:
 
 
 def counted(kube: Kube, witness: str = "witness") -> Found:
-    """What a witness has counted so far."""
+    """Return the counts of a witness so far."""
     try:
         return Found(**json.loads(kube.kubectl("logs", "--namespace=demo", witness, "--tail=1")))
-    except (Failed, ValueError):  # its pod starts, or it has found nothing yet
+    except (Failed, ValueError):  # its pod is starting, or it has found nothing yet
         return Found()
 
 
 def topic_as_created(kube: Kube, topic: str) -> str:
-    """What Kafka says of a topic: its partitions, and the settings that are its own."""
+    """Describe a topic in Kafka: its partitions, and the settings that override defaults."""
     try:
         return kube.kubectl("exec", "--namespace=demo", "witness", "--", "python3", "-c", _DESCRIBE, topic).strip()
     except Failed as e:
@@ -185,7 +185,7 @@ def topic_as_created(kube: Kube, topic: str) -> str:
 
 
 def count_lines(kube: Kube, pod: str) -> list[int]:
-    """The order ids of all lines, in the file's order."""
+    """Return the order ids of all lines, in the order of the file."""
     text = kube.kubectl("exec", "--namespace=demo", pod, "--", "grep", "-o", "order_id=[0-9]*", FILE)
     return list(map(int, _ORDER.findall(text)))
 
@@ -193,21 +193,21 @@ def count_lines(kube: Kube, pod: str) -> list[int]:
 def _lines(kube: Kube, pod: str) -> Lines:
     try:
         text = kube.kubectl("exec", "--namespace=demo", pod, "--", "sh", "-c", f"wc -l <{FILE}; tail -n 1 {FILE}")
-    except Failed:  # there is no such pod, container or file yet
+    except Failed:  # the pod, container or file does not exist yet
         return Lines()
     count, _, last = text.partition("\n")
     return Lines(int(count), last.strip())
 
 
 def _rate(scene: Scene, before: Scene) -> int:
-    """Records per second that have come into the topic between two looks."""
-    if not before.topic.records:  # what was found first has come at any time
+    """Return the records per second that were added to the topic between two scenes."""
+    if not before.topic.records:  # it is not known when the first records were added
         return 0
     return round(max(0, scene.topic.records - before.topic.records) / max(scene.at - before.at, 0.001))
 
 
 def table(scene: Scene, before: Scene) -> RenderableType:
-    """A scene for a terminal of 100 columns."""
+    """Render a scene for a terminal of 100 columns."""
     shown = Table("connector", "class", "state", "tasks", "ready", "reason", expand=True)
     for c in scene.connectors.values():
         style = {"True": "green", "False": "red"}.get(c.ready, "yellow")
@@ -222,7 +222,7 @@ def table(scene: Scene, before: Scene) -> RenderableType:
 
 
 def moved(scene: Scene, before: Scene) -> str:
-    """A line: how much is where."""
+    """Describe in one line how many records are in each place."""
     t = scene.topic
     text = (
         f"topic {TOPIC}: {t.records:,} records, {_rate(scene, before)}/s, {t.missing} missing, {t.doubled} doubled"

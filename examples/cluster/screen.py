@@ -1,4 +1,4 @@
-"""What the person who watches sees: steps with their seconds, and a view that changes in place at a terminal."""
+"""Output of the demo: steps with their duration, and on a terminal a view that is updated in place."""
 
 import contextlib
 import time
@@ -22,11 +22,11 @@ class Screen:
         self.live = self._console.is_terminal
 
     def say(self, text: str = "", style: str = "") -> None:
-        """A line, or several, that stay."""
+        """Print one or more permanent lines."""
         self._console.print(Text(text, style), soft_wrap=True)
 
     def ask(self, question: str) -> bool:
-        """Whether the answer is yes; anything else is no."""
+        """Ask a question, and return whether the answer is yes; any other answer is no."""
         try:
             return self._console.input(f"{question} [y/N] ", markup=False).strip().lower() in ("y", "yes")
         except EOFError:
@@ -34,11 +34,11 @@ class Screen:
 
     @contextlib.contextmanager
     def step(self, title: str, hint: str = "") -> Iterator[Tell]:
-        """Some work that takes seconds or minutes; what is told meanwhile stays above.
+        """Show a step that takes seconds or minutes. Lines that are reported during the step remain above it.
 
         Args:
-            title: what is done, of at most 60 characters.
-            hint: how long it takes, shown while it does.
+            title: the step, in at most 60 characters.
+            hint: expected duration, shown during the step.
         """
         begun = time.monotonic()
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
@@ -53,6 +53,6 @@ class Screen:
 
     @contextlib.contextmanager
     def view(self) -> Iterator[Callable[[RenderableType], None]]:
-        """A place at the bottom whose content is replaced; nothing is shown where there is no terminal."""
+        """Show a view at the bottom whose content can be replaced; without a terminal, nothing is shown."""
         with Live(console=self._console, auto_refresh=False) if self.live else contextlib.nullcontext() as live:
             yield lambda content: live.update(content, refresh=True) if live is not None else None

@@ -1,8 +1,8 @@
-"""The warehouse on a cluster: a table of PostgreSQL that changes, through Kafka, into a table of another database.
+"""Warehouse demo on a cluster: a PostgreSQL table that changes is copied through Kafka into a table of another database.
 
 `make demo-warehouse ARGS=--cluster` runs it, on the cluster of `make demo`, which `make demo-down` removes. PostgreSQL runs
 on this machine; the connectors (examples/warehouse/cluster) and their plugin, from its image, run on the cluster. The pod of
-the sink is killed once; at the end the two tables are compared. Run again, it goes on where it stopped.
+the sink is killed once; at the end the two tables are compared. Run it again, and it continues where it stopped.
 """
 
 import argparse
@@ -38,8 +38,8 @@ def main() -> int:
     """Run until Ctrl-C, or for `--seconds`.
 
     Returns:
-        0 when the tables are the same, 1 when they are not or nothing could be compared, 2 when it is not possible here,
-        130 when the installation was interrupted.
+        0 if the tables are equal, 1 if they differ or could not be compared, 2 if the demo is not possible here, 130 if the
+        installation was interrupted.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=int, default=200)
@@ -49,8 +49,8 @@ def main() -> int:
     screen = Screen()
     if os.environ.get("PENSTOCK_CLUSTER", "own") != "own":
         screen.say(
-            "Only on the demo's own cluster do pods reach the PostgreSQL of this machine: say PENSTOCK_CLUSTER=own. On a "
-            "cluster of yours, apply examples/warehouse/cluster, with the address of a PostgreSQL of yours.",
+            "Pods can reach the PostgreSQL of this machine only on the demo's own cluster: set PENSTOCK_CLUSTER=own. On "
+            "your cluster, apply examples/warehouse/cluster with the address of your PostgreSQL.",
             "red",
         )
         return 2
@@ -68,32 +68,32 @@ def main() -> int:
     try:
         installation = Installation(cluster, screen, "", None)
         kube = installation.platform()
-        # Kafka's data ends with its pod. Tables that begin when it does agree with its topics and offsets.
+        # Kafka's data is lost with its pod. Tables that are created with the pod agree with its topics and offsets.
         uid = kube.kubectl("get", "pod", "kafka-0", "--namespace=kafka", "--output=jsonpath={.metadata.uid}")
         folder = Path(tempfile.gettempdir()) / f"penstock-warehouse-{uid}"
         if not folder.exists() and SOURCE in look_at_connectors(kube):
             screen.say(
-                "The connectors were made for another pod of Kafka, and their positions are gone with it.", "red"
+                "The connectors were created for another Kafka pod, and their positions were lost with it.", "red"
             )
-            screen.say(f"{REMOVE} Then start again.")
+            screen.say(f"{REMOVE} Then run the demo again.")
             return 1
         with PostgreSQL(found, folder, cluster.host()) as server, connected(installation, kube, server):
             same = Play(kube, screen, server, options.rate, options.seconds).run()
     except (Failed, ConnectError, psycopg.Error) as e:
         screen.say(str(e), "red")
-        screen.say(f"`make demo-warehouse ARGS=--cluster` goes on where this stopped; {REMOVE}")
+        screen.say(f"`make demo-warehouse ARGS=--cluster` continues where this stopped; {REMOVE}")
         return 1
     except KeyboardInterrupt:
-        screen.say(f"\nStopped. What was made stays, and the next start goes on with it; {REMOVE}")
+        screen.say(f"\nStopped. The installation is kept, and the next run continues with it; {REMOVE}")
         return 130
-    screen.say(f"The connectors are Stopped and keep their positions; the next start goes on with them. {REMOVE}")
-    screen.say("\n".join(["Look at them:", *cluster.way(), f"kubectl get {KINDS} --namespace demo"]))
+    screen.say(f"The connectors are Stopped and keep their positions; the next run continues with them. {REMOVE}")
+    screen.say("\n".join(["To see them:", *cluster.way(), f"kubectl get {KINDS} --namespace demo"]))
     return 0 if same else 1
 
 
 @contextmanager
 def connected(installation: Installation, kube: Kube, server: PostgreSQL) -> Iterator[None]:
-    """The two tables with all that lies between them; the connectors are stopped at the end, before PostgreSQL is."""
+    """Create the two tables and the connectors between them; stop the connectors at the end, before PostgreSQL."""
     screen = installation.screen
     with screen.step("Databases shop and warehouse: PostgreSQL on this machine"):
         for database in ("shop", "warehouse"):

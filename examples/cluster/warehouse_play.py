@@ -1,4 +1,4 @@
-"""The play of the warehouse: a table changes, its copy follows, a pod is killed and replaced, and the two are compared."""
+"""Script of the warehouse demo: a table changes, its copy follows, a pod is killed and replaced, and both are compared."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -37,18 +37,18 @@ ROWS = "SELECT order_id, customer, price, changes FROM orders"
 PERIOD = 0.25  # seconds between two transactions of the shop
 TOLD = 2.0  # seconds between two lines about the rows
 CALM = 10.0  # seconds of rows before the fault
-PATIENCE = 180.0  # seconds for a start, for a replacement, and until the last row must have come out
+PATIENCE = 180.0  # seconds to wait for a start, for a replacement, and for the last row
 
 
 @dataclass(frozen=True)
 class Seen:
-    """All of it at one moment, in seconds, monotonic.
+    """State of the demo at a time in seconds, monotonic.
 
     Attributes:
-        rows: of the shop's table.
-        changes: of its rows.
-        records: in the topic.
-        copied: rows of the warehouse's table.
+        rows: number of rows of the shop's table.
+        changes: number of changes of its rows.
+        records: number of records in the topic.
+        copied: number of rows of the warehouse's table.
     """
 
     at: float
@@ -60,17 +60,17 @@ class Seen:
 
     @property
     def running(self) -> bool:
-        """Whether all tasks of the sink run."""
+        """Return whether all tasks of the sink run."""
         return SINK in self.connectors and self.connectors[SINK].ready == "True"
 
     @property
     def pod(self) -> str:
-        """The pod of the sink."""
+        """Pod of the sink."""
         return self.connectors[SINK].pod
 
 
 def look(kube: Kube, server: PostgreSQL) -> Seen:
-    """Look at everything.
+    """Return the state of the demo.
 
     Raises:
         Failed: the API server does not answer.
@@ -86,11 +86,11 @@ class Play:
 
     Args:
         kube: the cluster, with connectors.
-        screen: where it is shown.
-        server: where the tables are.
-        rate: new rows a second.
-        seconds: how long it lasts from the first new row in the warehouse, at least until rows come out again after the
-            fault; None: until it is interrupted.
+        screen: the output.
+        server: the server of the tables.
+        rate: new rows per second.
+        seconds: duration from the first new row in the warehouse, but at least until rows come out again after the fault;
+            None until it is interrupted.
     """
 
     def __init__(self, kube: Kube, screen: Screen, server: PostgreSQL, rate: int, seconds: float | None) -> None:
@@ -100,10 +100,10 @@ class Play:
         self._sold = self._begun
 
     def run(self) -> bool:
-        """Let the table change, until the time is over or Ctrl-C; then whether the copy is the same.
+        """Change the table until the time is over or Ctrl-C; then return whether the copy is equal.
 
         Raises:
-            Failed: rows do not come out, or not again, in time.
+            Failed: rows do not come out in time, at first or after the fault.
         """
         try:
             self._change()
@@ -122,7 +122,7 @@ class Play:
         killed = time.monotonic()
         self._kube.kubectl(*command)
         there = self._until(f"{pod} is replaced", lambda seen: seen.running and seen.pod != pod)
-        self._note(f"{there.pod} runs in its place, {there.at - killed:.0f} s after the kill.")
+        self._note(f"{there.pod} replaces it, {there.at - killed:.0f} s after the kill.")
         again = self._until("rows come out again", lambda seen: seen.copied > there.copied)
         self._note(
             f"Rows come out again, {again.at - killed:.0f} s after the kill. Ctrl-C ends the changes and compares."
@@ -135,13 +135,15 @@ class Play:
         while not claim(seen := self._next()):
             connectors = seen.connectors.values()
             if time.monotonic() > end or any(c.stalled for c in connectors):
-                waits = "It would not come by waiting" if time.monotonic() < end else f"Not within {PATIENCE:.0f} s"
+                waits = "A connector is stalled" if time.monotonic() < end else f"Timed out after {PATIENCE:.0f} s"
                 reasons = [f"\n  {c.name}: {c.reason}: {c.message}" for c in connectors]
-                raise Failed(f"{waits}: {what}.{''.join(reasons)}\nLook: kubectl describe connectors --namespace demo")
+                raise Failed(
+                    f"{waits}, waiting until {what}.{''.join(reasons)}\nSee: kubectl describe connectors --namespace demo"
+                )
         return seen
 
     def _next(self) -> Seen:
-        """Let the table change for a while, and look."""
+        """Change the table for a while, and return the new state."""
         end = time.monotonic() + TOLD
         with self._server.connect("shop") as shop:
             while time.monotonic() < end:
@@ -158,7 +160,7 @@ class Play:
         return seen
 
     def _compare(self) -> bool:
-        """Compare, print and judge, when the last change has come out."""
+        """Wait until the last change has come out, print the comparison, and return whether the tables are equal."""
         end = time.monotonic() + PATIENCE
         while True:
             table, copy = self._server.rows("shop", ROWS), self._server.rows("warehouse", ROWS)
@@ -181,7 +183,7 @@ class Play:
 
 
 def sell(shop: "psycopg.Connection[Row]", orders: int) -> None:
-    """New rows, and changes of a quarter as many that are there, in one transaction."""
+    """Insert rows, and change a quarter as many existing ones, in one transaction."""
     with shop.transaction():
         shop.execute(SELL, [orders])
         shop.execute(CHANGE, [orders // 4])

@@ -1,10 +1,10 @@
-"""Count orders in the topic: a program of its own, which runs in the pod `witness` and knows nothing of the rest.
+"""Count orders in the topic: a separate program, which runs in the pod `witness`.
 
-It reads as a careful consumer does (read_committed), from the beginning, and writes a line of JSON on standard output
-when it has found more, twice a second at most: `records`; `first` and `last`, the lowest and highest order id; of the
-ids between them, `missing`, and `doubled`, those too many. It starts anew with each demo.
+It reads committed records only (read_committed), from the beginning, and writes a line of JSON to standard output when it
+has found more, at most twice per second: `records`; `first` and `last`, the lowest and highest order id; of the ids between
+them, `missing`, and `doubled`, the number of duplicates. It restarts with each demo.
 
-It is in no consumer group: after a broker stood still, a group would give it the partitions anew, from the beginning.
+It does not join a consumer group: after a broker was frozen, a group would reassign the partitions, from the beginning.
 """
 
 import json
@@ -34,8 +34,8 @@ def main() -> None:
         }
     )
     consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions(consumer, topic)])
-    following: dict[int, int] = {}  # by partition, the offset after the last one that was counted
-    times: list[int] = []  # how often each id was found, from `first` on
+    following: dict[int, int] = {}  # the offset after the last counted record, by partition
+    times: list[int] = []  # number of records of each id, from `first` on
     first = records = told = 0
     due = time.monotonic()
     while True:
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def partitions(consumer: Consumer, topic: str) -> list[int]:
-    """The partitions of the topic, once it exists."""
+    """Wait until the topic exists, and return its partitions."""
     while True:
         try:
             found = consumer.list_topics(topic, timeout=10).topics[topic]
@@ -79,7 +79,7 @@ def partitions(consumer: Consumer, topic: str) -> list[int]:
 
 
 def order_id(message: Message) -> int | None:
-    """The id of a record's order; None for an error that the client told, or another's record."""
+    """Return the order id of a record; None for an error of the client, or another kind of record."""
     found = ORDER.search(message.value() or b"") if message.error() is None else None
     return int(found[1]) if found else None
 

@@ -1,7 +1,7 @@
-"""The demo: a file that grows, through transforms into a real Kafka and out again into a file.
+"""Demo without Kubernetes: lines of a growing file move through transforms into a real Kafka, and into another file.
 
-`make demo` runs it. Ctrl-C stops it; kill it as hard as you like, and start it again: each line of the file is in Kafka
-exactly once, and in the file at the other end at least once. It counts, at every start and at every end.
+`make demo` runs it. Ctrl-C stops it. Kill it at any time and start it again: each line of the file is in Kafka exactly once,
+and in the file at the other end at least once. It counts at every start and at every end.
 """
 
 import argparse
@@ -29,10 +29,10 @@ NUMBER = re.compile(rb"order (\d+):")
 
 
 def main() -> int:
-    """Run until Ctrl-C, or for `--seconds`; the exit code is 0 when the count is right."""
+    """Run until Ctrl-C, or for `--seconds`. The exit code is 0 if the count is right."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rate", type=int, default=200, help="lines a second (default %(default)s)")
-    parser.add_argument("--seconds", type=float, help="stop by itself after so long")
+    parser.add_argument("--rate", type=int, default=200, help="lines per second (default %(default)s)")
+    parser.add_argument("--seconds", type=float, help="stop after this many seconds")
     options = parser.parse_args()
     stopping = stop_event()
     FOLDER.mkdir(exist_ok=True)
@@ -49,14 +49,14 @@ def main() -> int:
             say("Stopped. The count:")
             good = report(kafka.bootstrap_servers)
     except (ConnectError, KafkaException) as e:
-        say(f"{e}\nThe count was not possible; what is under way arrives at the next start.")
+        say(f"{e}\nThe count was not possible; records in transit arrive after the next start.")
         return 5
-    say("Run `make demo` again, and it goes on where it stopped. `rm -r penstock-demo` forgets everything.")
+    say("Run `make demo` again to continue where it stopped. `rm -r penstock-demo` removes all data.")
     return 0 if good else 1
 
 
 def demonstrate(kafka: EmbeddedKafka, rate: int, seconds: float | None, stopping: threading.Event) -> None:
-    """Let the file grow while `penstock run` moves its lines, then let it drain."""
+    """Append lines to the file while `penstock run` moves them, then wait until all have arrived."""
     servers = kafka.bootstrap_servers
     number = last_number() + 1
     begun, written = time.monotonic(), 0
@@ -72,18 +72,18 @@ def demonstrate(kafka: EmbeddedKafka, rate: int, seconds: float | None, stopping
                     file.write(b"".join(order(number + i) for i in range(due)))
                     number, written = number + due, written + due
                 if not kafka.running:
-                    say("Kafka was killed; starting it again. The connectors wait for it.")
+                    say("Kafka was killed; restarting it. The connectors wait for it.")
                     kafka.start()
                 stopping.wait(0.02)
         if process.poll() is not None:
-            say(f"`penstock run` has ended ({process.returncode}); what is under way arrives at the next start.")
+            say(f"`penstock run` has exited ({process.returncode}); records in transit arrive after the next start.")
         elif not kafka.running:
             kafka.start()
         drain(servers, process)
 
 
 def drain(servers: str, process: "subprocess.Popen[bytes]") -> None:
-    """Wait until every line has come out at the other end, 30 s at most."""
+    """Wait until every line has arrived at the other end, 30 s at most."""
     deadline = time.monotonic() + 30
     last = last_number()
     while time.monotonic() < deadline and process.poll() is None:
@@ -93,7 +93,7 @@ def drain(servers: str, process: "subprocess.Popen[bytes]") -> None:
 
 
 def report(servers: str) -> bool:
-    """Count, print and judge: lines in the file, records in Kafka, lines at the other end."""
+    """Count lines in the file, records in Kafka and lines at the other end; print them, and return whether all is right."""
     lines = last_number() + 1
     in_kafka, sample = read_topic(servers)
     missing = sum(1 for n in range(lines) if n not in in_kafka)
@@ -109,7 +109,7 @@ def report(servers: str) -> bool:
 
 
 def read_topic(servers: str) -> tuple["collections.Counter[int]", bytes]:
-    """How often each order's number stands in the topic, and the last value."""
+    """Return how often each order number occurs in the topic, and the last value."""
     found: collections.Counter[int] = collections.Counter()
     last = b""
     for message in records(servers, TOPIC):
@@ -119,12 +119,12 @@ def read_topic(servers: str) -> tuple["collections.Counter[int]", bytes]:
 
 
 def order(number: int) -> bytes:
-    """One line."""
+    """Return one line."""
     return f"order {number}: {1 + number % 7} x article {number * 7919 % 1000}\n".encode()
 
 
 def last_number() -> int:
-    """The number of the last whole line, -1 in an empty file; a line that a kill cut short is finished first."""
+    """Return the number of the last complete line, or -1 if there is none. A line that a kill cut short is removed first."""
     if not LINES.exists() or not LINES.stat().st_size:
         return -1
     end = tail(LINES)
@@ -136,7 +136,7 @@ def last_number() -> int:
 
 
 def tail(path: Path) -> bytes:
-    """The last bytes of a file."""
+    """Return the last bytes of a file."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 4096))
         return file.read()

@@ -1,4 +1,4 @@
-"""Whether one table is a copy of another one, row by row. Pure: rows in, counts out."""
+"""Comparison of a table with its copy, row by row. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from typing import Any
 __all__ = ["Comparison", "Row", "compare"]
 
 Row = tuple[Any, ...]
-"""A row of a table; the first value is its primary key."""
+"""Row of a table; the first value is its primary key."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a copy differs from its table, in rows.
+    """Differences of a copy from its table, as numbers of rows.
 
     Attributes:
-        missing: whose key the copy lacks.
-        doubled: those too many with a key of the table.
-        outdated: whose key the copy has, with other values.
-        unknown: those of the copy whose key the table lacks.
+        missing: rows whose key the copy lacks.
+        doubled: duplicate rows of the copy with a key of the table.
+        outdated: rows whose key the copy has, with other values.
+        unknown: rows of the copy whose key the table lacks.
     """
 
     missing: int = 0
@@ -31,7 +31,7 @@ class Comparison:
 
 
 def compare(table: Sequence[Row], copy: Sequence[Row]) -> Comparison:
-    """Compare a copy with the table that it is of; an empty Comparison: they are the same."""
+    """Compare a copy with its table. An empty Comparison means that they are equal."""
     rows = {row[0]: row for row in table}
     copies = [row for row in copy if row[0] in rows]
     unknown = sum(row[0] not in rows for row in copy)

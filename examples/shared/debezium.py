@@ -1,4 +1,4 @@
-"""Debezium's connectors for PostgreSQL, as they come from Maven Central."""
+"""Debezium's connectors for PostgreSQL, from Maven Central."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +16,9 @@ _SHA256 = {
 
 
 def archive(version: str, say: Callable[[str], None]) -> Path:
-    """Return the archive of a version, fetched once.
+    """Return the archive of a version, which is fetched once.
 
     Raises:
-        ConnectError: it cannot be fetched; the message says what to do.
+        ConnectError: it cannot be fetched. The message contains a remedy.
     """
     return fetch_archive(find_java(), "io.debezium", "debezium-connector-postgres", version, _SHA256[version], say)

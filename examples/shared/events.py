@@ -1,4 +1,4 @@
-"""Debezium's change events: as rows to compare with the journal, and as lines to read."""
+"""Debezium's change events, as rows for comparison with the journal, and as lines for the screen."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,17 +9,17 @@ from comparison import Row, compare
 __all__ = ["Event", "counted", "event_of", "line", "row"]
 
 Event = Mapping[str, Any]
-"""The value of a record, with `op`, `before` and `after`."""
+"""Value of a record, with `op`, `before` and `after`."""
 
 
 def event_of(value: bytes | str | None) -> Event:
-    """Return the event that is the value of a record."""
+    """Parse the event in the value of a record."""
     event: Event = json.loads(value or b"")
     return event
 
 
 def row(event: Event) -> Row:
-    """Return the id of the order and the number of its change, the kind, and the row afterwards."""
+    """Return the id of the order with the number of its change, the kind of change, and the row afterwards."""
     after, before = event["after"], event["before"]
     if after is None:
         return (before["id"], before["changes"] + 1), event["op"], None
@@ -27,7 +27,7 @@ def row(event: Event) -> Row:
 
 
 def line(event: Event) -> str:
-    """Return an event in one line."""
+    """Describe an event in one line."""
     before, after = event["before"] or {}, event["after"] or {}
     name = f"order {(after or before)['id']}"
     match event["op"]:
@@ -41,7 +41,7 @@ def line(event: Event) -> str:
 
 
 def counted(journal: Sequence[Row], topic: Sequence[Row]) -> tuple[str, bool]:
-    """Compare the changes of the database with the records of the topic, and say whether they are the same."""
+    """Compare the changes of the database with the records of the topic; return the counts, and whether they are equal."""
     found = compare(journal, topic)
     last: dict[int, int] = {}
     disordered = 0

@@ -1,4 +1,4 @@
-"""What the demos without Kubernetes share: `penstock run` as a child, the records of a topic, and the end by Ctrl-C."""
+"""Shared parts of the demos without Kubernetes: `penstock run` as a child, records of a topic, and Ctrl-C."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ _STOP = 30  # seconds
 
 
 def say(text: str) -> None:
-    """Print a line for the person who watches."""
+    """Print a line for the user."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
@@ -51,18 +51,18 @@ def penstock_run(
     env: Mapping[str, str] | None = None,
     log: IO[bytes] | None = None,
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run `penstock run` until the end of `with`; it ends with this process, however this process ends.
+    """Run `penstock run` until the end of the context. It also ends with this process, even if this process is killed.
 
     Args:
-        manifest: its manifest.
+        manifest: the manifest to run.
         servers: the Kafka brokers.
-        folder: its data.
-        options: more of its options.
-        env: added to this process's environment.
-        log: takes what it prints; None: standard error.
+        folder: the folder for data.
+        options: further options.
+        env: variables added to the environment of this process.
+        log: file for the output; None for standard error.
     """
     words = ["run", manifest, "--bootstrap-servers", servers, "--data-dir", folder, "--log-level", "WARNING", *options]
-    # A group of its own: Ctrl-C in the terminal is for us, and the connectors stop when the last record is through.
+    # In a separate process group, so that Ctrl-C reaches only us, and the connectors stop after the last record.
     process = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, *words],
         start_new_session=True,
@@ -82,7 +82,7 @@ def penstock_run(
 
 
 def watch(servers: str, topic: str) -> Consumer | None:
-    """Return a consumer at the beginning of a topic that reads what is committed; None while there is no such topic.
+    """Return a consumer of committed records at the beginning of a topic, or None if the topic does not exist yet.
 
     At the end of each partition it returns a message with the error _PARTITION_EOF.
     """
@@ -105,10 +105,10 @@ def watch(servers: str, topic: str) -> Consumer | None:
 
 
 def records(servers: str, topic: str) -> Iterator[Message]:
-    """Read the committed records of a topic, from its beginning to its present end.
+    """Yield the committed records of a topic, from its beginning to its current end.
 
     Raises:
-        ConnectError: it cannot be read.
+        ConnectError: the topic cannot be read.
     """
     consumer = watch(servers, topic)
     if consumer is None:

@@ -20,16 +20,16 @@ from penstock.errors import ConnectError
 __all__ = ["PostgreSQL", "programs"]
 
 _PACKAGE = "postgresql"
-_SYSTEM_USER = "postgres"  # as Debian's package makes it: PostgreSQL does not run as root
-_PATIENCE = 60.0  # seconds; a server that was killed reads its log again first
+_SYSTEM_USER = "postgres"  # created by Debian's package, since PostgreSQL does not run as root
+_PATIENCE = 60.0  # seconds; a server that was killed replays its log first
 _PR_SET_PDEATHSIG = 1
 
 
 def programs(say: Callable[[str], None]) -> Path:
-    """Return the folder of PostgreSQL's programs, of the newest version. As root, install the package if it is missing.
+    """Return the folder with the programs of the newest PostgreSQL. As root, install the package if it is missing.
 
     Raises:
-        ConnectError: it is missing and cannot be installed; the message says what to do.
+        ConnectError: it is missing and cannot be installed. The message contains a remedy.
     """
     if found := _newest():
         return found
@@ -52,18 +52,18 @@ def _newest() -> Path | None:
 
 
 class PostgreSQL:
-    """A server that runs inside of `with`, and ends with this process however that ends; its data stays.
+    """PostgreSQL server as a context manager. It also ends with this process, even if that is killed; its data is kept.
 
     Args:
         programs: the folder of its programs.
-        folder: where its data is, made when there is none.
-        host: the address at which it listens.
-        port: where it listens there.
-        settings: of its configuration.
+        folder: the folder of its data, created if it does not exist.
+        host: the address on which it listens.
+        port: the port on which it listens.
+        settings: configuration parameters.
 
     Attributes:
-        user: may do everything.
-        password: that of the user.
+        user: the superuser.
+        password: the password of the user.
     """
 
     user = "penstock"
@@ -101,7 +101,7 @@ class PostgreSQL:
                 cwd="/",
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is for us: the last row comes through first
+                start_new_session=True,  # Ctrl-C must reach only us, so that the last row arrives first
                 preexec_fn=_end_with_parent,
             )
         end = time.monotonic() + _PATIENCE
@@ -120,7 +120,7 @@ class PostgreSQL:
         self._stop()
 
     def connect(self, database: str) -> "psycopg.Connection[Row]":
-        """A connection to a database; each statement is a transaction."""
+        """Connect to a database in autocommit mode."""
         return psycopg.connect(
             host=self._host,
             port=self._port,
@@ -131,13 +131,13 @@ class PostgreSQL:
         )
 
     def make(self, database: LiteralString) -> None:
-        """Make a database that is missing."""
+        """Create a database unless it exists."""
         with self.connect("postgres") as connection:
             if not connection.execute("SELECT FROM pg_database WHERE datname = %s", [database]).fetchall():
                 connection.execute("CREATE DATABASE " + database)
 
     def rows(self, database: str, query: LiteralString) -> list[Row]:
-        """What a query finds; nothing while a table of it is missing."""
+        """Return the rows of a query, or no rows if one of its tables does not exist yet."""
         with self.connect(database) as connection:
             try:
                 return connection.execute(query).fetchall()
@@ -152,7 +152,7 @@ class PostgreSQL:
         return True
 
     def _stop(self) -> None:
-        self._process.send_signal(signal.SIGINT)  # its fast shutdown: clients are sent away
+        self._process.send_signal(signal.SIGINT)  # fast shutdown, which disconnects clients
         try:
             self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
@@ -160,5 +160,5 @@ class PostgreSQL:
 
 
 def _end_with_parent() -> None:
-    """Have the kernel ask PostgreSQL for its fast shutdown when its parent ends."""
+    """Make the kernel request a fast shutdown of PostgreSQL when its parent ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)

@@ -1,8 +1,8 @@
-"""The warehouse: a table of a shop that grows, through a real Kafka, into a table of another database.
+"""Warehouse demo: rows of a growing table are copied through a real Kafka into a table of another database.
 
-`make demo-warehouse` runs it, on SQLite. Ctrl-C stops it; kill it as hard as you like, and start it again: each row is in
-the warehouse exactly once. It tells once a second how far each end has come, and counts at the end. With `--cluster` it is
-examples/cluster/warehouse.py that runs.
+`make demo-warehouse` runs it, on SQLite. Ctrl-C stops it. Kill it at any time and start it again: each row is in the
+warehouse exactly once. It prints the progress once per second, and counts at the end. With `--cluster`,
+examples/cluster/warehouse.py runs instead.
 """
 
 import argparse
@@ -29,10 +29,10 @@ DRAINED = 60.0  # seconds
 
 
 def main() -> int:
-    """Run until Ctrl-C, or for `--seconds`; the exit code is 0 when the count is right."""
+    """Run until Ctrl-C, or for `--seconds`. The exit code is 0 if the count is right."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rate", type=int, default=200, help="rows a second (default %(default)s)")
-    parser.add_argument("--seconds", type=float, help="stop by itself so long after the first row has come out")
+    parser.add_argument("--rate", type=int, default=200, help="rows per second (default %(default)s)")
+    parser.add_argument("--seconds", type=float, help="stop this many seconds after the first row has arrived")
     parser.add_argument("--cluster", action="store_true", help="PostgreSQL, on the cluster of `make demo`")
     options = parser.parse_args()
     if options.cluster:
@@ -45,19 +45,19 @@ def main() -> int:
         shop.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, customer TEXT NOT NULL, price REAL)")
     try:
         with EmbeddedKafka(FOLDER / "kafka") as kafka:
-            say(f"Kafka listens on {kafka.bootstrap_servers}; topic shop.orders lies between the two tables.")
+            say(f"Kafka listens on {kafka.bootstrap_servers}; topic shop.orders connects the two tables.")
             demonstrate(kafka.bootstrap_servers, options.rate, options.seconds, stopping)
     except ConnectError as e:
-        say(f"{e}\nWhat is under way arrives at the next start.")
+        say(f"{e}\nRows in transit arrive after the next start.")
         return 5
     say("Stopped. The count:")
     good = report()
-    say("`make demo-warehouse` again goes on where it stopped. `rm -r penstock-warehouse` forgets everything.")
+    say("Run `make demo-warehouse` again to continue where it stopped. `rm -r penstock-warehouse` removes all data.")
     return 0 if good else 1
 
 
 def demonstrate(servers: str, rate: int, seconds: float | None, stopping: threading.Event) -> None:
-    """Let the table grow while `penstock run` moves its rows, then let it drain."""
+    """Insert rows while `penstock run` moves them, then wait until all have arrived."""
     with penstock_run(Path(__file__).with_name("connectors.yaml"), servers, FOLDER) as process:
         begun = shown = time.monotonic()
         came: float | None = None
@@ -75,14 +75,14 @@ def demonstrate(servers: str, rate: int, seconds: float | None, stopping: thread
                 say(f"{now - begun:7.1f} s  shop {count(SHOP):,} rows -> warehouse {there:,} rows")
             stopping.wait(0.05)
         if process.poll() is not None:
-            say(f"`penstock run` has ended ({process.returncode}); what is under way arrives at the next start.")
+            say(f"`penstock run` has exited ({process.returncode}); rows in transit arrive after the next start.")
         deadline = time.monotonic() + DRAINED
         while count(WAREHOUSE) < count(SHOP) and time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.1)
 
 
 def sell(orders: int) -> None:
-    """New rows, in one transaction."""
+    """Insert rows in one transaction."""
     if not orders:
         return
     with closing(sqlite3.connect(SHOP, timeout=60)) as shop, shop:
@@ -92,20 +92,20 @@ def sell(orders: int) -> None:
 
 
 def count(path: Path) -> int:
-    """How many orders a database has."""
+    """Return the number of orders in a database."""
     found = asked(path, "SELECT count(*) FROM orders")
     return int(found[0][0]) if found else 0
 
 
 def asked(path: Path, query: str) -> list[tuple[Any, ...]]:
-    """What a database answers about its orders; nothing while it has no such table."""
+    """Return the rows of a query about orders, or no rows if the table does not exist yet."""
     with closing(sqlite3.connect(path, timeout=60)) as database:
         there = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'orders'").fetchone()
         return database.execute(query).fetchall() if there else []
 
 
 def report() -> bool:
-    """Count, print and judge: what the shop has, and what the warehouse has of it."""
+    """Compare the orders of the warehouse with those of the shop; print the counts, and return whether all is right."""
     sold, stored = asked(SHOP, ORDERS), asked(WAREHOUSE, ORDERS)
     missing, wrong = len(set(sold) - set(stored)), len(set(stored) - set(sold))
     say(f"  {SHOP}: {len(sold)} orders")

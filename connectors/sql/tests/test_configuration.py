@@ -74,7 +74,7 @@ UNREAD = [
 
 
 @pytest.mark.parametrize(("wrong", "names"), UNREAD)
-def test_a_value_that_cannot_be_read_hides_no_rule_that_does_without_it(
+def test_an_invalid_value_does_not_hide_broken_rules_over_other_properties(
     wrong: Mapping[str, str | None], names: set[str]
 ) -> None:
     given = {**URL, **SOURCE, "table.whitelist": "a", "table.blacklist": "b", "query.suffix": "x", **wrong}
@@ -83,7 +83,7 @@ def test_a_value_that_cannot_be_read_hides_no_rule_that_does_without_it(
     assert {p.property for p in raised.value.problems} == {*names, "table.blacklist", "query.suffix"}
 
 
-def test_a_rule_that_needs_a_value_that_cannot_be_read_is_not_judged() -> None:
+def test_a_rule_that_needs_an_invalid_value_is_not_checked() -> None:
     with pytest.raises(ConfigError) as raised:
         parsed(SqlSink, {**URL, "delete.enabled": "maybe", "insert.mode": "upsert"})
     assert {p.property for p in raised.value.problems} == {"delete.enabled", "pk.mode"}
@@ -141,7 +141,7 @@ def test_planning_shows_the_warnings(tmp_path: Path) -> None:
     _, found = plans([str(file)], worker_from({}).config, None)
     told = [text.rpartition("Connector a: ")[2] for text in found]
     assert told == [
-        "batch.size: has no effect: a batch is written as a whole, in one transaction; max.poll.records bounds it",
+        "batch.size: has no effect: a batch is written as a whole, in one transaction; max.poll.records limits it",
         "insert.mod: is not known to SqlSink; did you mean insert.mode?",
     ]
 
@@ -158,12 +158,10 @@ def test_planning_shows_the_warnings(tmp_path: Path) -> None:
         ("table.types", "TABLE,SYNONYM", "cannot read SYNONYM"),
         ("timestamp.columns.mapping", "orders:at", "for each"),
         ("timestamp.granularity", "nanos_string", "milliseconds"),
-        ("timestamp.initial", "-1", "set the offset"),
+        ("timestamp.initial", "-1", "set the initial offset"),
     ],
 )
-def test_a_property_without_which_other_rows_would_be_read_is_refused(
-    server: Any, name: str, value: str, words: str
-) -> None:
+def test_a_property_that_cannot_be_ignored_safely_is_refused(server: Any, name: str, value: str, words: str) -> None:
     properties = {"connection.url": server.url(), "connection.user": "postgres", "connection.password": "secret"}
     (found,) = make(SqlSource).validate(parsed(SqlSource, {**properties, **SOURCE, name: value}))
     assert found.property == name
@@ -181,7 +179,7 @@ def test_catalog_pattern_may_only_repeat_the_database_of_mariadb(maria: Any) -> 
     given = {**maria.properties, **SOURCE, "mode": "bulk"}
     assert list(make(SqlSource).validate(parsed(SqlSource, {**given, "catalog.pattern": maria.name}))) == []
     (found,) = make(SqlSource).validate(parsed(SqlSource, {**given, "catalog.pattern": "other"}))
-    assert str(found).startswith("catalog.pattern: names another database")
+    assert str(found).startswith("catalog.pattern: names a different database")
 
 
 def test_a_sink_refuses_names_without_quotation_marks(server: Any) -> None:
@@ -413,7 +411,7 @@ def test_all_parameters_that_cannot_be_obeyed_are_named_at_once(url: str, words:
     assert len(found) == len(words)
 
 
-def test_parameters_of_the_java_driver_are_taken_in_the_words_of_libpq() -> None:
+def test_parameters_of_the_jdbc_driver_are_mapped_to_libpq() -> None:
     url = (
         "jdbc:postgresql://a/shop?connectTimeout=7&tcpKeepAlive=false&sslMode=verify-ca&sslrootcert=/x.pem&gssEncMode=disable"
         "&targetServerType=preferSecondary&loadBalanceHosts=true&channelBinding=require&ApplicationName=my%20app"
@@ -490,7 +488,7 @@ def test_the_name_of_a_table_is_made_of_the_topic(form: str, topic: str, table: 
 
 @pytest.mark.parametrize("create", ["false", "true"])
 @pytest.mark.parametrize("kind", ["postgresql", "mariadb", "sqlite"])
-def test_a_topic_with_one_point_and_no_such_schema_is_told_how_to_keep_the_point(
+def test_error_for_a_dotted_topic_without_schema_explains_how_to_keep_the_dot(
     request: Any, tmp_path: Path, kind: str, create: str
 ) -> None:
     fixture = {"postgresql": "database", "mariadb": "maria"}.get(kind)
@@ -505,7 +503,7 @@ def test_a_topic_with_one_point_and_no_such_schema_is_told_how_to_keep_the_point
     assert run_writer(SqlSink, {**given, **quoted}, [[record]]) == []
 
 
-def test_a_user_who_may_not_create_tables_is_told_what_somebody_else_must_run(database: Any) -> None:
+def test_error_for_a_user_without_create_right_has_the_statement_to_run(database: Any) -> None:
     database.run("DROP ROLE IF EXISTS writer")
     database.run("CREATE ROLE writer LOGIN PASSWORD 'secret'")
     database.run("CREATE TABLE orders (id INT)")

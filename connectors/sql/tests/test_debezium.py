@@ -124,14 +124,14 @@ def test_older_names_are_taken(database: Any) -> None:
     assert database.rows("SELECT id, name FROM copies") == [(1, "a")]
 
 
-def test_what_has_no_meaning_here_is_refused_all_at_once_with_the_reason() -> None:
+def test_unsupported_properties_are_refused_together_with_reasons() -> None:
     refused = {
         "collection.naming.strategy": "com.example.Mine",
         "quote.identifiers": "false",
     }
     found = problems({**URL, **refused})
     assert sorted(text.partition(": ")[0] for text in found) == sorted(refused)
-    assert any("classes of Java cannot run here" in text for text in found)
+    assert any("Java classes are not supported" in text for text in found)
     found = problems(
         {**URL, "truncate.enabled": "true", "delete.enabled": "true", "collection.name.format": "${source.table}"}
     )

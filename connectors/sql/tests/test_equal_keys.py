@@ -130,7 +130,7 @@ def test_the_last_upsert_of_a_key_wins_however_the_key_is_written(target: Target
     assert failures(target, batch=batch, expected=[("3", None)]) == []
 
 
-def test_an_upsert_after_a_tombstone_is_there_however_the_key_is_written(target: Target) -> None:
+def test_an_upsert_after_a_tombstone_is_stored_for_every_notation_of_the_key(target: Target) -> None:
     def batch(one: Any, other: Any) -> list[Record]:
         return [row(one, v="1"), tomb(one), row(other, v="3")]
 

@@ -190,7 +190,7 @@ def test_all_records_of_a_batch_may_be_refused(orders: Any) -> None:
     assert len(refused) == 1000
 
 
-def test_an_earlier_start_that_is_frozen_within_copy_holds_up_nobody(orders: Any) -> None:
+def test_an_earlier_start_frozen_within_copy_does_not_block_later_ones(orders: Any) -> None:
     with SinkLife(SqlSink, orders.properties) as earlier:
         write(earlier, records(0))
         frozen = orders.server.connect(orders.name)
@@ -203,14 +203,14 @@ def test_an_earlier_start_that_is_frozen_within_copy_holds_up_nobody(orders: Any
     assert ids(orders) == [0, 1]
 
 
-def test_records_that_were_handed_back_and_not_settled_stay_owed_however_many_writes_follow(orders: Any) -> None:
+def test_handed_back_records_stay_pending_until_settled_regardless_of_later_writes(orders: Any) -> None:
     with SinkLife(SqlSink, orders.properties) as life:
         write(life, records(0, "one"))
         write(life, records(2, "three", begin=2))
         assert life.reopen() == {T0: 1}
 
 
-def test_a_column_whose_type_is_changed_meanwhile_takes_values_as_it_is_now(database: Any) -> None:
+def test_a_column_whose_type_was_changed_gets_values_of_the_new_type(database: Any) -> None:
     database.run("CREATE TABLE orders (id INT PRIMARY KEY, price NUMERIC(10, 2), at TIMESTAMP)")
     modes = {"insert.mode": "upsert", "pk.mode": "record_value", "pk.fields": "id", "db.timezone": "Asia/Tokyo"}
     with SinkLife(SqlSink, {**database.properties, **modes}) as life:

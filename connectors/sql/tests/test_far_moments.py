@@ -107,7 +107,7 @@ def test_a_year_that_mariadb_has_not_hands_back_its_record(maria: Any) -> None:
     assert found == [("9999-12-31 23:59:59",), ("2026-01-02 09:00:00",)]
 
 
-def test_a_moment_that_timestamp_of_mariadb_has_not_hands_back_its_record(maria: Any) -> None:
+def test_a_value_outside_of_mariadbs_timestamp_range_hands_back_its_record(maria: Any) -> None:
     maria.run("CREATE TABLE moments (id BIGINT, x TIMESTAMP NULL)")
     refused = write(maria, [*FAR, ("2026-01-01T24:00:00", None)], **TOKYO)
     assert len(refused) == len(FAR)

@@ -256,7 +256,7 @@ def test_a_trigger_whose_subquery_has_two_rows_is_not_taken_for_another_key(mari
     ]
 
 
-def test_an_upsert_by_a_unique_key_beside_a_number_of_the_database_s_own(maria: Any) -> None:
+def test_an_upsert_by_a_unique_key_of_a_table_with_an_auto_increment_key(maria: Any) -> None:
     maria.run("CREATE TABLE orders (nr INT AUTO_INCREMENT PRIMARY KEY, id VARCHAR(9) NOT NULL UNIQUE, size INT)")
     for size in range(2):
         assert write(maria, [row({"id": "a", "size": size}), row({"id": "b", "size": size})], **UPSERT) == []
@@ -291,7 +291,7 @@ def test_rows_that_are_refused_are_handed_back_and_the_others_of_the_batch_are_t
     assert refused_again.endswith("Duplicate entry for key 'PRIMARY'")
 
 
-def test_names_with_backticks_and_all_else_are_names_and_nothing_more(maria: Any) -> None:
+def test_special_characters_in_names_are_quoted(maria: Any) -> None:
     name = "x` INT); DROP TABLE victims; -- '\"%s"
     maria.run("CREATE TABLE victims (id INT)")
     record = Record(topic="t", value={name: "'; DROP TABLE victims; -- \\"}, value_schema=struct({name: STRING}))
@@ -305,7 +305,7 @@ def test_names_with_backticks_and_all_else_are_names_and_nothing_more(maria: Any
 def test_a_name_that_the_database_would_cut_or_change_is_refused(maria: Any, name: str) -> None:
     record = Record(topic="orders", value={name: 1}, value_schema=struct({name: INT32}))
     (refused,) = write(maria, [record], auto_create="true")
-    assert "64 letters" in refused
+    assert "64 characters" in refused
 
 
 def test_a_column_that_differs_in_capitals_only_is_told(maria: Any) -> None:

@@ -113,7 +113,7 @@ def test_a_writer_that_was_frozen_while_offsets_were_altered_writes_nothing(orde
     assert ids(orders) == [0, 1]
 
 
-def test_an_earlier_start_that_is_frozen_in_its_transaction_holds_up_nobody(orders: Any, monkeypatch: Any) -> None:
+def test_an_earlier_start_frozen_in_its_transaction_does_not_block_later_ones(orders: Any, monkeypatch: Any) -> None:
     frozen = threading.Event()
     woken = threading.Event()
     put = penstock_sql.dialects.mariadb.put.put
@@ -321,7 +321,7 @@ def _no_report(record: Record, error: Exception) -> None:
     raise DataError(f"refused {record}: {error}")
 
 
-def test_a_column_whose_type_is_changed_meanwhile_takes_values_as_it_is_now(maria: Any) -> None:
+def test_a_column_whose_type_was_changed_gets_values_of_the_new_type(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id INT PRIMARY KEY, price NUMERIC(10, 2), at DATETIME)")
     with SinkLife(SqlSink, {**maria.properties, **UPSERT, "db.timezone": "Asia/Tokyo"}) as life:
         writer = life.writer()
@@ -409,7 +409,7 @@ def test_tls_is_spoken_and_verified_as_the_url_says(tmp_path: Any) -> None:
         server.kill()
 
 
-def test_a_user_who_may_not_create_tables_is_told_what_somebody_else_must_run(orders: Any) -> None:
+def test_error_for_a_user_without_create_right_has_the_statement_to_run(orders: Any) -> None:
     orders.run("CREATE USER writer IDENTIFIED BY 'secret'", "GRANT SELECT, INSERT ON orders TO writer")
     try:
         given = {**orders.properties, "connection.user": "writer"}

@@ -55,7 +55,7 @@ def started(work: Callable[..., Any], *given: Any) -> threading.Thread:
     return thread
 
 
-def test_a_statement_that_goes_on_between_the_two_lists_is_in_one_of_them(
+def test_a_statement_that_proceeds_between_reading_the_two_lists_is_in_one_of_them(
     maria: mariadb.Database, connection: Connection
 ) -> None:
     with session(maria) as late, session(maria) as holder:
@@ -102,7 +102,7 @@ def test_the_scheduler_of_events_is_not_waited_for(maria: mariadb.Database, conn
         maria.run("SET GLOBAL event_scheduler = OFF")
 
 
-def test_a_statement_that_turns_out_to_read_only_is_waited_for_no_longer(
+def test_the_source_stops_waiting_for_a_statement_that_only_reads(
     maria: mariadb.Database, connection: Connection
 ) -> None:
     with session(maria) as report, session(maria) as first, session(maria) as second:

@@ -174,10 +174,10 @@ def test_a_date_of_zeros_is_null_where_the_column_may_be_null(maria: Any) -> Non
         ("TIME(6)", "'24:00:00.000001'", "Column x of orders: a TIME is negative or has more than a day"),
         ("TIME", "'838:59:59'", "Column x of orders: a TIME is negative or has more than a day"),
         ("BIGINT UNSIGNED", "9223372036854775808", "Column x of orders: a number of BIGINT UNSIGNED"),
-        ("TINYINT(1)", "2", r"Column x of orders: TINYINT\(1\) is a boolean"),
+        ("TINYINT(1)", "2", r"Column x of orders: TINYINT\(1\) is read as a boolean"),
     ],
 )
-def test_a_value_that_no_record_can_have_is_told_by_table_and_column_and_can_be_read_by_a_query(
+def test_unreadable_value_is_reported_with_table_and_column_and_readable_by_a_query(
     maria: Any, column: str, value: str, words: str
 ) -> None:
     maria.run(f"CREATE TABLE orders (id INT PRIMARY KEY, x {column})")
@@ -258,7 +258,7 @@ def test_rows_of_a_transaction_that_commits_late_are_not_skipped(maria: Any, mod
 
 
 @pytest.mark.parametrize("mode", QUICK_FORMS)
-def test_a_statement_that_has_its_time_and_has_not_touched_a_table_yet_is_waited_for(maria: Any, mode: str) -> None:
+def test_the_source_waits_for_a_statement_that_has_not_accessed_a_table_yet(maria: Any, mode: str) -> None:
     """And then for the transaction that it leaves open. InnoDB knows of none of that."""
     maria.run("CREATE TABLE orders (id SERIAL, at DATETIME(6) NOT NULL)")
     with session(maria) as late, session(maria) as holder, source_of(maria, FORMS[mode]) as run:
@@ -339,7 +339,7 @@ def test_numbers_of_statements_that_insert_many_rows_at_once_may_be_mixed(maria:
 
 
 @pytest.mark.parametrize("mode", QUICK_FORMS)
-def test_of_transactions_that_commit_in_any_order_each_row_is_read_once(maria: Any, mode: str) -> None:
+def test_each_row_is_read_once_for_any_order_of_commits(maria: Any, mode: str) -> None:
     """Some wait for locks, some are rolled back, and some take their time long before they write."""
     maria.run(
         "CREATE TABLE orders (id SERIAL, at DATETIME(6) NOT NULL DEFAULT NOW(6), w INT)", "CREATE TABLE locks (id INT)"
@@ -418,7 +418,7 @@ def test_an_old_copy_of_the_list_of_transactions_is_not_believed(maria: Any) -> 
 
 
 @pytest.mark.parametrize("prepared", [False, True])
-def test_who_holds_rows_back_for_long_is_told_in_one_line_for_all_tables(
+def test_the_transaction_that_delays_rows_is_logged_in_one_line_for_all_tables(
     maria: Any, caplog: Any, prepared: bool
 ) -> None:
     maria.run("CREATE TABLE a (id SERIAL)", "CREATE TABLE b (id SERIAL)")
@@ -476,7 +476,7 @@ def test_a_user_who_may_not_see_transactions_is_told_what_to_grant(maria: Any) -
     assert [r.value for r in read_all(bulk)] == [{"id": 1}]
 
 
-def test_a_wrong_password_is_told_at_once_and_a_server_that_is_away_is_not(maria: Any) -> None:
+def test_a_wrong_password_is_reported_immediately_but_not_an_unavailable_server(maria: Any) -> None:
     (found,) = problems({**maria.reading, **BY_ID, "connection.password": "hidden"})
     assert found.startswith("connection.password: 127.0.0.1:")
     assert "hidden" not in found
@@ -619,7 +619,7 @@ def test_a_table_that_the_mode_cannot_read_is_told(
         read_all({**maria.reading, **properties})
 
 
-def test_rows_are_read_up_to_the_last_number_of_64_bits_and_one_beyond_is_told(maria: Any) -> None:
+def test_rows_are_read_up_to_the_largest_int64_and_a_larger_number_is_reported(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id BIGINT UNSIGNED PRIMARY KEY)")
     maria.run("INSERT INTO orders VALUES (1), (9223372036854775806)")
     with source_of(maria) as run:
@@ -655,7 +655,7 @@ def test_a_moment_that_may_come_again_is_left(maria: Any) -> None:
         assert sorted(ids_of(run, 2)) == [1, 2]
 
 
-def test_rows_are_sent_as_they_are_read_and_the_rest_is_not_when_nobody_wants_it(maria: Any) -> None:
+def test_rows_are_streamed_and_the_rest_is_not_sent_after_an_early_stop(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)")
     maria.run("INSERT INTO orders SELECT seq, REPEAT('x', 1000) FROM seq_1_to_100000")
     reader = make(SqlSource).reader(parsed(SqlSource, {**maria.reading, **BY_ID}))
@@ -678,7 +678,7 @@ def test_rows_are_sent_as_they_are_read_and_the_rest_is_not_when_nobody_wants_it
     reader.close()
 
 
-def test_of_large_rows_among_small_ones_one_at_a_time_is_held_and_few_are_in_a_batch(maria: Any) -> None:
+def test_large_rows_are_held_one_at_a_time_and_make_batches_small(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id INT PRIMARY KEY, doc LONGTEXT)")
     maria.run("SET GLOBAL max_allowed_packet = 64000000")
     try:
@@ -762,7 +762,7 @@ def test_a_task_holds_two_connections(maria: Any) -> None:
         assert maria.rows(of) == [(2,)]
 
 
-def test_a_connection_that_is_killed_is_made_again_and_nothing_is_lost(maria: Any) -> None:
+def test_a_killed_connection_is_reopened_and_nothing_is_lost(maria: Any) -> None:
     maria.run("CREATE TABLE orders (id SERIAL)", "INSERT INTO orders VALUES (DEFAULT)")
     with source_of(maria) as run:
         ids_of(run, 1)

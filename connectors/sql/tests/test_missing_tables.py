@@ -82,7 +82,7 @@ def found(run: SourceRun) -> dict[str, list[int]]:
     return ids
 
 
-def test_a_table_that_is_dropped_is_told_now_and_then_and_holds_up_no_other_one(shop: Shop, caplog: Any) -> None:
+def test_a_dropped_table_is_logged_periodically_and_does_not_block_others(shop: Shop, caplog: Any) -> None:
     with shop.reading() as run:
         look(run)
         shop.run("DROP TABLE a")
@@ -112,7 +112,7 @@ def test_a_task_that_starts_without_one_of_its_tables_reads_the_others(shop: Sho
         assert found(again) == {"shop.b": [2]}
 
 
-def test_new_tasks_are_asked_for_while_a_table_is_missing_and_once_it_is_back(shop: Shop, caplog: Any) -> None:
+def test_new_tasks_are_requested_while_a_table_is_missing_and_once_it_is_back(shop: Shop, caplog: Any) -> None:
     """So that planning tells what is missing, and later that nothing is."""
     caplog.set_level("INFO")
     with shop.reading() as run:
@@ -141,9 +141,7 @@ def test_a_name_that_no_table_has_is_refused_when_the_connector_is_planned(shop:
 
 
 @pytest.mark.parametrize("mode", ["incrementing", "bulk"])
-def test_a_table_that_is_dropped_between_the_look_and_the_reading_is_passed_over_by_the_next_look(
-    shop: Shop, mode: str
-) -> None:
+def test_a_table_dropped_between_poll_and_read_is_skipped_by_the_next_poll(shop: Shop, mode: str) -> None:
     with shop.reading(mode=mode) as run:
         parts, _ = run.parts(run.source, Limits(100, 10_000_000))  # type: ignore[arg-type]
         while len(parts) < 2:

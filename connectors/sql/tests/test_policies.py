@@ -45,7 +45,7 @@ def test_rows_that_a_policy_refuses_are_handed_back_and_the_others_are_there(
     assert database.rows("SELECT id, shop FROM orders ORDER BY id") == [(0, "ours"), (1, "ours"), (3, "ours")]
 
 
-def test_rows_under_policies_are_written_once_when_their_batch_is_given_again(
+def test_rows_under_policies_are_written_once_when_their_batch_is_repeated(
     database: Any, tenant: dict[str, str]
 ) -> None:
     with SinkLife(SqlSink, tenant) as life:

@@ -77,7 +77,7 @@ def test_what_is_left_of_a_round_is_cut_where_a_batch_may_have_less() -> None:
     assert at.position == {"incrementing": 12}
 
 
-def test_ranges_count_no_more_once_the_offset_of_their_table_or_its_order_was_altered() -> None:
+def test_ranges_are_invalid_after_the_tables_offset_or_order_was_altered() -> None:
     ranges = read_of(progress({}), 5, 9)
     for at in (progress({**ranges, TABLE: {"incrementing": 2}}), progress(ranges, "another order")):
         assert at.round is None
@@ -89,7 +89,7 @@ def test_tables_have_their_own_ranges() -> None:
     assert progress_of_tables([other], read_of(progress({}), 5, 9), BY)[other].round is None
 
 
-def test_plans_of_two_processes_that_write_at_the_same_time_are_not_taken_for_one() -> None:
+def test_concurrent_rounds_of_two_processes_are_not_merged() -> None:
     first, second = read_of(progress({}), 5_000, 9_000, 12_000), read_of(progress({}), 10, 20, 30)
     at = progress({**some(first, 0), **some(second, 1)})
     assert left(at) in (

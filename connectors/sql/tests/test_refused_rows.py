@@ -50,7 +50,7 @@ LIKE_THEM = [
         *(pytest.param(*each, id=f"{each[0]}-{each[2]}", marks=pytest.mark.slow) for each in LIKE_THEM),
     ],
 )
-def test_a_text_that_a_column_cannot_look_up_is_handed_back_alone_and_untold(
+def test_only_the_row_with_an_unknown_regclass_name_is_handed_back_without_its_value(
     database: Any, column: str, good: str | None, bad: str
 ) -> None:
     if column == "hstore":
@@ -68,7 +68,7 @@ def test_a_text_that_a_column_cannot_look_up_is_handed_back_alone_and_untold(
         assert target.rows("k", table) == [(1,), (3,)]
 
 
-def test_a_text_that_names_what_the_user_may_not_see_is_handed_back_alone(database: Any) -> None:
+def test_only_the_row_that_names_an_inaccessible_object_is_handed_back(database: Any) -> None:
     database.run("CREATE SCHEMA secret; CREATE TABLE secret.word (id INT)")
     database.run("DROP ROLE IF EXISTS stranger; CREATE ROLE stranger LOGIN PASSWORD 'secret'")
     database.run("CREATE TABLE t (k INT PRIMARY KEY, v regclass); GRANT ALL ON t TO stranger")
@@ -86,14 +86,14 @@ def test_a_text_that_names_what_the_user_may_not_see_is_handed_back_alone(databa
         database.run("DROP OWNED BY stranger; DROP ROLE stranger")
 
 
-def test_a_statement_that_the_database_does_not_take_still_stops_the_task(target: Target) -> None:
+def test_a_statement_that_the_database_refuses_stops_the_task(target: Target) -> None:
     target.make("k INT, v INT")
     with pytest.raises(ConnectError) as e:
         target.write(record(1, v=1), record(2, v=2))
     assert "refuses the row" not in str(e.value)
 
 
-def test_a_column_that_is_renamed_meanwhile_is_noticed_beside_a_text_that_cannot_be_looked_up(database: Any) -> None:
+def test_a_renamed_column_is_detected_in_a_batch_with_an_invalid_regclass_text(database: Any) -> None:
     database.run("CREATE TABLE t (k INT PRIMARY KEY, v regclass, w INT)")
     with SinkLife(SqlSink, {**database.properties, **KEYED}) as life:
         life.write(life.following([record(1, v="pg_class")]))
@@ -112,7 +112,7 @@ def test_a_column_that_is_renamed_meanwhile_is_noticed_beside_a_text_that_cannot
         ("mariadb", "v VARCHAR(99) CHECK (JSON_VALID(v))"),
     ],
 )  # fmt: skip
-def test_a_value_with_which_the_database_cannot_compute_is_handed_back_alone(
+def test_only_the_row_with_a_value_that_fails_in_an_expression_is_handed_back(
     request: Any, tmp_path: Any, kind: str, column: str
 ) -> None:
     from connectors.sql.tests.targets import File
@@ -172,7 +172,7 @@ BATCHES: dict[str, tuple[list[Record], list[int], list[int]]] = {
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_of_rows_that_are_checked_at_the_end_only_those_that_violate_are_handed_back(database: Any, name: str) -> None:
+def test_only_rows_that_violate_a_deferred_constraint_are_handed_back(database: Any, name: str) -> None:
     target = orders(database)
     batch, bad, there = BATCHES[name]
     found = run_writer(SqlSink, {**database.properties, **KEYED}, [batch])
@@ -180,7 +180,7 @@ def test_of_rows_that_are_checked_at_the_end_only_those_that_violate_are_handed_
     assert [k for (k,) in target.rows("k")] == there
 
 
-def test_rows_without_a_key_are_told_apart_when_they_are_checked_at_the_end(database: Any) -> None:
+def test_rows_without_a_key_are_distinguished_by_deferred_constraints(database: Any) -> None:
     target = orders(database)
     batch = [record(None, k=1, parent=2), record(None, k=2, parent=99), record(None, k=4, parent=3), record(None, k=3, u=1),
              record(None, k=5, u=1)]  # fmt: skip
@@ -306,7 +306,7 @@ def test_the_function_that_refuses_a_row_is_named_with_its_text_but_no_value(dat
     assert target.rows("k") == [(1,), (3,)]
 
 
-def test_what_a_trigger_wants_to_stand_together_at_the_end_is_taken_together(database: Any) -> None:
+def test_rows_that_a_deferred_trigger_requires_together_are_accepted_together(database: Any) -> None:
     """An order has lines, and each line an order. Of those that have not, only they are handed back."""
     database.run("CREATE TABLE o (k INT PRIMARY KEY, n INT)")
     database.run("CREATE TABLE l (k INT PRIMARY KEY, o INT REFERENCES o DEFERRABLE INITIALLY DEFERRED)")

@@ -144,7 +144,7 @@ def test_rows_that_are_refused_are_handed_back_and_the_others_of_the_batch_are_t
     assert database.rows("SELECT id FROM orders ORDER BY id") == [(n,) for n in (0, 1, 2, 4, 6, 9)]
 
 
-def test_where_the_last_row_of_a_key_is_refused_the_one_before_it_counts(database: Any) -> None:
+def test_if_the_last_row_of_a_key_is_refused_the_previous_one_is_stored(database: Any) -> None:
     database.run("CREATE TABLE orders (id INT PRIMARY KEY, size INT CHECK (size < 10))")
     batch = [row({"size": 1}, key=1), row({"size": 2}, key=1), row({"size": 99}, key=1), row({"size": 5}, key=2)]
     refused = write(database, batch, **{k.replace(".", "_"): v for k, v in UPSERT.items()})
@@ -167,7 +167,7 @@ def test_a_constraint_that_is_checked_at_the_end_refuses_its_row_alone(database:
     [
         (row(None, key=1), "a record without a value cannot become a row"),
         (row("text"), "neither struct nor map, but a str; HoistField"),
-        (row({}), "without fields"),
+        (row({}), "has no fields"),
         (row({"id": 1, "nme": "x"}), "has no column nme, but name. Add it"),
         (row({"id": b"x"}), "invalid input syntax"),
     ],
@@ -298,7 +298,7 @@ def test_messages_hold_no_values_of_records(database: Any) -> None:
     assert "S3CRET" not in "".join(errors)
 
 
-def test_texts_of_moments_are_read_in_their_own_zone_and_else_in_that_of_the_configuration(database: Any) -> None:
+def test_timestamp_texts_use_their_own_zone_or_else_the_configured_one(database: Any) -> None:
     database.run("CREATE TABLE orders (id INT, local TIMESTAMP, at TIMESTAMPTZ)")
     texts = ["2023-11-14T22:13:20Z", "2023-11-15T00:13:20+02:00", "2023-11-14T23:13:20"]
     batch = [row({"id": n, "local": text, "at": text}) for n, text in enumerate(texts)]

@@ -155,7 +155,7 @@ def test_a_whole_number_with_a_negative_scale_gets_a_type_that_holds_it(database
     assert record.value_schema.fields[1].schema == INT32
 
 
-def test_a_number_that_is_nan_names_the_column_in_place_of_becoming_another_number(database: Any) -> None:
+def test_nan_is_refused_with_the_column_instead_of_stored_as_another_number(database: Any) -> None:
     database.run("CREATE TABLE orders (id INT PRIMARY KEY, n NUMERIC(5))")
     database.run("INSERT INTO orders VALUES (1, 'NaN')")
     for mapping in ("none", "best_fit"):
@@ -288,7 +288,9 @@ def test_a_table_that_the_mode_cannot_read_is_told(database: Any, table: str, pr
         ("1.5", "id of public.orders must hold whole numbers"),
     ],
 )
-def test_a_number_that_no_offset_can_have_is_told_before_its_row_is_read(database: Any, value: str, words: str) -> None:
+def test_a_number_beyond_the_range_of_offsets_is_reported_before_its_row_is_read(
+    database: Any, value: str, words: str
+) -> None:
     database.run("CREATE TABLE orders (id NUMERIC NOT NULL)")
     database.run(f"INSERT INTO orders VALUES (1), ({value})")
     with pytest.raises(ConnectError, match=words):
@@ -411,7 +413,7 @@ def test_rows_whose_number_was_taken_before_the_transaction_wrote_are_not_skippe
 
 
 @pytest.mark.parametrize("prepared", [False, True])
-def test_who_holds_rows_back_for_long_is_told_in_one_line_for_all_tables(
+def test_the_transaction_that_delays_rows_is_logged_in_one_line_for_all_tables(
     database: Any, caplog: Any, prepared: bool
 ) -> None:
     from penstock import Limits
@@ -532,7 +534,7 @@ def test_an_offset_with_a_mistyped_name_is_refused(database: Any) -> None:
     partition = SourcePartition({"protocol": "1", "table": "public.orders"})
     with pytest.raises(ConnectError, match="is not an offset of this connector"):
         make(SqlSource).alter_offsets(parsed(SqlSource, given), {partition: {"increment": 7}})
-    with pytest.raises(ConnectError, match="whole numbers of 64 bits"):
+    with pytest.raises(ConnectError, match="64-bit integers"):
         make(SqlSource).alter_offsets(parsed(SqlSource, given), {partition: {"incrementing": 2**63}})
 
 
@@ -552,7 +554,7 @@ def test_a_query_may_end_with_a_comment(database: Any) -> None:
 _INFINITE = (Instant(9_223_372_036_825_200_000), Instant(-9_223_372_036_832_400_000))
 
 
-def test_infinity_is_what_the_driver_for_java_has_and_of_days_the_last_and_first_of_a_date(database: Any) -> None:
+def test_infinity_is_read_like_the_jdbc_driver_and_in_dates_as_the_first_and_last_day(database: Any) -> None:
     database.run(
         "CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMPTZ, local TIMESTAMP, day DATE, ats TIMESTAMPTZ[], "
         "locals TIMESTAMP[], days DATE[])"
@@ -618,7 +620,7 @@ def test_local_times_of_any_year_are_those_of_the_configuration(database: Any) -
 @pytest.mark.parametrize("type_of", ["TIMESTAMPTZ", "TIMESTAMP"])
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", pytest.param("Asia/Tokyo", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mode", ["timestamp", "timestamp+incrementing"])
-def test_rows_whose_timestamp_is_before_the_year_1_come_first_and_those_of_infinity_hold_up_no_other(
+def test_rows_before_year_1_are_read_first_and_rows_at_infinity_do_not_block_others(
     database: Any, type_of: str, zone: str, mode: str
 ) -> None:
     from penstock.source import Limits

@@ -102,7 +102,7 @@ def test_the_status_tells_that_there_is_no_table(shop: Shop) -> None:
     assert raised.value.retry_after <= 60
 
 
-def test_the_status_tells_that_all_rows_lie_in_the_future_because_of_the_time_zone(server_shop: Shop) -> None:
+def test_status_reports_rows_in_the_future_due_to_the_time_zone(server_shop: Shop) -> None:
     local = {"postgresql": "now() AT TIME ZONE 'Asia/Tokyo'", "mariadb": "UTC_TIMESTAMP() + INTERVAL 9 HOUR"}
     kind = {"postgresql": "timestamp", "mariadb": "DATETIME"}[server_shop.kind]
     server_shop.run(f"CREATE TABLE orders (id INT PRIMARY KEY, at {kind} NOT NULL)")
@@ -132,7 +132,7 @@ def test_a_missing_incrementing_column_is_told_before_the_start(shop: Shop) -> N
 
 
 @pytest.mark.parametrize("kind", ["VARCHAR(10)", "TEXT", "DATE", "DOUBLE PRECISION", "TIMESTAMP"])
-def test_an_incrementing_column_without_whole_numbers_is_told_before_the_start(shop: Shop, kind: str) -> None:
+def test_a_non_integer_incrementing_column_is_reported_before_the_start(shop: Shop, kind: str) -> None:
     shop.run(f"CREATE TABLE orders (nr INTEGER PRIMARY KEY, id {kind} NOT NULL)")
     (found,) = shop.validated()
     assert found.startswith("incrementing.column.name: id of ")
@@ -145,7 +145,7 @@ def test_an_incrementing_column_of_whole_numbers_passes(shop: Shop, kind: str) -
     assert shop.validated() == []
 
 
-def test_an_incrementing_column_that_may_be_null_is_told_before_the_start(shop: Shop) -> None:
+def test_a_nullable_incrementing_column_is_reported_before_the_start(shop: Shop) -> None:
     shop.run("CREATE TABLE orders (nr INTEGER PRIMARY KEY, id INTEGER)")
     (found,) = shop.validated()
     assert "may be null" in found
@@ -153,7 +153,7 @@ def test_an_incrementing_column_that_may_be_null_is_told_before_the_start(shop: 
 
 
 @pytest.mark.parametrize("kind", ["INT", "DATE", "VARCHAR(30)"])
-def test_a_timestamp_column_that_is_none_is_told_with_all_else_that_is_wrong(server_shop: Shop, kind: str) -> None:
+def test_an_invalid_timestamp_column_is_reported_together_with_other_problems(server_shop: Shop, kind: str) -> None:
     server_shop.run(f"CREATE TABLE orders (id VARCHAR(9), at {kind} NOT NULL)")
     given = {"mode": "timestamp+incrementing", "timestamp.column.name": "at"}
     found = server_shop.validated(**given)

@@ -50,7 +50,7 @@ def test_a_column_whose_value_is_unavailable_keeps_what_is_stored(target: Target
     assert target.rows("id, doc, n") == [(1, "long", 2), (2, "new", 4)]
 
 
-def test_values_that_come_and_go_in_a_batch_leave_the_last_one_of_each_column(target: Target) -> None:
+def test_unavailable_values_in_a_batch_keep_the_last_value_of_each_column(target: Target) -> None:
     target.make("id INT PRIMARY KEY, a TEXT NOT NULL, b TEXT NOT NULL, n INT")
     batch = [
         event(1, op="c", a="a1", b="b1", n=1), event(1, a=GONE, b="b2", n=2), event(2, op="c", a="a1", b="b1", n=1),

@@ -45,7 +45,7 @@ def test_every_parameter_of_pgjdbc_is_known(name: str) -> None:
         "sslcertmode=hidden", "ssl_min_protocol_version=hidden", "target_session_attrs=hidden", "load_balance_hosts=hidden",
     ],
 )  # fmt: skip
-def test_a_word_that_a_parameter_does_not_take_is_told_with_those_that_it_takes(query: str) -> None:
+def test_error_for_an_invalid_parameter_value_lists_the_valid_ones(query: str) -> None:
     with pytest.raises(ConfigError) as raised:
         address(f"jdbc:postgresql://db/shop?{query}", None, None)
     (problem,) = raised.value.problems
@@ -79,9 +79,7 @@ def test_words_may_be_in_any_case_as_pgjdbc_takes_them(query: str, name: str, va
         "service=hidden",
     ],
 )
-def test_parameters_with_which_no_connection_is_ever_made_are_refused_and_not_tried_again(
-    server: Any, query: str
-) -> None:
+def test_invalid_connection_parameters_are_refused_and_not_retried(server: Any, query: str) -> None:
     properties = {"connection.url": f"{server.url()}?{query}", "connection.user": "postgres"}
     properties["connection.password"] = "secret"
     assert len(list(make(SqlSink).validate(parsed(SqlSink, properties)))) == 1

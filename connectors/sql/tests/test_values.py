@@ -551,7 +551,7 @@ def test_a_time_of_a_day_in_a_column_with_a_date_is_handed_back(any_database: An
     any_database.run(f"CREATE TABLE orders (id BIGINT, at {type_} NULL)")
     refused = write(any_database, *debezium_times("MicroTime", Type.INT64, 1))
     assert len(refused) == 5
-    assert all("a time of a day has no date" in error for error in refused)
+    assert all("a time of day has no date" in error for error in refused)
 
 
 CLOCKS = [
@@ -574,7 +574,7 @@ def test_a_clock_that_does_not_exist_is_handed_back(any_database: Any, type_: st
     assert any_database.rows("SELECT id FROM orders ORDER BY id") == [(1,), (3,)]
 
 
-def test_a_year_or_number_of_thousands_of_digits_stops_no_other_record(any_database: Any) -> None:
+def test_a_year_or_number_with_thousands_of_digits_does_not_affect_other_records(any_database: Any) -> None:
     any_database.run("CREATE TABLE orders (id BIGINT, at TIMESTAMP NULL, n NUMERIC)")
     year = f"{'9' * 5000}-01-01T00:00:00Z"
     schema = Schema(
@@ -629,7 +629,7 @@ FRACTIONS = {  # digits of a second: as PostgreSQL stores them, as MariaDB does
 
 @pytest.mark.parametrize("name", [None, "io.debezium.time.ZonedTimestamp"])
 @pytest.mark.parametrize("at", ["postgresql", "mariadb"])
-def test_what_is_shorter_than_a_microsecond_is_rounded_or_cut_as_the_database_does_in_every_column(
+def test_fractions_of_microseconds_are_rounded_or_truncated_like_the_database(
     request: Any, at: str, name: str | None
 ) -> None:
     database = request.getfixturevalue("database" if at == "postgresql" else "maria")

@@ -1,6 +1,6 @@
 {{- /*
-The worker configuration as texts, as JSON. toJson writes numbers as digits where toString writes 1e+06; beyond 2^53 the
-digits that were written are lost before a template sees them.
+The worker configuration with string values, as JSON. toJson writes numbers as digits, but toString writes 1e+06. Digits of
+numbers beyond 2^53 are lost before a template sees them.
 */ -}}
 {{- define "penstock.worker" -}}
 {{- $texts := dict -}}

@@ -6,12 +6,12 @@
 {{- include "penstock.name" . }}-operator
 {{- end -}}
 
-{{- /* Of things without a namespace: unlike that of any release of another namespace. */ -}}
+{{- /* Name of cluster-scoped objects. It differs from that of any release in another namespace. */ -}}
 {{- define "penstock.clusterName" -}}
 penstock:{{ .Release.Namespace }}:{{ include "penstock.name" . }}
 {{- end -}}
 
-{{- /* Stands in namespaces that are not the release's: unlike that of any release of another namespace. */ -}}
+{{- /* Name of objects outside of the release's namespace. It differs from that of any release in another namespace. */ -}}
 {{- define "penstock.connectorsPolicy" -}}
 {{ .Release.Namespace }}.{{ include "penstock.name" . }}.connectors
 {{- end -}}
@@ -24,12 +24,12 @@ penstock:{{ .Release.Namespace }}:{{ include "penstock.name" . }}
 {{- end -}}
 {{- end -}}
 
-{{- /* The operator derives the same name from `release` in its configuration, so fullnameOverride has no part in it. */ -}}
+{{- /* The operator derives the same name from `release` in its configuration, so fullnameOverride does not affect it. */ -}}
 {{- define "penstock.hashKeySecret" -}}
 {{- default (printf "%s-secret-hash-key" .Release.Name) .Values.secretHashKey.existingSecret -}}
 {{- end -}}
 
-{{- /* What the operator labels its pods with: penstock_operator.settings.Release.label. */ -}}
+{{- /* Label of pods that the operator creates: penstock_operator.settings.Release.label. */ -}}
 {{- define "penstock.releaseLabel" -}}
 {{- $text := printf "%s.%s" .Release.Namespace .Release.Name -}}
 {{- if le (len $text) 63 -}}
@@ -52,7 +52,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
 {{- end -}}
 
-{{- /* Takes a list of the root and further labels; ours select things, so they go over those. */ -}}
+{{- /* Takes a list of the root and additional labels; ours are used in selectors, so they override these. */ -}}
 {{- define "penstock.labelsWith" -}}
 {{- include "penstock.labels" (index . 0) | fromYaml | mergeOverwrite (deepCopy (index . 1)) | toYaml -}}
 {{- end -}}

@@ -6,7 +6,7 @@
 - apiGroups: [penstock.dev]
   resources: [connectors/status, topiccreationpolicies/status, pluginversions/status]
   verbs: [patch]
-# For one finalizer alone, of a Connector whose offsets go with it.
+# Only for the finalizer of a Connector whose offsets are deleted with it.
 - apiGroups: [penstock.dev]
   resources: [connectors]
   verbs: [patch]
@@ -29,7 +29,7 @@
 {{- end }}
 {{- end -}}
 
-{{- /* To know the cluster by the uid of one namespace, where clusterId does not name it. */ -}}
+{{- /* To identify the cluster by the uid of one namespace, if clusterId is not set. */ -}}
 {{- define "penstock.clusterRule" -}}
 - apiGroups: [""]
   resources: [namespaces]

@@ -163,6 +163,6 @@ def _like(micros: int) -> tuple[int, datetime]:
 
 
 def _offset(like: datetime, year: int, zone: tzinfo) -> timedelta:
-    """Return the offset of a zone; for all years before 1, that of the year 1."""
+    """Return the offset of a zone; for years up to 1, that of the beginning of the year 1."""
     at = datetime(1, 1, 2) if year <= 1 else like  # noqa: DTZ001
     return at.replace(tzinfo=zone).utcoffset() or timedelta(0)

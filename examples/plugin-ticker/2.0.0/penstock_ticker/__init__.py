@@ -1,4 +1,4 @@
-"""Ticker: a source that counts, one record for each interval, each task for itself."""
+"""Ticker: a source that counts, with one record per interval, independently in each task."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,13 +22,13 @@ __all__ = ["Ticker", "TickerConfig", "TickerSource", "partition", "position"]
 class TickerConfig(Config):
     topic: str = prop("topic", doc="The topic to write to.", min_length=1)
     interval: int = prop("interval.ms", 1000, doc="Milliseconds from one record to the next.", ge=1, le=86_400_000)
-    text: str = prop("text", "tick", doc="A text that every record carries.", max_length=1000)
-    counters: int = prop("counters", 1, doc="How many counters there are, if tasksMax allows as many.", ge=1, le=100)
-    counter: int = prop("counter", 0, doc="The counter that a task reads; each task is given its own.", ge=0)
+    text: str = prop("text", "tick", doc="Text in every record.", max_length=1000)
+    counters: int = prop("counters", 1, doc="Number of counters, limited by tasksMax.", ge=1, le=100)
+    counter: int = prop("counter", 0, doc="The counter that a task reads. Set by the connector for each task.", ge=0)
 
 
 class TickerSource(PollingSource):
-    """Reads a counter. A record depends on its number alone, so that one which is read again is the same."""
+    """Reader of a counter. A record depends only on its number, so it is the same when it is read again."""
 
     def __init__(self, config: TickerConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._config = config
@@ -53,14 +53,14 @@ class TickerSource(PollingSource):
 
 
 class Ticker(SourceConnector):
-    """Counts from 0 on, one record for each interval, exactly once; each counter in a task of its own."""
+    """Counts from 0, one record per interval, exactly once, with a separate task for each counter."""
 
     Config = TickerConfig
 
     def task_configs(
         self, config: TickerConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
-        """Every version gives its tasks the same properties, so that they read the same counters as those before it."""
+        """Return the same properties as all other versions, so that tasks read the same counters."""
         return [{**properties, "counter": str(number)} for number in range(min(config.counters, max_tasks))]
 
     def source(self, config: TickerConfig) -> PollingSource:
@@ -68,10 +68,10 @@ class Ticker(SourceConnector):
 
 
 def partition(counter: int) -> SourcePartition:
-    """The source partition of a counter."""
+    """Return the source partition of a counter."""
     return SourcePartition({"counter": counter})
 
 
 def position(offsets: Offsets, own: SourcePartition) -> int:
-    """The number of the next record. Every version reads the offsets of those before it."""
+    """Return the number of the next record. Every version reads the offsets of earlier ones."""
     return int(offsets.get(own, {}).get("next") or 0)
