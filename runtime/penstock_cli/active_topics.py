@@ -17,8 +17,8 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.job import JobRequest
 from penstock_runtime.fencing.plan_fence import Place
 from penstock_runtime.job.offsets_target import target_by_name
-from penstock_runtime.job.preparing import ClientErrors, with_kafka
 from penstock_runtime.job.rivals import known_in
+from penstock_runtime.job.with_kafka import ClientErrors, with_kafka
 from penstock_runtime.kafka.compacted_topic import StatusWriter, read_to_end
 from penstock_runtime.kafka.status_topic import active_topics
 from penstock_runtime.logs import say

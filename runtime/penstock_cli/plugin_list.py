@@ -21,6 +21,16 @@ __all__ = ["listing"]
 _TYPES: Final[Mapping[str, PluginType]] = {word.lower(): word for word in get_args(PluginType)}
 """Types in a PluginVersion, by the kinds of rows."""
 
+_VERSION_PROPERTIES: Final[Mapping[str, str]] = {
+    "source": "spec.version",
+    "sink": "spec.version",
+    "transform": "transforms.<alias>.plugin.version",
+    "predicate": "predicates.<alias>.plugin.version",
+    "converter": "key.converter.plugin.version, value.converter.plugin.version",
+    "headerconverter": "header.converter.plugin.version",
+}
+"""The properties that choose a version, by the kinds of rows."""
+
 
 def listing(
     name: str | None, *, as_json: bool, version: str | None = None, given: Given | None = None
@@ -63,7 +73,10 @@ def _table(found: Sequence[Row], *, with_origin: bool) -> str:
     for r in found:
         origin = [_origin(r)] if with_origin else []
         name = r.alias if r.java is None else r.java.class_name
-        lines.append([name, r.kind, r.version, *origin, ", ".join(r.java_names)])
+        is_default = len(r.versions) > 1 and r.version == r.versions[0]
+        lines.append(
+            [name, r.kind, f"{r.version} (default)" if is_default else r.version, *origin, ", ".join(r.java_names)]
+        )
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
 
@@ -153,6 +166,9 @@ def _described(row: Row, given: Given | None) -> str:
         name, origin = row.java.class_name, [f"  Java, from {row.java.location}"]
     if row.offer is not None:
         origin = [f"  PluginVersion {row.offer.name}, image {row.offer.image}"]
+    origin.append(
+        f"  {_VERSION_PROPERTIES[row.kind]}: default {row.versions[0]}, recommended {', '.join(row.versions)}"
+    )
     title = f"{name} {row.version} ({row.kind})"
     try:
         configuration = _configuration(row, given)

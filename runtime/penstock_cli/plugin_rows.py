@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock import ConfigError, Connector, Plugin, Problem, SourceConnector
+from penstock_model.connect.version_messages import newest_first, not_found, there_are
 from penstock_model.connect.versions import Version, VersionRange
 from penstock_model.contracts.plugin_mount import PluginMount
 from penstock_model.resources import plugin_offers
@@ -99,8 +100,8 @@ def rows(
     found.sort(key=lambda r: (r.kind, r.alias, Version(r.version)))
     versions: dict[tuple[str, str], list[str]] = {}
     for row in found:
-        versions.setdefault((row.kind, row.alias), []).insert(0, row.version)
-    return [replace(r, versions=tuple(versions[r.kind, r.alias])) for r in found]
+        versions.setdefault((row.kind, row.alias), []).append(row.version)
+    return [replace(r, versions=newest_first(versions[r.kind, r.alias])) for r in found]
 
 
 def within(found: Sequence[Row], version: str, name: str | None) -> list[Row]:
@@ -122,6 +123,7 @@ def within(found: Sequence[Row], version: str, name: str | None) -> list[Row]:
         return [r for r in found if r.version == r.versions[0]]
     if matching := [r for r in found if r.version in wanted]:
         return matching
-    there = ", ".join(dict.fromkeys(v for r in found for v in reversed(r.versions)))
-    what = f"Plugin {name}" if name is not None else "A plugin"
-    raise ConfigError(f"{what} not found that matches the version range {wanted}, available versions: [{there}]")
+    there = (v for r in found for v in r.versions)
+    if name is None:
+        raise ConfigError(f"There is no plugin in the version range {wanted}; {there_are(there)}")
+    raise ConfigError(not_found(name, wanted, there))

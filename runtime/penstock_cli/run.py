@@ -20,6 +20,7 @@ from penstock_cli.spark_cluster import ClusterOptions, on_cluster
 from penstock_cli.standard_input import check_standard_input
 from penstock_cli.supervisor import Supervisor, Task
 from penstock_cli.view import Lines, Table, View, current_problem
+from penstock_model.connect.version_messages import reported_once
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.contracts.exit_codes import ExitCode
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
@@ -72,7 +73,7 @@ def plans(
         try:
             connector_plan = plan(manifest.connector, worker, Plugins.installed(), secrets)
         except ConfigError as e:
-            problems += (Problem(f"{manifest.where}: {p.property}", p.message) for p in e.problems)
+            problems += (Problem(f"{manifest.where}: {p.property}", p.message) for p in reported_once(e.problems))
             hints += (Problem(f"{manifest.where}: {w.property}", w.message) for w in e.warnings)
             continue
         planned_connectors.append((connector_plan, manifest))
@@ -238,11 +239,11 @@ class _Preparing:
         finally:
             close_host()  # it may have run config providers
         specs = on_cluster(specs, context, self._options.spark)
-        standing = until_kafka_answers(lambda: prepare(context), worker, signals, kafka)
+        epoch = until_kafka_answers(lambda: prepare(context), worker, signals, kafka)
         paused = manifest.connector.spec.state is DesiredState.PAUSED
         live = [
             s.for_incarnation(
-                generation=standing.generation, incarnation=1, token=uuid.uuid4().hex, plan=standing.plan
+                generation=epoch.generation, incarnation=1, token=uuid.uuid4().hex, plan=epoch.plan
             ).model_copy(update={"state": TaskState.PAUSED if paused else TaskState.RUNNING})
             for s in specs
         ]

@@ -105,7 +105,8 @@ _DELETE: Final = """
 import json, sys
 from confluent_kafka.admin import AdminClient
 asked = json.loads(sys.argv[1])
-for future in AdminClient({"bootstrap.servers": asked["servers"]}).delete_topics([asked["topic"]]).values():
+admin = AdminClient({"bootstrap.servers": asked["servers"]})
+for future in admin.delete_topics([asked["topic"]]).values():
     future.result(30)
 """
 
@@ -115,7 +116,8 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 asked = json.loads(sys.argv[1])
 entries = [ConfigEntry(n, v, incremental_operation=AlterConfigOpType.SET) for n, v in asked["settings"].items()]
 resource = ConfigResource(ResourceType.TOPIC, asked["topic"], incremental_configs=entries)
-for future in AdminClient({"bootstrap.servers": asked["servers"]}).incremental_alter_configs([resource]).values():
+admin = AdminClient({"bootstrap.servers": asked["servers"]})
+for future in admin.incremental_alter_configs([resource]).values():
     future.result(30)
 """
 

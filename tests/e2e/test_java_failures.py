@@ -56,7 +56,9 @@ def test_a_java_version_that_cannot_be_planned_reaches_no_task_and_one_that_does
     lives = source.lives()
 
     change(source, "3.0.0")
-    source.says("PluginVersionMissing", "available versions: [1.0.0, 2.0.0]; the tasks go on")  # 3.0.0 cannot be loaded
+    source.says(
+        "PluginVersionMissing", "available versions: [1.0.0, 2.0.0]; the tasks keep the last good configuration"
+    )  # 3.0.0 cannot be loaded
     assert source.lives() == lives
     assert versions(source) == ["1.0.0"] * 3
 

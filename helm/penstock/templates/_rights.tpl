@@ -21,7 +21,7 @@
   verbs: [get, list, create, patch, delete]
 - apiGroups: [events.k8s.io]
   resources: [events]
-  verbs: [create]
+  verbs: [create, list]
 {{- if .Values.secrets.watch }}
 - apiGroups: [""]
   resources: [secrets]

@@ -30,7 +30,7 @@ from penstock_model.contracts.exit_codes import ExitCode
 from penstock_runtime.fencing.foreign_ids import record_ids
 from penstock_runtime.fencing.plan_fence import Place
 from penstock_runtime.job.prepare import make_status_topic
-from penstock_runtime.job.preparing import ClientErrors, with_kafka
+from penstock_runtime.job.with_kafka import ClientErrors, with_kafka
 from penstock_runtime.logs import say
 from penstock_runtime.pipeline.context import client_settings
 from penstock_runtime.plugins.config_providers import ConfigProviders

@@ -23,6 +23,7 @@ from penstock_cli.migration.secret_texts import (
 from penstock_model.connect.plugin_chain import class_names
 from penstock_model.connect.redaction import Redactor
 from penstock_model.connect.variables import Secret
+from penstock_model.connect.version_messages import reported_once
 from penstock_model.connect.worker_config import WorkerConfig
 from penstock_model.resources.connector import API_VERSION, Connector
 from penstock_runtime.plan import plan
@@ -235,7 +236,7 @@ def _checked(
     try:
         found = plan(Connector.draft({**manifest, "spec": spec}), worker, Plugins.installed(), secrets_dir)
     except ConfigError as e:
-        return "", e.problems, e.warnings
+        return "", reported_once(e.problems), e.warnings
     except ConnectError as e:
         return "", (), (Problem("", f"could not be checked completely: {e}"),)
     return found.kind, (), found.warnings

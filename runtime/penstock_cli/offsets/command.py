@@ -25,9 +25,9 @@ from penstock_runtime.job.answer import answer_request
 from penstock_runtime.job.listing import entries_of, read_entries, to_json
 from penstock_runtime.job.offsets_change import refuse_members, target_to_ask
 from penstock_runtime.job.offsets_target import Target
-from penstock_runtime.job.preparing import ClientErrors, OffsetsRefused, with_kafka
 from penstock_runtime.job.rivals import known_of
 from penstock_runtime.job.sink_positions import check_positions, positions_of, seen_by
+from penstock_runtime.job.with_kafka import ClientErrors, OffsetsRefused, with_kafka
 from penstock_runtime.kafka.groups import Groups
 from penstock_runtime.logs import say
 from penstock_runtime.plugins.discovery import Plugins

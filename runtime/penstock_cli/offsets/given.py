@@ -12,7 +12,7 @@ from penstock_cli.run import RunOptions, worker_config
 from penstock_model.connect.redaction import Redactor
 from penstock_model.contracts.job import Action, JobRequest
 from penstock_runtime.java_plugins.hidden import hidden
-from penstock_runtime.job.preparing import OffsetsRefused
+from penstock_runtime.job.with_kafka import OffsetsRefused
 from penstock_runtime.plan.literals import plugin_secrets
 from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.task.redactor import redactor_of

@@ -51,9 +51,9 @@ def build_of_java(
 ) -> BuiltOfJava:
     """Write an image of Java plugins, and its PluginVersion.
 
-    Each plugin is a folder or a jar below `/plugins`, with the name that it has in its archive. The image depends only on
-    names, contents and execute bits, so the same archives give the same digest on every machine. No code of the plugins runs
-    except to list their classes: Kafka Connect's scanner, in a JVM.
+    Each plugin is a folder or a jar below `/plugins`, with the name that it has in its archive; a jar of `sources` gets a
+    folder. The image depends only on names, contents and execute bits, so the same archives give the same digest on every
+    machine. No code of the plugins runs except to list their classes: Kafka Connect's scanner, in a JVM.
 
     Args:
         sources: archives (`.zip`, `.tar.gz`), jars, folders with jars, and folders of such folders.
@@ -100,7 +100,11 @@ def _plugins(source: Path, unpacked: Path) -> Mapping[str, Path]:
     """Return the plugins of an archive, a jar or a folder, by the names that they get in the image."""
     ending = next((e for e in (*ENDINGS, ".jar") if source.name.endswith(e)), None)
     if source.is_file() and ending == ".jar":
-        return {_safe(source.name): source}
+        # Several jars side by side would be one plugin.
+        name = _safe(source.name.removesuffix(ending))
+        (unpacked / name).mkdir(parents=True)
+        shutil.copy(source, unpacked / name / _safe(source.name))
+        return {name: unpacked / name}
     if source.is_file() and ending is not None:
         unpack(source, unpacked)
         folder, name = unpacked, source.name.removesuffix(ending)

@@ -1,4 +1,4 @@
-"""Identity of a task pod: its incarnation and standing, separate from the task spec. A contract with a version. Pure."""
+"""Identity of a task pod: its incarnation and epoch, separate from the task spec. A contract with a version. Pure."""
 
 import uuid
 from typing import ClassVar, Final, Literal, Self
@@ -9,15 +9,15 @@ from penstock_model.contracts.base import Document, Part
 from penstock_model.contracts.status_snapshot import StatusSnapshot
 from penstock_model.contracts.task_spec import TaskSpec, TaskState
 
-__all__ = ["PodIdentity", "Standing"]
+__all__ = ["PlanEpoch", "PodIdentity"]
 
 _OWNER: Final = "@"
 _YIELDS: Final = "!"
 """First character of the id of a plan that yields: it sorts below each hexadecimal digit."""
 
 
-class Standing(Part):
-    """Plan generation and plan id (`TaskSpec.generation`, `TaskSpec.plan`). Tasks of a greater standing supersede others.
+class PlanEpoch(Part):
+    """Plan generation and plan id (`TaskSpec.generation`, `TaskSpec.plan`). Tasks of a greater epoch supersede others.
 
     The process that fences the tasks of earlier plans creates it.
 
@@ -32,7 +32,7 @@ class Standing(Part):
 
     @classmethod
     def of_owner(cls, generation: int, owner: str = "", *, yields: bool = False) -> Self:
-        """Return the standing of a new plan.
+        """Return the epoch of a new plan.
 
         Args:
             generation: generation of the plan.
@@ -47,11 +47,11 @@ class Standing(Part):
         """Return the owner that it was prepared for; empty for none, or if an earlier release prepared it."""
         return self.plan.partition(_OWNER)[2]
 
-    def is_after(self, other: "Standing") -> bool:
-        """Return whether tasks of this standing supersede those of the other one."""
+    def is_after(self, other: "PlanEpoch") -> bool:
+        """Return whether tasks of this epoch supersede those of the other one."""
         return other < self
 
-    def __lt__(self, other: "Standing") -> bool:
+    def __lt__(self, other: "PlanEpoch") -> bool:
         return (self.generation, self.plan) < (other.generation, other.plan)
 
 
@@ -62,19 +62,19 @@ class PodIdentity(Document):
         connector_uid: uid of the Connector resource. Reports hold it; control records of another uid are ignored.
         connector_generation: the `metadata.generation` for which the pod was made. A control record of a higher one
             overrides `state`.
-        standing: standing of the plan.
+        epoch: epoch of the plan.
         incarnation: counted over all plans of the connector.
         token: unique for each incarnation.
         state: state in which the task starts.
         status: records that the operator had read from the status topic when it made the pod.
     """
 
-    called: ClassVar = "a life"
+    called: ClassVar = "a pod identity"
 
-    api_version: Literal["penstock.dev/life/v1"] = "penstock.dev/life/v1"
+    api_version: Literal["penstock.dev/pod-identity/v1"] = "penstock.dev/pod-identity/v1"
     connector_uid: str
     connector_generation: int
-    standing: Standing
+    epoch: PlanEpoch
     incarnation: int = Field(ge=1)
     token: str
     state: TaskState = TaskState.RUNNING
@@ -83,9 +83,9 @@ class PodIdentity(Document):
     def apply_to(self, spec: TaskSpec) -> TaskSpec:
         """Return the task spec of this incarnation."""
         started = spec.for_incarnation(
-            generation=self.standing.generation,
+            generation=self.epoch.generation,
             incarnation=self.incarnation,
             token=self.token,
-            plan=self.standing.plan,
+            plan=self.epoch.plan,
         )
         return started.model_copy(update={"state": self.state, "status": self.status})

@@ -1,17 +1,19 @@
-"""The process of a job pod: reads the request, and writes the answer and a termination message.
+"""Process of a job pod: reads the request, and writes the answer and a termination message.
 
-The answer is the only line of standard output. What plugins print goes to the log, which is standard error. Answer, log and
-termination message hold no secrets.
+The answer is the only line of standard output. Output of plugins goes to the log, which is standard error. Answer, log and
+termination message contain no secrets.
 """
 
 import argparse
 import logging
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, NoReturn
 
 from penstock.errors import ConfigError
@@ -29,6 +31,7 @@ from penstock_runtime.plugins.discovery import Plugins
 from penstock_runtime.plugins.mounted import append_folders, python_folders
 from penstock_runtime.process import termination_message
 from penstock_runtime.process.plugin_exit import as_failure
+from penstock_runtime.process.plugin_place import place_of_frame
 from penstock_runtime.process.stdio_capture import become_log_lines, last_lines
 from penstock_runtime.task.redactor import redactor_of
 
@@ -39,11 +42,12 @@ _TRACE: Final = 16_000
 
 
 def run(arguments: list[str]) -> ExitCode:
-    """Answer the request of a file. The exit code is OK for every answer."""
+    """Answer the request in a file, and return the exit code, which is OK for every answer."""
     parser = argparse.ArgumentParser(prog="penstock_runtime.job")
     parser.add_argument("request", type=Path, help="the request, a JSON file")
     parser.add_argument("--log-level", default="INFO")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, _stopped)
     answer_descriptor = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -63,21 +67,21 @@ def run(arguments: list[str]) -> ExitCode:
     become_log_lines(redact)
     append_folders(python_folders(request.mounts))
     try:
-        # A list of offsets asks no plugin, whose import may hang, and tells no property. Nor is a plugin asked that is not
-        # the one that its PluginVersion declares; the answer says why.
+        # A list of offsets calls no plugin, whose import may hang, and contains no property. A plugin that is not the one
+        # that its PluginVersion declares is not called either; the answer gives the reason.
         if request.action is not Action.LIST_OFFSETS and not check_images(request.mounts):
             plugins = Plugins.installed(request.mounts)
             redactor[0] = redactor[0].with_secrets(plugin_secrets(class_name, texts, plugins))
         answer = answer_request(request, redact)
         _write(answer_descriptor, f"{answer_line(answer, _texts_of_request(request))}\n".encode())
-    except BaseException as e:  # noqa: BLE001 (the end of the process: every error is reported, also `sys.exit`)
+    except BaseException as e:  # noqa: BLE001 (the end of the process: every error is reported, even `sys.exit`)
         return _failed(as_failure(e), redact)
     termination_message.write(TerminationMessage(exit_code=ExitCode.OK, message=_message(answer)))
     return ExitCode.OK
 
 
 def leave(code: int) -> NoReturn:
-    """End at once: a thread of abandoned work may still wait for Kafka."""
+    """Exit immediately, because a thread of abandoned work may still wait for Kafka."""
     with suppress(OSError):
         last_lines()
         logging.shutdown()
@@ -85,8 +89,15 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
+def _stopped(number: int, frame: FrameType | None) -> NoReturn:
+    """Report which call of a plugin was under way when the pod's time was over, and end as the signal would."""
+    code, message = 128 + number, f"The process was ended by signal {number} (SIGTERM)."
+    termination_message.write(TerminationMessage(exit_code=code, message=message, trouble=place_of_frame(frame)))
+    os._exit(code)
+
+
 def _config_and_class(document: Mapping[str, Any]) -> tuple[dict[str, str], str]:
-    """`spec.config` and `spec.class` of a document of any form."""
+    """Return `spec.config` and `spec.class` of a document of any form."""
     spec = document.get("spec")
     config = spec.get("config") if isinstance(spec, Mapping) else None
     class_name = spec.get("class") if isinstance(spec, Mapping) else None
@@ -94,7 +105,7 @@ def _config_and_class(document: Mapping[str, Any]) -> tuple[dict[str, str], str]
 
 
 def _texts_of_request(request: JobRequest) -> RequestTexts:
-    """Texts of the request, which the answer does not repeat."""
+    """Return texts of the request, which the answer does not repeat."""
     try:
         return Connector.draft(request.connector).request_texts(request.worker)
     except ConfigError:  # then there is no plan either

@@ -1,6 +1,8 @@
 """Where a plugin was when it raised an error: what its author looks for first."""
 
 import traceback
+from collections.abc import Iterable
+from itertools import dropwhile
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -8,7 +10,7 @@ from typing import Final
 from penstock.errors import ConnectError
 from penstock_runtime.process.liveness import is_standard
 
-__all__ = ["place_of_error", "raised_in"]
+__all__ = ["place_of_error", "place_of_frame", "raised_in"]
 
 _CALLERS: Final = frozenset(
     (
@@ -29,9 +31,19 @@ def place_of_error(error: BaseException) -> str | None:
 
     The plugin's functions are those of the package that is called first, and not those of libraries that it calls.
     """
+    return _place(traceback.walk_tb(error.__traceback__))
+
+
+def place_of_frame(frame: FrameType | None) -> str | None:
+    """Return the innermost function of the plugin that a frame is in, as `place_of_error` does."""
+    frames = reversed([*traceback.walk_stack(frame)])
+    return _place(dropwhile(lambda walked: _package(walked[0]) not in _CALLERS, frames))
+
+
+def _place(walked: Iterable[tuple[FrameType, int]]) -> str | None:
     frames = [
         (frame, line)
-        for frame, line in traceback.walk_tb(error.__traceback__)
+        for frame, line in walked
         if not is_standard(frame.f_code.co_filename) and _package(frame) not in _CALLERS
     ]
     own = [(frame.f_code, line) for frame, line in frames if _package(frame) == _package(frames[0][0])]

@@ -191,14 +191,23 @@ def test_several_archives_jars_and_versions_become_one_image(
     image = build(tarred(plugin, tmp_path / "probe.tar.gz"), folders, bare, name="plugins.example/all/of_them")
     jars = [name for name in image.members() if name.endswith(".jar")]
     assert jars == [
-        *("plugins/one/probe.jar", "plugins/probe-2.jar", "plugins/probe-connector/probe.jar", "plugins/two/probe.jar"),
+        "plugins/one/probe.jar",
+        "plugins/probe-2/probe-2.jar",
+        "plugins/probe-connector/probe.jar",
+        "plugins/two/probe.jar",
     ]
     document = build.manifest()
     assert document["metadata"] == {"name": f"of-them-{image.digest.removeprefix('sha256:')[:12]}"}
     sources = [line.split()[2:] for line in build.report.splitlines() if SOURCE in line]
     assert sources == [
-        *(["1.0.0", "probe-connector"], ["1.1.0", "one"], ["1.2.0", "two"], ["2.0.0", "probe-2.jar"]),
+        *(["1.0.0", "probe-connector"], ["1.1.0", "one"], ["1.2.0", "two"], ["2.0.0", "probe-2"]),
     ]
+
+
+def test_jars_side_by_side_stay_plugins_of_their_own(build: Build, probe: Probe, tmp_path: Path) -> None:
+    build(*(probe.jar(tmp_path / f"probe-{version}.jar", version) for version in ("1.0.0", "2.0.0")))
+    sources = [line.split()[2:] for line in build.report.splitlines() if SOURCE in line]
+    assert sources == [["1.0.0", "probe-1.0.0"], ["2.0.0", "probe-2.0.0"]]
 
 
 def test_what_is_no_plugin_is_refused_with_what_to_do(build: Build, plugin: Path, tmp_path: Path) -> None:
@@ -255,7 +264,7 @@ def test_classes_for_a_newer_java_than_the_runtimes_are_told_and_refused_where_t
 ) -> None:
     transforms = (f"ProbeTransform{nested}" for nested in ("", "$Value"))
     build(probe.for_java_99(tmp_path / "some", *transforms).jar(tmp_path / "probe.jar"))
-    assert f"warning: cannot load {TRANSFORM}, {TRANSFORM}$Value in /plugins: " in build.report
+    assert f"warning: cannot load {TRANSFORM}, {TRANSFORM}$Value in /plugins/probe: " in build.report
     assert "in probe.jar is compiled for Java 99, and the runtime has Java 17; use a version" in build.report
     shutil.rmtree(build.out)
     refused = build.refused(probe.for_java_99(tmp_path / "all").jar(tmp_path / "probe.jar"))

@@ -106,8 +106,8 @@ class FakeApiServer(ApiObjects, ApiServer):
 
     def _list(self, kind: Kind, namespace: str, query: Mapping[str, str], accept: str) -> Answer:
         labels = dict(part.split("=", 1) for part in query.get("labelSelector", "").split(",") if part)
-        field, _, value = query.get("fieldSelector", "").partition("=")
-        assert field in ("", "metadata.name"), field
+        fields = dict(part.split("=", 1) for part in query.get("fieldSelector", "").split(",") if part)
+        assert {*fields} <= {"metadata.name", "regarding.uid", "type"}, fields
         after, limit = query.get("continue", ""), int(query.get("limit", "0"))
         matches = [
             o
@@ -115,7 +115,7 @@ class FakeApiServer(ApiObjects, ApiServer):
             if k == kind
             and namespace in ("", n)
             and labels.items() <= (o["metadata"].get("labels") or {}).items()
-            and (not field or name == value)
+            and all(_field(o, path) == value for path, value in fields.items())
             and f"{n}/{name}" > after
         ]
         metadata: Object = {"resourceVersion": str(self.revision)}
@@ -136,6 +136,14 @@ class FakeApiServer(ApiObjects, ApiServer):
             message = f'container "{container}" in pod "{pod["metadata"]["name"]}" is waiting to start'
             return failure(HTTPStatus.BAD_REQUEST, "BadRequest", message)
         return Answer(HTTPStatus.OK, {}, self.logs.get(pod["metadata"]["uid"], "").encode())
+
+
+def _field(document: Object, path: str) -> Any:
+    """The value of a field that lists may be selected by."""
+    found: Any = document
+    for name in path.split("."):
+        found = found[name]
+    return found
 
 
 def _parts(kind: Kind, path: str) -> tuple[str, str, str]:

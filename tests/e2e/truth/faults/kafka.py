@@ -234,7 +234,7 @@ FAULTS: Final = (
     Fault(
         "a record is too large for Kafka",
         "a source has a record that is larger than the topic's `max.message.bytes`",
-        Says("TasksFailed", ("is larger than the topic takes (max.message.bytes=", "KAFKA_PRODUCE")),
+        Says("TasksFailed", ("is larger than the topic takes|is larger than the producer sends", "KAFKA_PRODUCE")),
         "raise the topic's `max.message.bytes`, or set errors.tolerance",
         _large,
         remove=_configured(size=1),

@@ -121,14 +121,10 @@ def _plans_go(scene: Scene) -> None:
 
 
 def _namespace_goes(scene: Scene) -> None:
-    # A pod with a finalizer keeps the namespace, as a slow volume does.
-    finalizer = '{"metadata":{"finalizers":["penstock.dev/test"]}}'
-    scene.place.config_map("stays", {})
-    scene.connector.kubectl("patch", "configmap", "stays", "--type=merge", "--patch", finalizer)
-    scene.ends.callback(
-        scene.connector.kubectl,
-        *("patch", "configmap", "stays", "--type=merge", "--patch", '{"metadata":{"finalizers":null}}'),
-    )
+    # A finalizer of another program keeps the Connector, and with it the namespace.
+    patch, name = ("patch", "connector", "--type=merge", "--patch"), scene.connector.name
+    scene.connector.kubectl(*patch, '{"metadata":{"finalizers":["example.com/held"]}}', name)
+    scene.ends.callback(scene.connector.kubectl, *patch, '{"metadata":{"finalizers":null}}', name)
     scene.connector.kubectl("delete", "namespace", scene.place.namespace, "--wait=false")
 
 
@@ -287,7 +283,7 @@ FAULTS: Final = (
     Fault(
         "the namespace is deleted",
         "kubectl delete namespace, which something holds up",
-        Says("NamespaceTerminating", ("",)),
+        Says("NamespaceTerminating|Deleting", ("",)),
         "nothing: the connector goes with it",
         orders(),
         _namespace_goes,

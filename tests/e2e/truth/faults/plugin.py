@@ -125,7 +125,7 @@ FAULTS: Final = (
     Fault(
         "a sink blocks when it starts",
         "`start` does not return",
-        Says("Starting|Hindered", ("FaultySink.start",)),
+        Says("Starting|Hindered", ("Held up for more than 30 s in", "faulty.py")),
         "look for what the plugin waits for",
         _sink("start", "waits", at_once=True),
         remove=_mends,
@@ -182,7 +182,7 @@ FAULTS: Final = (
     Fault(
         "a plugin blocks while it plans",
         "`validate` or `task_configs` does not return",
-        Says("DeadlineExceeded|Planning|JobFailed", ("FaultySource|plan|task_configs",)),
+        Says("DeadlineExceeded|Planning|JobFailed", ("did not end in time: it was stopped in call (faulty.py",)),
         "look for what the plugin waits for",
         _source("plan", "waits", at_once=True),
         remove=_configured(how=""),

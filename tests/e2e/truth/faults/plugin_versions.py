@@ -68,7 +68,7 @@ def _ticks(*published: Steps, **spec: Any) -> Any:
     def made(scene: Scene) -> Connector:
         for step in published:
             step(scene)
-        config = {"topic": f"{scene.place.namespace}.ticks", "rate": 20}
+        config = {"topic": f"{scene.place.namespace}.ticks", "rate": 20, "partitions": 2}
         return scene.place.unapplied("ticks", "Ticks", config, **spec)
 
     return made
@@ -104,6 +104,7 @@ FAULTS: Final = (
         Says("Valid", ("ticks-3.1.0",), kind="ConfigValid", status="True"),
         "push the image, or delete the PluginVersion; connectors take the greatest verified one meanwhile",
         _ticks(_published("1.0.0"), _published("3.1.0", _ABSENT)),
+        remove=lambda scene: scene.connector.kubectl("delete", "pluginversion", "ticks-3.1.0"),
         halts=False,
     ),
     Fault(

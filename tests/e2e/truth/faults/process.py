@@ -89,7 +89,7 @@ FAULTS: Final = (
     Fault(
         "a task exceeds its memory",
         "the kernel ends a task at its memory limit, again and again",
-        Says("TasksLost", ("OOMKilled", "spec.template.resources.limits.memory")),
+        Says("Starting|TasksLost", ("OOMKilled", "spec.template.resources.limits.memory")),
         "raise `spec.template.resources.limits.memory`",
         _hungry,
         remove=lambda scene: scene.connector.configure(how=""),
@@ -131,7 +131,7 @@ FAULTS: Final = (
         "nothing, if it was once; else raise the limit",
         _small_volume,
         _volume_overflows,
-        seconds=90,
+        bears=120,
     ),
     Fault(
         "a sink's file cannot be written",
