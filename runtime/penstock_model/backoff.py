@@ -1,4 +1,4 @@
-"""How long to wait before what failed is tried again. Pure."""
+"""Delays before retries. Pure."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ __all__ = ["ExponentialBackoff"]
 
 @dataclass(frozen=True, slots=True)
 class ExponentialBackoff:
-    """Pauses that grow with each failure in a row, up to the longest.
+    """Delays that grow with each consecutive failure, up to a maximum.
 
     Attributes:
         first: seconds after the first failure.
-        longest: seconds.
-        factor: by which each pause is longer than the one before.
-        jitter: the part of a pause that chance may shorten it by.
+        longest: maximum delay in seconds.
+        factor: ratio of each delay to the one before.
+        jitter: largest random reduction of a delay, as a fraction of it.
     """
 
     first: float
@@ -22,7 +22,7 @@ class ExponentialBackoff:
     jitter: float = 0.0
 
     def pause(self, failures: int, chance: float = 1.0) -> float:
-        """Seconds to wait after so many failures in a row, at least one; `chance`, from 0 to 1, spreads them."""
+        """Return the seconds to wait after this many (at least 1) consecutive failures; `chance`, 0 to 1, spreads delays."""
         try:
             pause: float = min(self.longest, self.first * self.factor ** (failures - 1))
         except OverflowError:

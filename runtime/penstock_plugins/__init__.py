@@ -1,1 +1,1 @@
-"""The built-in plugins, written against `penstock` alone, as anyone's would be."""
+"""Built-in plugins. They use only the API of `penstock`, like any other plugins."""

@@ -41,11 +41,11 @@ class TopicNameMatches(Predicate):
         self._pattern = compile_java(config.pattern)
 
     def test(self, record: Record) -> bool:
-        """Whether the whole name of the topic matches."""
+        """Return whether the whole name of the topic matches."""
         return record.topic is not None and self._pattern.matches(record.topic)
 
     def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
-        """As `test`; matches each topic once."""
+        """Test as `test` does; match each topic once."""
         topics = batch.topic
         if not isinstance(topics, list):
             return topics is not None and self._pattern.matches(topics)
@@ -65,7 +65,7 @@ class HasHeaderKeyConfig(Config):
 
 
 class HasHeaderKey(Predicate):
-    """True for records with at least one header of that name, whatever its value is."""
+    """True for records with at least one header of that name, with any value."""
 
     Config = HasHeaderKeyConfig
     java_names = ("org.apache.kafka.connect.transforms.predicates.HasHeaderKey",)
@@ -74,25 +74,25 @@ class HasHeaderKey(Predicate):
         self._name = config.name
 
     def test(self, record: Record) -> bool:
-        """Whether the record has a header of that name."""
+        """Return whether the record has a header of that name."""
         return self._name in map(_NAME_OF, record.headers)
 
     def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
-        """As `test`; one answer if no record has headers."""
+        """Test as `test` does; return one result if no record has headers."""
         return batch.has_header(self._name)
 
 
 class RecordIsTombstone(Predicate):
-    """True for records with a null value, whatever their schema and key."""
+    """True for records with a null value, with any schema and key."""
 
     java_names = ("org.apache.kafka.connect.transforms.predicates.RecordIsTombstone",)
 
     def test(self, record: Record) -> bool:
-        """Whether the value is null."""
+        """Return whether the value is null."""
         return record.value is None
 
     def test_batch(self, batch: RecordBatch) -> bool | list[bool]:
-        """As `test`; one answer if all values are null, or none is."""
+        """Test as `test` does; return one result if all values are null, or none is."""
         if batch.fields is not None:
             return False
         values = batch.value

@@ -123,5 +123,5 @@ def _versions(given: dict[str, Any]) -> dict[str, Any]:
     if given["op"] == "contains":
         return {"range": shown, "contains": {v: wanted is None or v in wanted for v in given["versions"]}}
     everywhere = [*given["available"], *([given["classpath"]] if "classpath" in given else [])]
-    found = choose_version([v or "null" for v in everywhere], wanted, beside=given.get("connector_version"))
+    found = choose_version([v or "null" for v in everywhere], wanted, packaged=given.get("connector_version"))
     return {"range": shown, "version": found}

@@ -1,6 +1,6 @@
-"""The config providers that a worker configuration names (`config.providers`, KIP-297). Pure.
+"""Config providers that a worker configuration names (`config.providers`, KIP-297). Pure.
 
-Those of Apache Kafka's classes are Penstock's own. The classes of all others are Java plugins.
+Penstock replaces those of Apache Kafka's classes with its own. All other classes are Java plugins.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ _OWN: Final[Mapping[str, str]] = {
     "DirectoryConfigProvider": "dir",
     "EnvVarConfigProvider": "env",
 }
-"""Kafka's classes, and the provider that does the same."""
+"""Kafka's classes, and Penstock's equivalent provider."""
 _NAMES: Final = ("file", "dir", "directory", "env")
 _RESERVED: Final = "secret"
 _PARAMETERS: Final = ".param."
@@ -25,7 +25,7 @@ _SECRET_ENDINGS: Final = ("password", "passphrase", "secret", "token", "credenti
 
 
 def own_providers(texts: Mapping[str, str]) -> Mapping[str, str]:
-    """The names of providers that are Penstock's own, with what each is: `file`, `dir` or `env`."""
+    """Return the names of providers that are Penstock's own, each with its kind: `file`, `dir` or `env`."""
     found = {}
     for name, cls in _declared(texts).items():
         if own := _own(cls):
@@ -34,18 +34,18 @@ def own_providers(texts: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def java_providers(texts: Mapping[str, str]) -> Mapping[str, str]:
-    """The names of all other providers, with their classes."""
+    """Return the names of all other providers, with their classes."""
     return {name: cls for name, cls in _declared(texts).items() if cls and not _own(cls) and name != _RESERVED}
 
 
 def parameters(texts: Mapping[str, str], name: str) -> Mapping[str, str]:
-    """What a provider is configured with: its properties with `param.` before them."""
+    """Return the configuration of a provider: its properties that begin with `param.`, without that prefix."""
     prefix = f"{PREFIX}{name}{_PARAMETERS}"
     return {n.removeprefix(prefix): text for n, text in texts.items() if n.startswith(prefix)}
 
 
 def provider_problems(texts: Mapping[str, str]) -> Iterator[Problem]:
-    """Problems of config providers. Whether a class of Java can be found is not looked at."""
+    """Yield problems of config providers. It is not checked whether a Java class can be found."""
     for name, cls in _declared(texts).items():
         if name == _RESERVED:
             text = f"{name} is the name of Penstock's own provider (${{secret:<name>:<key>}}); give it another name"
@@ -59,7 +59,7 @@ def provider_problems(texts: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def provider_secrets(texts: Mapping[str, str]) -> Iterator[str]:
-    """Literal parameters of providers that are secrets by the end of their names: no definition says which are."""
+    """Yield literal parameters of providers that are secrets by the end of their names: no definition declares secrets."""
     for name, text in texts.items():
         prefix, found, parameter = name.partition(_PARAMETERS)
         if found and prefix.startswith(PREFIX) and text.strip() and parameter.lower().endswith(_SECRET_ENDINGS):

@@ -1,4 +1,4 @@
-"""The framework's own properties of connectors, with Connect's names, defaults and messages, and a few new ones.
+"""Framework properties of connectors, with Connect's names, defaults and messages, and a few new ones.
 
 Properties of plugins (`file`, `transforms.hoist.field`) are not here; `plugin_chain` finds those.
 """
@@ -22,7 +22,7 @@ _CONVERTER: Final = "Default: the worker's."
 
 
 class CommonConfig(ErrorsConfig):
-    """Properties of sources and sinks alike."""
+    """Properties of both sources and sinks."""
 
     key_converter: str | None = prop("key.converter", None, doc=f"The converter of record keys. {_CONVERTER}")
     value_converter: str | None = prop("value.converter", None, doc=f"The converter of record values. {_CONVERTER}")
@@ -32,7 +32,7 @@ class CommonConfig(ErrorsConfig):
     config_action_reload: Annotated[str, words("none", "restart")] = prop(
         "config.action.reload",
         "restart",
-        doc="Accepted from Kafka Connect. What follows a changed secret is said by `spec.onSecretChange`.",
+        doc="Accepted from Kafka Connect. `spec.onSecretChange` sets the action for a changed secret.",
         importance=Importance.LOW,
     )
     tasks_max_enforce: bool = prop(
@@ -44,24 +44,27 @@ class CommonConfig(ErrorsConfig):
     batch_max_records: Annotated[int, at_least(1)] = prop(
         "batch.max.records",
         500_000,
-        doc="The most records that one batch reads. A trickle has small batches.",
+        doc="Maximum number of records that one batch reads. At a low rate batches are small.",
         le=_INT,
     )
     batch_max_bytes: Annotated[int, at_least(1)] = prop(
-        "batch.max.bytes", 64 * MIB, doc="The most bytes that one batch reads. A single larger record passes.", le=2**40
+        "batch.max.bytes",
+        64 * MIB,
+        doc="Maximum number of bytes that one batch reads. A single larger record is accepted.",
+        le=2**40,
     )
     batch_max_ms: Annotated[int, at_least(1)] = prop(
         "batch.max.ms",
         5_000,
-        doc="How long, in milliseconds, one batch may take. A sink that writes frames (files) gathers "
+        doc="Maximum duration of one batch in milliseconds. A sink that writes frames (files) collects "
         "records for that long.",
         le=_INT,
     )
     batch_linger_ms: Annotated[int, at_least(0)] = prop(
         "batch.linger.ms",
         80,
-        doc="How long, in milliseconds, records that trickle in may wait for others of their batch. The first one after a "
-        "pause does not wait, nor does what fills a batch. 0: none waits, and each small batch costs a commit or a write.",
+        doc="Maximum time in milliseconds that records wait for others of their batch at a low rate. The first one after a "
+        "pause does not wait, nor does a full batch. 0: none waits, and each small batch costs a commit or a write.",
         le=60_000,
     )
 
@@ -70,17 +73,17 @@ class CommonConfig(ErrorsConfig):
     def _aliases(cls, aliases: list[str]) -> list[str]:
         if len(set(aliases)) != len(aliases):
             duplicate = next(a for a in aliases if aliases.count(a) > 1)
-            raise ValueError(f"Duplicate alias provided. {duplicate or 'An empty alias'} is there more than once.")
+            raise ValueError(f"Duplicate alias provided. {duplicate or 'An empty alias'} occurs more than once.")
         return aliases
 
     @classmethod
     def combined_problems(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
-        """Problems of several properties together, which are reported also where one of them does not parse."""
+        """Return problems of several properties together, which are reported even if one of them cannot be parsed."""
         return ()
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """As `Config.parse`, with `combined_problems`."""
+        """Parse as `Config.parse` does, with `combined_problems`."""
         problems = list(cls.combined_problems(texts))
         try:
             config = super().parse(texts, prefix)
@@ -92,70 +95,70 @@ class CommonConfig(ErrorsConfig):
 
 
 class SourceConfig(CommonConfig):
-    """The framework's properties of a source."""
+    """Framework properties of a source."""
 
     delivery_guarantee: Annotated[str | None, words("exactly-once", "at-least-once")] = prop(
         "delivery.guarantee",
         None,
         doc="`exactly-once`: records and offsets in one transaction; `at-least-once`: offsets after the records. "
-        "Default: exactly once where the worker has it enabled.",
+        "Default: exactly once if the worker enables it.",
         importance=Importance.HIGH,
     )
     exactly_once_support: Annotated[str, words("required", "requested", any_case=True)] = prop(
         "exactly.once.support",
         "requested",
-        doc="`required`: refuse the configuration where exactly once cannot be had (KIP-618).",
+        doc="`required`: reject the configuration if exactly once is not supported (KIP-618).",
     )
     transaction_boundary: Annotated[str, words("poll", "interval", "connector", any_case=True)] = prop(
         "transaction.boundary",
         "poll",
         doc="`poll`: a transaction per batch; `interval`: all batches of an interval in one; "
-        "`connector`: the connector ends them itself, where it can.",
+        "`connector`: the connector ends them itself, if it can.",
     )
     transaction_boundary_interval_ms: Annotated[int | None, long, at_least(0)] = prop(
         "transaction.boundary.interval.ms",
         None,
-        doc="That interval, in milliseconds. Default: the worker's `offset.flush.interval.ms`.",
+        doc="The interval in milliseconds. Default: the worker's `offset.flush.interval.ms`.",
         importance=Importance.LOW,
     )
     offsets_storage_topic: Annotated[str | None, not_blank] = prop(
         "offsets.storage.topic",
         None,
-        doc="A topic of its own for this connector's offsets. Default: the worker's.",
+        doc="Separate topic for this connector's offsets. Default: the worker's.",
         importance=Importance.LOW,
     )
 
     @classmethod
     def combined_problems(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
-        """Delivery guarantees that contradict each other."""
+        """Yield problems of delivery guarantees that contradict each other."""
         text = {name: value.strip().lower() for name, value in texts.items()}
         if text.get("exactly.once.support") == "required" and text.get("delivery.guarantee") == "at-least-once":
             yield Problem("exactly.once.support", "required contradicts delivery.guarantee=at-least-once; drop one")
 
 
 class SinkConfig(CommonConfig):
-    """The framework's properties of a sink."""
+    """Framework properties of a sink."""
 
     topics: list[str] = prop("topics", [], doc="The topics to consume.", importance=Importance.HIGH)
     topics_regex: Annotated[str, java_regex] = prop(
         "topics.regex",
         "",
-        doc="Instead of `topics`: a Java regular expression that whole topic names match; later topics are picked up.",
+        doc="Instead of `topics`: a Java regular expression that must match whole topic names; later topics are included.",
         importance=Importance.HIGH,
     )
     sink_retry_timeout_ms: Annotated[int, at_least(-1)] = prop(
         "sink.retry.timeout.ms",
         -1,
-        doc="How long, in milliseconds, a batch is given again that the sink asks to repeat. -1: for ever; 0: never.",
+        doc="How long, in milliseconds, a batch is retried on the sink's request. -1: forever; 0: never.",
         le=2**63 - 1,
     )
     sink_retry_delay_max_ms: Annotated[int, at_least(0)] = prop(
-        "sink.retry.delay.max.ms", 60_000, doc="The longest pause between two of these tries, in milliseconds.", le=_INT
+        "sink.retry.delay.max.ms", 60_000, doc="Maximum delay between these retries in milliseconds.", le=_INT
     )
 
     @classmethod
     def combined_problems(cls, texts: Mapping[str, str]) -> Iterable[Problem]:
-        """Not exactly one of `topics` and `topics.regex`, a topic twice, or the dead letter queue among the topics."""
+        """Return problems of `topics` and `topics.regex`: both, neither, a topic twice, or the dead letter queue in them."""
         topics = items(texts.get("topics", ""))
         pattern = trimmed(texts.get("topics.regex", ""))
         dlq = trimmed(texts.get("errors.deadletterqueue.topic.name", ""))
@@ -188,7 +191,7 @@ class SinkConfig(CommonConfig):
 
 
 def config_class(kind: str) -> type[SourceConfig] | type[SinkConfig]:
-    """The framework's properties of a `source` or a `sink`."""
+    """Return the framework properties of a `source` or a `sink`."""
     return SourceConfig if kind == "source" else SinkConfig
 
 

@@ -1,6 +1,6 @@
-"""The plugins that the properties of a connector name, each with its place and its own properties. Pure.
+"""Plugins that the properties of a connector name, each with its place and its own properties. Pure.
 
-The plan checks the plugins and the task builds them. Both read the properties by this module, so that they agree.
+The plan checks the plugins and the task builds them. Both read the properties with this module, so that they agree.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,19 +34,19 @@ _CONVERTER_KINDS: Final[Mapping[str, PluginKind]] = {
     "header.converter": "headerConverter",
 }
 CONNECTOR: Final = "connector"
-"""The place of the connector itself."""
+"""Place of the connector itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place for one plugin.
+    """Place for one plugin.
 
     Attributes:
         name: `value.converter`, `transforms.hoist`, `predicates.tombstone`: the key in `TaskSpec.plugins`.
-        type_property: the property that names the class (`value.converter`, `transforms.hoist.type`).
-        type: the name of the class; None if the property is missing.
+        type_property: property that names the class (`value.converter`, `transforms.hoist.type`).
+        type: name of the class; None if the property is missing.
         version: `<name>.plugin.version`, None if not set.
-        properties: of the plugin, without the prefix and without `type`, `predicate`, `negate`, `plugin.version`.
+        properties: properties of the plugin, without the prefix and without `type`, `predicate`, `negate`, `plugin.version`.
         from_worker: whether it is a converter that the worker configuration names.
     """
 
@@ -59,13 +59,13 @@ class Place:
 
     @property
     def prefix(self) -> str:
-        """The prefix of the plugin's own properties."""
+        """Return the prefix of the plugin's own properties."""
         return f"{self.name}."
 
 
 @dataclass(frozen=True, slots=True)
 class TransformPlace(Place):
-    """The place of a transform; `predicate` is an alias, `negate` the text as written."""
+    """Place of a transform; `predicate` is an alias, `negate` the text as written."""
 
     predicate: str | None = None
     negate: str | None = None
@@ -77,14 +77,14 @@ class TransformPlace(Place):
 
 @dataclass(frozen=True, slots=True)
 class AskedPlugin:
-    """The plugin that a place asks for, by class and version.
+    """Plugin that a place requires, by class and version.
 
     Attributes:
-        place: the key in `TaskSpec.plugins`.
-        kind: of plugin.
-        name: of the class, without blanks around it and without `$Key` or `$Value`.
-        version: the range as written; None if there is none.
-        type_property, version_property: what the author wrote them in, for messages.
+        place: key in `TaskSpec.plugins`.
+        kind: kind of plugin.
+        name: name of the class, without surrounding blanks and without `$Key` or `$Value`.
+        version: version range as written; None if there is none.
+        type_property, version_property: names of the properties that the author wrote, for messages.
         from_worker: whether it is a converter that the worker configuration names.
     """
 
@@ -100,7 +100,7 @@ class AskedPlugin:
 def asked_plugins(
     class_name: str, version: str | None, config: Mapping[str, str], worker: Mapping[str, str]
 ) -> tuple[AskedPlugin, ...]:
-    """All plugins that a connector asks for, itself first. Places that name no class, or a variable, are left out.
+    """Return all plugins that a connector requires, itself first, without places that name no class, or a variable.
 
     Args:
         class_name: `spec.class`.
@@ -112,7 +112,7 @@ def asked_plugins(
     def asked(place: Place, kind: PluginKind) -> AskedPlugin:
         of = "worker configuration, " if place.from_worker else ""
         text = trimmed(place.type or "")
-        name = "" if "${" in text else text.partition("$")[0]  # variables are known in pods only
+        name = "" if "${" in text else text.partition("$")[0]  # variables are known only in pods
         properties = f"{of}{place.type_property}", f"{of}{place.name}.{PLUGIN_VERSION}"
         return AskedPlugin(place.name, kind, name, place.version, *properties, from_worker=place.from_worker)
 
@@ -124,20 +124,20 @@ def asked_plugins(
 
 
 def class_names(config: Mapping[str, str]) -> list[str]:
-    """Return the classes that a configuration names besides the connector's own."""
+    """Return the classes that a configuration names in addition to the connector's own."""
     places = [*(converter(name, config, {}) for name in CONVERTERS), *transforms(config), *predicates(config)]
     return [place.type for place in places if place.type]
 
 
 def type_property(place: str) -> str:
-    """What names the class of a place in a Connector."""
+    """Return the property of a Connector that names the class of a place."""
     if place == CONNECTOR:
         return "spec.class"
     return place if place in CONVERTERS else f"{place}.type"
 
 
 def converter(name: str, config: Mapping[str, str], worker: Mapping[str, str]) -> Place:
-    """The place of a converter.
+    """Return the place of a converter.
 
     If the connector names a class, all properties come from the connector. Otherwise class and properties come from the
     worker, and none from the connector (Connect's rule).
@@ -145,7 +145,7 @@ def converter(name: str, config: Mapping[str, str], worker: Mapping[str, str]) -
     Args:
         name: one of `CONVERTERS`.
         config: properties of the connector.
-        worker: properties of the worker, default classes included.
+        worker: properties of the worker, including default classes.
     """
     in_connector = name in config
     source = config if in_connector else worker
@@ -155,12 +155,12 @@ def converter(name: str, config: Mapping[str, str], worker: Mapping[str, str]) -
 
 
 def transforms(config: Mapping[str, str]) -> tuple[TransformPlace, ...]:
-    """The transforms, in the order of the list."""
+    """Return the transforms, in the order of the list."""
     return tuple(_transform(alias, config) for alias in aliases("transforms", config))
 
 
 def predicates(config: Mapping[str, str]) -> tuple[Place, ...]:
-    """The predicates, in the order of the list."""
+    """Return the predicates, in the order of the list."""
     places = []
     for alias in aliases("predicates", config):
         name = f"predicates.{alias}"
@@ -171,7 +171,7 @@ def predicates(config: Mapping[str, str]) -> tuple[Place, ...]:
 
 
 def aliases(kind: str, config: Mapping[str, str]) -> Sequence[str]:
-    """The list `transforms` or `predicates`, each alias once. An extra comma makes an empty alias (Connect's rule)."""
+    """Return the list `transforms` or `predicates`, each alias once. An extra comma makes an empty alias, as in Connect."""
     return list(dict.fromkeys(items(config.get(kind, ""))))
 
 

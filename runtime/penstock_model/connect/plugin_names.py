@@ -1,6 +1,6 @@
-"""Names by which configurations name plugins: the rules that operator and runtime share. Pure.
+"""Names of plugins in configurations: the rules that operator and runtime share. Pure.
 
-Kafka Connect lets users leave out the end of a class's name: `FileStreamSource` for `FileStreamSourceConnector`.
+Kafka Connect lets users omit the end of a class's name: `FileStreamSource` for `FileStreamSourceConnector`.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,10 +26,10 @@ ENDINGS: Final[Mapping[PluginKind, tuple[str, ...]]] = {
     "transform": ("Transformation",),
     "predicate": ("Predicate",),
 }
-"""What may be left out at the end of a class's name, in the order of precedence."""
+"""Endings of class names that may be omitted, in the order of precedence."""
 
 _OWN_PACKAGE: Final = "penstock_plugins."
-"""Of the built-in plugins: they may be named by their path."""
+"""Package of the built-in plugins: they may be named by their path."""
 _KAFKA: Final = "org.apache.kafka.connect"
 _NUMBERS: Final = ("Boolean", "Double", "Float", "Integer", "Long", "Short")
 _TRANSFORMS: Final = (
@@ -74,17 +74,17 @@ BUILT_INS: Final[Mapping[PluginKind, Mapping[str, Collection[str]]]] = {
         n: (f"{_KAFKA}.transforms.predicates.{n}",) for n in ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
     },
 }
-"""The Java names of what Penstock brings, by kind and alias. They have the release's version, and no image may offer classes
+"""Java names of the built-in plugins, by kind and alias. They have the release's version, and no image may offer classes
 of these names."""
 
 
 def aliases(name: str, endings: Collection[str], *, of_connector: bool = False) -> frozenset[str]:
-    """The aliases that a name may mean, itself among them.
+    """Return the aliases that a name may mean, including itself.
 
     Args:
-        name: as a configuration has it, without blanks around it and without `$Key` or `$Value`.
-        endings: what may be left out at the end, in the order of precedence.
-        of_connector: whether a connector is named, whose ending may also be there where the alias has none.
+        name: name in a configuration, without surrounding blanks and without `$Key` or `$Value`.
+        endings: endings that may be omitted, in the order of precedence.
+        of_connector: whether it names a connector, whose ending may be present even if the alias has none.
     """
     ordered = tuple(endings)
     longer = ((name + e, ordered[:n]) for n, e in enumerate(ordered))
@@ -95,15 +95,15 @@ def aliases(name: str, endings: Collection[str], *, of_connector: bool = False) 
 
 
 def kinds_of_one_name(kind: PluginKind) -> tuple[PluginKind, ...]:
-    """The kinds among which a name of this kind may be found.
+    """Return the kinds among which a name of this kind may be found.
 
-    Converters of values and of headers may bear each other's names, as in Kafka Connect, where one class is both.
+    Converters of values and of headers may have each other's names, as in Kafka Connect, where one class is both.
     """
     return ("converter", "headerConverter") if kind in ("converter", "headerConverter") else (kind,)
 
 
 def is_built_in(kind: PluginKind, name: str) -> bool:
-    """Whether a plugin that Penstock brings goes by that name in a place of this kind."""
+    """Return whether a built-in plugin has that name in a place of this kind."""
     return name.startswith(_OWN_PACKAGE) or any(
         name in java or alias in aliases(name, ENDINGS[k], of_connector=k == "connector")
         for k in kinds_of_one_name(kind)

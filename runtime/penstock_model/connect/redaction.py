@@ -1,4 +1,4 @@
-"""Redacts secrets in all texts for people: logs, errors, reports, listings."""
+"""Redaction of secrets in all texts for people: logs, errors, reports, listings."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ __all__ = ["HIDDEN", "Redactor", "client_secrets", "literal_secrets"]
 
 HIDDEN: Final = "[hidden]"
 _SHORT: Final = 4
-"""Values shorter than this occur in any text by chance; they are recognised only as a whole text."""
+"""Values shorter than this occur in any text by chance; they are recognized only as a whole text."""
 _BASE64_SHORT: Final = 8
 _LINE_SHORT: Final = 16
 _WORD_SHORT: Final = 2
@@ -26,16 +26,16 @@ _SHOWN: Final = re.compile(r"(\$\{[^}]*\}|\[hidden\])")
 
 
 class Redactor:
-    """Replaces secrets by their references. Immutable; usable by many threads."""
+    """Redactor that replaces secrets with their references. Immutable; safe for use by many threads."""
 
     def __init__(
         self, secrets: Iterable[Secret] = (), names: Iterable[str] = (), texts: Mapping[str, str] | None = None
     ) -> None:
-        """Takes secrets, and names in which nothing is replaced.
+        """Initialize with secrets, and names in which nothing is replaced.
 
         Args:
             secrets: those with the reference `[hidden]` are literals of the configuration (`literal_secrets`).
-            names: of classes and properties. A password that is an ordinary word would make them unreadable.
+            names: names of classes and properties. A password that is an ordinary word would make them unreadable.
             texts: the properties as written. No word of a secret is in the problems of the property that holds it.
         """
         self._secrets = tuple(secrets)
@@ -53,11 +53,11 @@ class Redactor:
         self._pattern = re.compile("|".join(literals)) if forms else None
 
     def with_secrets(self, secrets: Iterable[Secret]) -> "Redactor":
-        """A redactor of these secrets too."""
+        """Return a redactor that replaces these secrets too."""
         return Redactor((*self._secrets, *secrets), self._names, self._texts)
 
     def __call__(self, text: str) -> str:
-        """The text with every secret replaced, also in encoded forms (URL, JSON, Base64)."""
+        """Return the text with every secret replaced, also in encoded forms (URL, JSON, Base64)."""
         if text in self._whole:
             return self._whole[text]
         return self._pattern.sub(lambda m: self._forms.get(m[0], m[0]), text) if self._pattern else text
@@ -92,21 +92,21 @@ class Redactor:
         return "".join(s if _SHOWN.fullmatch(s) else found.sub(HIDDEN, s) for s in _SHOWN.split(message))
 
     def _short_values(self, message: str) -> str:
-        """Replaces short secrets at the one place where Connect's messages show the whole value of a property."""
+        """Replace short secrets where Connect's messages show the whole value of a property."""
         return re.sub(
             r"(Invalid value )(.{1,3})(?= for configuration )", lambda m: m[1] + self._whole.get(m[2], m[2]), message
         )
 
 
 def literal_secrets(config: type[Config], texts: Mapping[str, str]) -> Iterator[Secret]:
-    """Literal values of the password properties of a configuration."""
+    """Yield literal values of the password properties of a configuration."""
     for p in config.properties():
         if p.type == "PASSWORD" and texts.get(p.name, "").strip():
             yield Secret(HIDDEN, texts[p.name].strip())
 
 
 def client_secrets(properties: Mapping[str, str]) -> Iterator[Secret]:
-    """Literal secrets in client properties, under any prefix, and in parameters of config providers."""
+    """Yield literal secrets in client properties, under any prefix, and in parameters of config providers."""
     yield from (Secret(HIDDEN, value) for value in provider_secrets(properties))
     for name, text in properties.items():
         known = next((s for s in SECRET_NAMES if name == s or name.endswith("." + s)), None)
@@ -117,14 +117,14 @@ def client_secrets(properties: Mapping[str, str]) -> Iterator[Secret]:
 
 
 def _parts(name: str) -> Iterator[str]:
-    """Yield a dotted name, the packages that it is in, and the words between its dots."""
+    """Yield a dotted name, the packages that contain it, and the words between its dots."""
     words = name.split(".")
     yield from (".".join(words[:n]) for n in range(1, len(words) + 1))
     yield from words[1:]
 
 
 def _forms(value: str) -> Iterator[str]:
-    """The value in each form in which a text may hold it."""
+    """Yield the value in each form in which a text may contain it."""
     yield value
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
@@ -141,7 +141,7 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
-    """Base64 of the value, also as a part of a longer text (`user:password` in basic authentication)."""
+    """Yield Base64 of the value, also as a part of a longer text (`user:password` in basic authentication)."""
     for ahead in range(3):
         encoded = base64.b64encode(bytes(ahead) + data).decode()
         first = (0, 2, 3)[ahead]  # characters before this one depend on bytes before the value

@@ -26,7 +26,7 @@ TOPIC_PREFIX: Final = b"status-topic-"
 
 
 class State(StrEnum):
-    """The states of connectors and tasks, in Connect's words."""
+    """States of connectors and tasks, as in Connect."""
 
     UNASSIGNED = "UNASSIGNED"
     RUNNING = "RUNNING"
@@ -37,12 +37,12 @@ class State(StrEnum):
 
 
 class Status(NamedTuple):
-    """A state in the status topic.
+    """State in the status topic.
 
     Attributes:
-        state: in Connect's words; a later Kafka Connect may have more than `State` has.
-        worker_id: of the writer.
-        generation: in which it was written.
+        state: state as in Connect; a later Kafka Connect may have more states than `State`.
+        worker_id: worker id of the writer.
+        generation: generation in which it was written.
     """
 
     state: str
@@ -51,7 +51,7 @@ class Status(NamedTuple):
 
     @classmethod
     def of(cls, value: bytes | None) -> "Status | None":
-        """The state in the value of a record; None for a tombstone, and for a value that cannot be read."""
+        """Return the state in the value of a record; None for a tombstone, and for a value that cannot be read."""
         try:
             fields = json.loads(value or b"")
             return cls(str(fields["state"]), str(fields["worker_id"]), int(fields["generation"]))
@@ -60,11 +60,11 @@ class Status(NamedTuple):
 
 
 class ActiveTopic(NamedTuple):
-    """A topic that a connector has used (KIP-558).
+    """Topic that a connector has used (KIP-558).
 
     Attributes:
-        name: the topic's.
-        task: which used it first.
+        name: name of the topic.
+        task: first task that used it.
         discovered: when, in milliseconds.
     """
 
@@ -74,7 +74,7 @@ class ActiveTopic(NamedTuple):
 
     @classmethod
     def of(cls, value: bytes | None) -> "ActiveTopic | None":
-        """The topic in the value of a record; None for a tombstone, and for a value that cannot be read."""
+        """Return the topic in the value of a record; None for a tombstone, and for a value that cannot be read."""
         try:
             topic = json.loads(value or b"")["topic"]
             return cls(str(topic["name"]), int(topic["task"]), int(topic["discoverTimestamp"]))
@@ -83,7 +83,7 @@ class ActiveTopic(NamedTuple):
 
     @classmethod
     def earlier(cls, before: bytes | None, now: bytes) -> bytes:
-        """Of two records of one topic, that which was discovered first: each task records what it uses first."""
+        """Return the earlier discovery from two records of one topic: each task records its first use."""
         first, second = cls.of(before), cls.of(now)
         is_first = (
             before is not None and first is not None and (second is None or first.discovered <= second.discovered)
@@ -92,29 +92,29 @@ class ActiveTopic(NamedTuple):
 
 
 def is_topic_of(key: bytes, connector: str) -> bool:
-    """Whether a key is of an active topic of this connector. Topic names hold no colon, connector names may."""
+    """Return whether a key is of an active topic of this connector. Topic names hold no colon, connector names may."""
     return key.startswith(TOPIC_PREFIX) and key.partition(b":")[2] == f"connector-{connector}".encode()
 
 
 def topic_key(topic: str, connector: str) -> bytes:
-    """The key of an active topic."""
+    """Return the key of an active topic."""
     return TOPIC_PREFIX + f"{topic}:connector-{connector}".encode()
 
 
 def connector_key(name: str) -> bytes:
-    """The key of the state of a connector."""
+    """Return the key of the state of a connector."""
     return f"status-connector-{name}".encode()
 
 
 def task_key(name: str, task: int) -> bytes:
-    """The key of the state of a task."""
+    """Return the key of the state of a task."""
     return f"status-task-{name}-{task}".encode()
 
 
 def connector_status(
     name: str, state: State, *, worker_id: str, generation: int, version: str | None, trace: str | None = None
 ) -> tuple[bytes, bytes]:
-    """The record of a connector's state."""
+    """Return the record of a connector's state."""
     return connector_key(name), _status(state, trace, worker_id, generation, version)
 
 
@@ -128,12 +128,12 @@ def task_status(
     version: str | None,
     trace: str | None = None,
 ) -> tuple[bytes, bytes]:
-    """The record of a task's state."""
+    """Return the record of a task's state."""
     return task_key(name, task), _status(state, trace, worker_id, generation, version)
 
 
 def topic_status(topic: str, connector: str, task: int, discovered: int) -> tuple[bytes, bytes]:
-    """The record of an active topic (KIP-558); `discovered` in milliseconds."""
+    """Return the record of an active topic (KIP-558); `discovered` in milliseconds."""
     value = {"topic": {"name": topic, "connector": connector, "task": task, "discoverTimestamp": discovered}}
     return topic_key(topic, connector), _json(value)
 

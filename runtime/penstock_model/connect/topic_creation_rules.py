@@ -1,6 +1,6 @@
-"""The rules by which topics of one source are created: its `topic.creation.*`, or those of a policy (KIP-158). Pure.
+"""Rules for creating the topics of one source: its `topic.creation.*`, or those of a policy (KIP-158). Pure.
 
-As in Kafka Connect 4.3.1, the first group of `topic.creation.groups` that matches a topic decides alone. It inherits only
+As in Kafka Connect 4.3.1, only the first group of `topic.creation.groups` that matches a topic applies. It inherits only
 partitions and replication factor from the default group, which has all other topics.
 """
 
@@ -46,12 +46,12 @@ _is_factor: Final = _count(
 def _patterns(texts: list[str]) -> list[str]:
     for text in texts:
         compile_java(text)
-    compile_java("|".join(texts))  # joined they may be wrong still: two may define a group of the same name
+    compile_java("|".join(texts))  # joined they may still be invalid: two may define a group of the same name
     return texts
 
 
 class _Groups(Config):
-    groups: list[str] = prop("groups", [], doc="The groups, in the order in which they are asked.")
+    groups: list[str] = prop("groups", [], doc="The groups, in the order in which they are tried.")
 
     @field_validator("groups")
     @classmethod
@@ -63,21 +63,21 @@ class _Groups(Config):
 
 class _Group(Config):
     partitions: Annotated[int | None, _is_partitions] = prop(
-        "partitions", None, doc="Of a new topic. Default: those of the default group."
+        "partitions", None, doc="Partitions of a new topic. Default: those of the default group."
     )
     replication_factor: Annotated[int | None, _is_factor] = prop(
-        "replication.factor", None, doc="Of a new topic. Default: that of the default group."
+        "replication.factor", None, doc="Replicas of a new topic. Default: those of the default group."
     )
     include: Annotated[list[str], AfterValidator(_patterns)] = prop("include", [], doc="Patterns of its topics.")
-    exclude: Annotated[list[str], AfterValidator(_patterns)] = prop("exclude", [], doc="Patterns of topics it leaves.")
+    exclude: Annotated[list[str], AfterValidator(_patterns)] = prop("exclude", [], doc="Patterns of topics not in it.")
 
 
 class _Default(Config):
     partitions: Annotated[int, _is_partitions] = prop(
-        "partitions", doc="Of a new topic; -1 is the broker's default.", importance=Importance.HIGH
+        "partitions", doc="Partitions of a new topic; -1 is the broker's default.", importance=Importance.HIGH
     )
     replication_factor: Annotated[int, _is_factor] = prop(
-        "replication.factor", doc="Of a new topic; -1 is the broker's default.", importance=Importance.HIGH
+        "replication.factor", doc="Replicas of a new topic; -1 is the broker's default.", importance=Importance.HIGH
     )
 
 
@@ -89,13 +89,13 @@ class TopicGroup:
     """Topics that are created by the same rule.
 
     Attributes:
-        name: of the group; `default` for all other topics.
-        partitions: of a new topic; -1 is the broker's default.
-        replication_factor: of a new topic; -1 is the broker's default.
-        settings: of the topic, as written.
+        name: name of the group; `default` for all other topics.
+        partitions: partitions of a new topic; -1 is the broker's default.
+        replication_factor: replicas of a new topic; -1 is the broker's default.
+        settings: settings of the topic, as written.
         include: patterns, one of which matches the whole name of a topic; none in the default group.
-        exclude: patterns of names that are not of this group, whatever `include` says.
-        policy: the TopicCreationPolicy that has the group; empty: the connector's own `topic.creation.*`.
+        exclude: patterns of names that are not in this group, even if `include` matches them.
+        policy: TopicCreationPolicy that has the group; empty: the connector's own `topic.creation.*`.
     """
 
     name: str
@@ -107,12 +107,12 @@ class TopicGroup:
     policy: str = ""
 
     def matches(self, topic: str) -> bool:
-        """Whether the patterns match a topic."""
+        """Return whether the patterns match a topic."""
         return any(p.matches(topic) for p in self.include) and not any(p.matches(topic) for p in self.exclude)
 
     @property
     def where(self) -> str:
-        """Where the user wrote the rule, for messages."""
+        """Return where the user wrote the rule, for messages."""
         if not self.policy:
             return f"{PREFIX}{self.name}"
         part = _DEFAULT if self.name == _DEFAULT else f"group {self.name}"
@@ -120,29 +120,29 @@ class TopicGroup:
 
     @property
     def factor_field(self) -> str:
-        """Where the user writes the replication factor, for messages."""
+        """Return where the user writes the replication factor, for messages."""
         return f"replicationFactor in {self.where}" if self.policy else f"{self.where}.replication.factor"
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRules:
-    """The rules of one source."""
+    """Rules of one source."""
 
     groups: tuple[TopicGroup, ...]
     default: TopicGroup
 
     @classmethod
     def of(cls, properties: Mapping[str, str], *, enabled: bool) -> "TopicRules | None":
-        """The rules among the properties of a source; None if there are none, or if the worker disables them.
+        """Return the rules among the properties of a source; None if there are none, or if the worker disables them.
 
-        Where they are disabled, only the list of groups is checked, as in Kafka Connect.
+        If they are disabled, only the list of groups is checked, as in Kafka Connect.
 
         Args:
-            properties: of the connector.
+            properties: properties of the connector.
             enabled: `topic.creation.enable` of the worker.
 
         Raises:
-            ConfigError: holds all problems.
+            ConfigError: the rules are wrong; it has all problems.
         """
         own = {n.removeprefix(PREFIX): t for n, t in properties.items() if n.startswith(PREFIX)}
         problems: list[Problem] = []
@@ -152,7 +152,7 @@ class TopicRules:
         if not enabled:
             raise ConfigError(problems)
         default = _attempt(_Default, _below(_DEFAULT, own), f"{PREFIX}{_DEFAULT}.", problems)
-        # Report problems of the groups also where the list itself is wrong.
+        # Report problems of the groups even if the list itself is wrong.
         names = listed.groups if listed is not None else items(own["groups"])
         parsed = {
             name: _attempt(_Group, _below(name, own), f"{PREFIX}{name}.", problems)
@@ -169,10 +169,10 @@ class TopicRules:
 
     @classmethod
     def of_policy(cls, rules: PolicyRules) -> "TopicRules":
-        """The rules of a TopicCreationPolicy. Each pattern is compiled by itself.
+        """Return the rules of a TopicCreationPolicy. Each pattern is compiled separately.
 
         Raises:
-            ValueError: a pattern is no Java regular expression, or one that this runtime cannot take.
+            ValueError: a pattern is not a Java regular expression, or one that this runtime does not support.
         """
 
         def group(given: PolicyGroup) -> TopicGroup:
@@ -189,19 +189,19 @@ class TopicRules:
         return cls(tuple(map(group, rules.groups)), group(rules.default))
 
     def group_of(self, topic: str) -> TopicGroup:
-        """The group by which a topic is created: the first that matches it, else the default group."""
+        """Return the group whose rule creates a topic: the first that matches it, else the default group."""
         return next((group for group in self.groups if group.matches(topic)), self.default)
 
 
 def ineffective_properties(properties: Mapping[str, str]) -> Iterator[Problem]:
-    """Warnings of `topic.creation.*` properties that have no effect, or most likely another one than was intended."""
+    """Yield warnings for `topic.creation.*` properties that have no effect, or probably not the intended one."""
     own = {n.removeprefix(PREFIX): t for n, t in properties.items() if n.startswith(PREFIX)}
     try:
         names = _Groups.parse(own).groups
     except ConfigError:
         return
     if _DEFAULT in names:
-        yield Problem(f"{PREFIX}groups", "default need not be listed: it takes what no group takes")
+        yield Problem(f"{PREFIX}groups", "default need not be listed: it has the topics that match no group")
     known = {*names, _DEFAULT}
     for name in own:
         if name == "groups":
@@ -219,7 +219,7 @@ def ineffective_properties(properties: Mapping[str, str]) -> Iterator[Problem]:
         group = max(fitting, key=len)
         setting = name.removeprefix(f"{group}.")
         if group == _DEFAULT and setting in ("include", "exclude"):
-            yield Problem(f"{PREFIX}{name}", "has no effect: the default group takes what no group takes")
+            yield Problem(f"{PREFIX}{name}", "has no effect: the default group has the topics that match no group")
         elif setting not in _OWN and (near := nearest(setting, _OWN)):
             yield Problem(
                 f"{PREFIX}{name}",
@@ -241,7 +241,7 @@ def _group(name: str, group: _Group, default: TopicGroup, settings: Mapping[str,
         default.partitions if group.partitions is None else group.partitions,
         default.replication_factor if group.replication_factor is None else group.replication_factor,
         settings,
-        # Without patterns these match the empty name alone, and no topic has that.
+        # Without patterns these match only the empty name, which no topic has.
         (compile_java("|".join(group.include)),),
         (compile_java("|".join(group.exclude)),),
     )

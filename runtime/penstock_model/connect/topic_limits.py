@@ -1,4 +1,4 @@
-"""The rails within which a connector's topics are created, whoever wrote the rules: `limits` of policies (KIP-158). Pure."""
+"""Limits for creating a connector's topics, for any author of the rules: `limits` of policies (KIP-158). Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,27 +15,27 @@ _BROKERS: Final = -1
 _MOST_PATTERNS: Final = 5
 _VARIABLE: Final = "${"
 _WITHIN: Final = {".partitions": "1", ".replication.factor": str(2**15 - 1)}
-"""What no limit forbids, by the end of a property's name."""
+"""Values that no limit forbids, by the end of a property's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicLimits:
-    """The limits of one policy, with its patterns compiled, each by itself."""
+    """Limits of one policy, with each of its patterns compiled separately."""
 
     given: PolicyLimits
     topics: tuple[JavaPattern, ...] | None
 
     @classmethod
     def of(cls, given: PolicyLimits) -> "TopicLimits":
-        """The limits, ready to be asked.
+        """Return the limits with their patterns compiled.
 
         Raises:
-            ValueError: a pattern is no Java regular expression, or one that this runtime cannot take.
+            ValueError: a pattern is not a Java regular expression, or one that this runtime does not support.
         """
         return cls(given, None if given.topics is None else tuple(map(compile_java, given.topics)))
 
     def forbids(self, topic: str) -> Iterator[str]:
-        """Why no topic of this name may be created, whatever the rule."""
+        """Yield why no topic of this name may be created, by any rule."""
         if self.topics is not None and not any(p.matches(topic) for p in self.topics):
             patterns = ", ".join((self.given.topics or ())[:_MOST_PATTERNS])
             more = ", ..." if len(self.topics) > _MOST_PATTERNS else ""
@@ -48,14 +48,14 @@ class TopicLimits:
 def violations(
     limits: Sequence[TopicLimits], topic: str, rule: TopicGroup | None, *, is_off: bool = False
 ) -> list[str]:
-    """Every limit, of every policy, that forbids to create this topic by this rule: the limit, the rule, what would do.
+    """Return each limit of each policy that forbids creating this topic by this rule, with the rule and the remedy.
 
-    Where limits apply and no rule does, nothing is created: the brokers' own creation would heed no limit.
+    If limits apply and no rule does, nothing is created: the brokers' own creation would ignore the limits.
 
     Args:
-        limits: of all policies that apply.
-        topic: the name.
-        rule: by which it would be created; None: there is no rule.
+        limits: limits of all policies that apply.
+        topic: name of the topic.
+        rule: rule that would create it; None: there is no rule.
         is_off: the worker configuration creates no topics (`topic.creation.enable`).
     """
     by_name = [text for each in limits for text in each.forbids(topic)]
@@ -72,20 +72,20 @@ def violations(
         ]
     return [
         *by_name,
-        f"the TopicCreationPolicy {policies} limits how topics are created, and no rule says how this one is; write "
+        f"the TopicCreationPolicy {policies} limits how topics are created, but no rule applies to this one; write "
         f"{PREFIX}default.partitions and {PREFIX}default.replication.factor into the connector's configuration, name a "
         f"policy with rules in spec.topicCreationPolicyRef, or have the topic created by whoever may",
     ]
 
 
 def literal_violations(properties: Mapping[str, str], limits: Sequence[PolicyLimits]) -> Iterator[Problem]:
-    """What of a connector's own `topic.creation.*` no limit allows, as far as it is written there and no variable.
+    """Yield problems of a connector's own `topic.creation.*` that limits forbid; variables count as allowed values.
 
-    What cannot be read is left to the check of the rules themselves.
+    Properties that cannot be read are left to the check of the rules.
 
     Args:
-        properties: of the connector, as written.
-        limits: of all policies that apply.
+        properties: properties of the connector, as written.
+        limits: limits of all policies that apply.
     """
     own = {n: t for n, t in properties.items() if n.startswith(PREFIX)}
     for name in (n for n, t in own.items() if _VARIABLE in t):

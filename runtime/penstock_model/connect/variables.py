@@ -4,9 +4,9 @@
     ${env:<name>}            an environment variable
     ${file:<path>:<key>}     a key of a Java properties file
     ${dir:<path>:<file>}     the content of a file; ${directory:..} is the same
-    ${<name>:<path>:<key>}   the value that a config provider of the worker configuration returns; the path may be left out
+    ${<name>:<path>:<key>}   the value that a config provider of the worker configuration returns; the path may be omitted
 
-A value may hold several variables, at any place, but none inside another. `${name}` without a colon is text. A variable that
+A value may hold several variables, at any place, but not nested. `${name}` without a colon is text. A variable that
 cannot be resolved is a problem, while Kafka Connect keeps it as text. Resolved secrets stay in memory: no file, record or
 message holds them.
 """
@@ -38,9 +38,9 @@ __all__ = [
 ]
 
 Provider: TypeAlias = Callable[[str, Sequence[str]], Mapping[str, str]]
-"""Returns the values of keys in a path, without those that are missing. Raises ValueError if it cannot be used."""
+"""Returns the values of keys in a path, without missing ones. Raises ValueError if it cannot be used."""
 ProviderTable: TypeAlias = Mapping[str, "str | Provider"]
-"""Config providers by name; a text names the one of Penstock's own that it is."""
+"""Config providers by name; a text is the kind of one of Penstock's own."""
 NO_PROVIDERS: Final[ProviderTable] = MappingProxyType({})
 
 SECRET_REFERENCE: Final = re.compile(r"\$\{secret:([^:}$\s]{1,512}):([^}$]{1,512})\}")
@@ -55,7 +55,7 @@ _TOO_LARGE: Final = 1 << 20  # bytes; Kubernetes keeps no larger secret
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A resolved variable: its value, and the reference that texts for people show in its place."""
+    """Resolved variable: its value, and the reference that replaces it in texts for people."""
 
     reference: str
     value: str
@@ -69,7 +69,7 @@ class Resolved:
     """Properties with their variables resolved.
 
     Attributes:
-        values: all properties. One that cannot be resolved is as it was written.
+        values: all properties. One that cannot be resolved is unchanged.
         problems: one for each variable that cannot be resolved.
         secrets: each variable that was resolved, once.
     """
@@ -82,7 +82,7 @@ class Resolved:
         return f"Resolved({len(self.values)} properties, {self.secrets})"
 
     def checked(self) -> Mapping[str, str]:
-        """The values.
+        """Return the values.
 
         Raises:
             ConfigError: a variable cannot be resolved.
@@ -102,14 +102,14 @@ def resolve(
     """Resolve every variable in `properties`.
 
     Args:
-        properties: by full name, which the problems show.
-        secrets_dir: the folder in which secrets are mounted; None if there are none.
+        properties: properties by full name, which the problems show.
+        secrets_dir: folder in which secrets are mounted; None if there are none.
         environment: variables for `${env:..}`; None: those of the process.
         known: variables that were resolved elsewhere, and are not looked up here.
-        providers: of the worker configuration.
+        providers: config providers of the worker configuration.
 
     Raises:
-        ConnectError: a config provider fails, or does not answer.
+        ConnectError: a config provider fails, or does not respond.
     """
     values: dict[str, str] = {}
     problems: list[Problem] = []
@@ -126,18 +126,18 @@ def resolve(
 
 
 def provider_of(reference: str) -> str:
-    """The name of the provider in a variable."""
+    """Return the name of the provider in a variable."""
     match = _VARIABLE.match(reference)
     return match[1] if match else ""
 
 
 def providers_in(texts: Iterable[str]) -> frozenset[str]:
-    """The names of the providers in all variables of these texts."""
+    """Return the names of the providers in all variables of these texts."""
     return frozenset(match[1] for text in texts for match in _VARIABLE.finditer(text))
 
 
 def _wanted(texts: Iterable[str], known: Mapping[str, Secret]) -> Mapping[tuple[str, str], Sequence[str]]:
-    """The keys of each provider and path: a provider is asked once for all keys of a path, as in Kafka Connect."""
+    """Return the keys of each provider and path: a provider is called once for all keys of a path, as in Kafka Connect."""
     found: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for match in (m for text in texts for m in _VARIABLE.finditer(text) if m[0] not in known):
         path, key = _path_and_key(match[2])
@@ -146,19 +146,19 @@ def _wanted(texts: Iterable[str], known: Mapping[str, Secret]) -> Mapping[tuple[
 
 
 def _path_and_key(rest: str) -> tuple[str, str]:
-    """A path ends at the first colon; without one, the path is empty."""
+    """Split a path and a key: the path ends at the first colon; without one, it is empty."""
     path, colon, key = rest.partition(":")
     return (path, key) if colon else ("", rest)
 
 
 def misspelt_variables(properties: Mapping[str, str]) -> Iterator[Problem]:
-    """A warning for each value with text that looks like a misspelt variable: `${env.HOME}`, `${secret:a:b`."""
+    """Yield a warning for each value with text that looks like a misspelled variable: `${env.HOME}`, `${secret:a:b`."""
     for name, text in properties.items():
         if match := _MISSPELT.search(_VARIABLE.sub("", text)):
             forms = {"env": "${env:<name>}", "secret": "${secret:<name>:<key>}"}
             provider = match[0].strip("${:.}")
             form = forms.get(provider, f"${{{provider}:<path>:<name>}}")
-            yield Problem(name, f"holds text that looks like a variable and is none; a variable is {form}")
+            yield Problem(name, f"holds text that looks like a variable but is not one; a variable is {form}")
 
 
 def _replaced(name: str, text: str, look_up: "_LookUp", secrets: dict[str, Secret], problems: list[Problem]) -> str:
@@ -176,7 +176,7 @@ def _replaced(name: str, text: str, look_up: "_LookUp", secrets: dict[str, Secre
 
 
 class _LookUp:
-    """Resolves one variable. Raises ValueError with a reason that never holds a value."""
+    """Resolver of one variable. Raises ValueError with a reason that never holds a value."""
 
     def __init__(
         self,
@@ -213,7 +213,7 @@ class _LookUp:
         if (provider, path) not in self._found:
             self._found[provider, path] = self._others[provider](path, self._wanted[provider, path])
         values = self._found[provider, path]
-        if key not in values:  # do not list the others: they may be those of somebody else
+        if key not in values:  # do not list the others: they may belong to somebody else
             raise ValueError(f"{provider} has no key {key}" + (f" in {path}" if path else ""))
         return values[key]
 
@@ -251,7 +251,7 @@ class _LookUp:
             except ValueError as e:
                 raise ValueError(f"{path}: {e}") from None
         if key not in self._files[path]:
-            # Do not list the keys: those of a file that is no properties file are its content.
+            # Do not list the keys: if the file is not a properties file, they are its content.
             near = nearest(key, [k for k, text in self._files[path].items() if text])
             raise ValueError(f"{path} has no key {key}" + (f"; did you mean {near}?" if near else ""))
         return self._files[path][key]
@@ -265,7 +265,7 @@ class _LookUp:
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    """Suggests a name. It shows names alone, never values."""
+    """Suggest a name. The hint shows only names, never values."""
     names = list(known)
     near = nearest(name, names)
     return f"did you mean {near}?" if near else f"there are {', '.join(names[:_MAX_NAMES]) or 'none'}"
@@ -280,11 +280,11 @@ def _names(directory: Path) -> list[str]:
 
 def _inside(part: str) -> None:
     if part in ("", ".", "..") or "/" in part or "\0" in part:
-        raise ValueError(f"{part or 'an empty text'} is no name of a file there")
+        raise ValueError(f"{part or 'an empty text'} is not the name of a file there")
 
 
 def _content(path: Path, absent: str, *, stripped: bool = True) -> str:
-    """The text of a file, without the line break that editors add at its end."""
+    """Return the text of a file, without the line break that editors add at its end."""
     try:
         with path.open("rb") as file:
             data = file.read(_TOO_LARGE + 1)

@@ -1,6 +1,6 @@
-"""Maven's order of versions (ComparableVersion of maven-artifact 3.9.15, which Kafka Connect 4.3.1 has). Pure.
+"""Maven's order of versions (ComparableVersion of maven-artifact 3.9.15, which Kafka Connect 4.3.1 uses). Pure.
 
-A version is a list of numbers, words and lists; a list is what follows a dash or a change between letters and digits.
+A version is a list of numbers, words and lists; a list follows a dash or a change between letters and digits.
 Lists are compared piece by piece.
 """
 
@@ -17,7 +17,7 @@ _BEFORE_DIGITS: Final = {"a": "alpha", "b": "beta", "m": "milestone"}
 
 
 def compare(one: str, other: str) -> int:
-    """Negative, zero or positive, as `one` is before, equal to or after `other`."""
+    """Return a negative number, zero or a positive number if `one` is before, equal to or after `other`."""
     return _compare(_parsed(one), _parsed(other))
 
 
@@ -74,7 +74,7 @@ def _word(text: str) -> str:
 
 
 def _normalize(items: list[_Item]) -> None:
-    """Removes null items at the end, and before lists at the end."""
+    """Remove null items at the end, and before lists at the end."""
     for i in range(len(items) - 1, -1, -1):
         if items[i] in (0, "", []):
             del items[i]
@@ -83,12 +83,12 @@ def _normalize(items: list[_Item]) -> None:
 
 
 def _rank(word: str) -> str:
-    """Texts whose order is that of the qualifiers; unknown ones come after `sp`, alphabetically."""
+    """Return a text that sorts in the order of the qualifiers; unknown ones come after `sp`, alphabetically."""
     return str(_QUALIFIERS.index(word)) if word in _QUALIFIERS else f"{len(_QUALIFIERS)}-{word}"
 
 
 def _compare(one: _Item | None, other: _Item | None) -> int:
-    """Compares as the classes IntItem, StringItem and ListItem do. None is a missing item."""
+    """Compare as the classes IntItem, StringItem and ListItem do. None is a missing item."""
     match one, other:
         case None, None:
             return 0

@@ -15,13 +15,13 @@ __all__ = ["Restriction", "Version", "VersionRange", "choose_version"]
 
 
 _LONGEST: Final = 256
-"""Characters of a range, as `spec.version` has at most: numbers without a bound take time without a bound."""
+"""Maximum length of a range, as in `spec.version`: without a limit, numbers would take unlimited time."""
 
 
 @total_ordering
 @dataclass(frozen=True, eq=False)
 class Version:
-    """A version, ordered as Maven orders them: 1 = 1.0 = 1.0-ga, alpha < beta < rc < snapshot < release < sp."""
+    """Version, ordered as in Maven: 1 = 1.0 = 1.0-ga, alpha < beta < rc < snapshot < release < sp."""
 
     text: str
 
@@ -39,7 +39,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """One interval. None is no bound."""
+    """Interval of versions. None means no bound."""
 
     lower: Version | None
     lower_inclusive: bool
@@ -58,7 +58,7 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """The versions that a `*.plugin.version` requests."""
+    """Versions that a `*.plugin.version` requests."""
 
     restrictions: tuple[Restriction, ...]
 
@@ -70,36 +70,36 @@ class VersionRange:
 
     @classmethod
     def requested(cls, text: str | None) -> "VersionRange | None":
-        """The range of a property; None for any version (not set, or exactly `latest`).
+        """Return the range of a property; None for any version (not set, or exactly `latest`).
 
         Raises:
-            ValueError: the text is no range; the message is Maven's, but for texts that are too long.
+            ValueError: the text is not a range; the message is Maven's, except for texts that are too long.
         """
         if text is None or text == "latest":
             return None
         if len(text) > _LONGEST:
-            raise ValueError(f"a version range has at most {_LONGEST} characters, and this has {len(text)}")
+            raise ValueError(f"a version range has at most {_LONGEST} characters, but this has {len(text)}")
         text = text.strip()
         return _ranges(text) or _ranges(f"[{text}]")
 
 
-def choose_version(available: Sequence[str], wanted: VersionRange | None, *, beside: str | None = None) -> str | None:
-    """The version of a plugin that runs; None if the range holds none of them.
+def choose_version(available: Sequence[str], wanted: VersionRange | None, *, packaged: str | None = None) -> str | None:
+    """Return the version of a plugin that runs; None if the range has none of them.
 
     Args:
-        available: the installed versions.
-        wanted: the range that a configuration requests.
-        beside: for a plugin that a connector names, the version that is packaged with the connector. If the range holds
+        available: installed versions.
+        wanted: range that a configuration requests.
+        packaged: for a plugin that a connector names, the version that is packaged with the connector. If the range has
             it, it precedes newer ones, since it was tested with the connector.
     """
-    if beside is not None and beside in available and (wanted is None or beside in wanted):
-        return beside
+    if packaged is not None and packaged in available and (wanted is None or packaged in wanted):
+        return packaged
     fitting = [v for v in available if wanted is None or v in wanted]
     return max(reversed(fitting), key=Version) if fitting else None  # the last one of equal versions
 
 
 def _ranges(spec: str) -> VersionRange | None:
-    """The ranges of a text; None when it is a bare version (VersionRange.createFromVersionSpec)."""
+    """Return the ranges of a text; None if it is a bare version (VersionRange.createFromVersionSpec)."""
     restrictions: list[Restriction] = []
     rest = spec
     while rest.startswith(("[", "(")):

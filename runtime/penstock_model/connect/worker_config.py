@@ -1,6 +1,6 @@
-"""The worker configuration, with the names of Kafka Connect's `worker.properties`.
+"""Worker configuration, with the names of Kafka Connect's `worker.properties`.
 
-It says how to reach Kafka, where offsets and states are kept, and what connectors inherit.
+It defines the Kafka cluster, the topics of offsets and states, and the properties that connectors inherit.
 `penstock_cli.manifests.worker_file` reads its file; `worker_warnings` reports properties of Kafka Connect's workers that
 Penstock does not have.
 """
@@ -25,7 +25,7 @@ __all__ = ["WorkerConfig"]
 
 
 class WorkerConfig(ErrorsConfig):
-    """The parsed properties of a worker. `parse` makes it, and keeps the texts for `raw`."""
+    """Parsed properties of a worker. `parse` creates it, and keeps the texts for `raw`."""
 
     bootstrap_servers: Annotated[str, not_blank] | None = prop(
         "bootstrap.servers",
@@ -65,18 +65,18 @@ class WorkerConfig(ErrorsConfig):
         doc="Whether internal topics that are missing are created (KIP-1209), `offsets.storage.topic` of a connector too.",
     )
     offset_flush_interval_ms: Annotated[int, at_least(1)] = prop(
-        "offset.flush.interval.ms", 60_000, doc="The longest time, in milliseconds, between two commits of offsets."
+        "offset.flush.interval.ms", 60_000, doc="Maximum time in milliseconds between two commits of offsets."
     )
     offset_flush_timeout_ms: Annotated[int, at_least(1)] = prop(
-        "offset.flush.timeout.ms", 5_000, doc="How long, in milliseconds, one commit of offsets may take."
+        "offset.flush.timeout.ms", 5_000, doc="Maximum duration of one commit of offsets in milliseconds."
     )
     exactly_once_source_support: Annotated[str, words("enabled", "disabled", "preparing", any_case=True)] = prop(
-        "exactly.once.source.support", "enabled", doc="Whether sources may deliver exactly once, and do by default."
+        "exactly.once.source.support", "enabled", doc="Whether sources can deliver exactly once, and do so by default."
     )
     override_policy: Annotated[str, words("all", "none", "principal", "allowlist", any_case=True)] = prop(
         "connector.client.config.override.policy",
         "All",
-        doc="Which `producer.override.`, `consumer.override.` and `admin.override.` properties connectors may set.",
+        doc="Policy for the `producer.override.`, `consumer.override.` and `admin.override.` properties of connectors.",
         validate_default=True,
     )
     override_allowlist: list[str] = prop(
@@ -89,15 +89,15 @@ class WorkerConfig(ErrorsConfig):
         "topic.tracking.enable", default=True, doc="Whether active topics are recorded (KIP-558)."
     )
     topic_tracking_allow_reset: bool = prop(
-        "topic.tracking.allow.reset", default=True, doc="Whether they may be forgotten on request."
+        "topic.tracking.allow.reset", default=True, doc="Whether active topics may be reset on request."
     )
     task_shutdown_graceful_timeout_ms: Annotated[int, at_least(0)] = prop(
-        "task.shutdown.graceful.timeout.ms", 5_000, doc="How long, in milliseconds, stopping may take in all."
+        "task.shutdown.graceful.timeout.ms", 5_000, doc="Maximum duration of a shutdown in milliseconds."
     )
     config_providers: list[str] = prop(
         "config.providers",
         [],
-        doc="Names of `${name:..}` variables, each with a `.class`; file, dir, directory and env are always there.",
+        doc="Names of `${name:..}` variables, each with a `.class`; file, dir, directory and env always exist.",
     )
 
     _raw: Mapping[str, str] = PrivateAttr(default_factory=dict)
@@ -123,7 +123,7 @@ class WorkerConfig(ErrorsConfig):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """As `Config.parse`; also refuses config providers without a class."""
+        """Parse as `Config.parse` does; also reject config providers without a class."""
         problems = list(provider_problems(texts))
         try:
             config = super().parse(texts, prefix)
@@ -135,24 +135,24 @@ class WorkerConfig(ErrorsConfig):
         return config
 
     def with_raw(self, texts: Mapping[str, str]) -> Self:
-        """The same configuration with these texts, whose variables are not resolved, as `raw`."""
+        """Return the same configuration with these texts, whose variables are not resolved, as `raw`."""
         config = self.model_copy()
         config._raw = dict(texts)  # noqa: SLF001 (its own class)
         return config
 
     @property
     def raw(self) -> Mapping[str, str]:
-        """The properties as written, variables unresolved, for `TaskSpec.worker`."""
+        """Return the properties as written, with variables unresolved, for `TaskSpec.worker`."""
         return self._raw
 
     @property
     def exactly_once(self) -> bool:
-        """Whether sources may deliver exactly once."""
+        """Return whether sources may deliver exactly once."""
         return self.exactly_once_source_support == "enabled"
 
     @property
     def converters(self) -> Mapping[str, str]:
-        """The raw properties and the default converter classes, for `plugin_chain.converter`."""
+        """Return the raw properties and the default converter classes, for `plugin_chain.converter`."""
         defaults = {
             "key.converter": self.key_converter,
             "value.converter": self.value_converter,
@@ -162,18 +162,18 @@ class WorkerConfig(ErrorsConfig):
 
     @property
     def errors(self) -> Mapping[str, str]:
-        """The `errors.*` properties that connectors inherit."""
+        """Return the `errors.*` properties that connectors inherit."""
         return {name: text for name, text in self._raw.items() if name.startswith("errors.")}
 
     def topic_settings(self, prefix: Literal["offset.storage.", "status.storage."]) -> dict[str, str]:
-        """Further settings of an internal topic, for its creation (KIP-605). Compaction overrides them."""
+        """Return further settings of an internal topic, for its creation (KIP-605). Compaction overrides them."""
         named = {f"{prefix}{name}" for name in ("topic", "partitions", "replication.factor", "file.filename")}
         return {n[len(prefix) :]: t for n, t in self._raw.items() if n.startswith(prefix) and n not in named}
 
     def clients(self, kind: ClientKind | None) -> list[tuple[str, dict[str, str]]]:
-        """The worker's layers of client properties for `translate_layers`, where a later layer overrides an earlier one.
+        """Return the worker's layers of client properties for `translate_layers`; a later layer overrides an earlier one.
 
-        The first layer is the top level (servers, security), which all clients take; in Kafka Connect it has to be repeated
+        The first layer is the top level (servers, security), which all clients use; in Kafka Connect it must be repeated
         under `producer.` and so on. For None, the worker's own clients, it is the only one.
         """
         shared = {

@@ -1,4 +1,4 @@
-"""Warnings of properties of a worker configuration that have no meaning in Penstock, or are unknown. Pure."""
+"""Warnings for properties of a worker configuration that have no effect in Penstock, or are unknown. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -10,7 +10,7 @@ from penstock_model.kafka_properties.client_kinds import SHARED_CLIENT_NAMES
 __all__ = ["warnings"]
 
 _REST: Final = "there is no REST interface; the resources are the interface"
-_GROUP: Final = "workers form no group here; every task is a process of its own"
+_GROUP: Final = "workers form no group here; every task is a separate process"
 _CONFIG_TOPIC: Final = "configurations are resources, not records of a topic"
 _METRICS: Final = "metrics are Prometheus metrics of every task"
 
@@ -63,7 +63,7 @@ WORKER_PREFIXES: Final = (
 
 
 def warnings(texts: Mapping[str, str], known: frozenset[str]) -> Iterator[Problem]:
-    """One warning for each property that has no meaning in Penstock or is unknown.
+    """Yield one warning for each property that has no meaning in Penstock or is unknown.
 
     Args:
         texts: properties of the worker.

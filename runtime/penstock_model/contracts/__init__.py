@@ -1,1 +1,1 @@
-"""Contracts between the operator, job pods and task pods. Each has a version of its own."""
+"""Contracts between the operator, job pods and task pods, each with its own version."""

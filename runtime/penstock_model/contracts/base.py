@@ -11,19 +11,19 @@ __all__ = ["Document", "Part"]
 
 
 class Part(BaseModel):
-    """A part of a contract. Names are in camelCase."""
+    """Part of a contract. Names are in camelCase."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
 
 class Document(Part):
-    """What one process writes as a whole for another. Its version is a field of its own."""
+    """Document that one process writes as a whole for another. One of its fields is its version."""
 
     called: ClassVar[str]
-    """What it is called in messages, with its article."""
+    """Name in messages, with its article."""
 
     def to_json(self) -> str:
-        """The JSON form."""
+        """Return the JSON form."""
         return self.model_dump_json(by_alias=True)
 
     @classmethod
@@ -31,7 +31,7 @@ class Document(Part):
         """Read the JSON form.
 
         Raises:
-            ConfigError: the text is none of this version. The message names every wrong field and shows no value.
+            ConfigError: the text is not a document of this version. The message names every wrong field and shows no value.
         """
         try:
             return cls.model_validate_json(text)

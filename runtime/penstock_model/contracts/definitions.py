@@ -1,8 +1,8 @@
-"""The configuration definitions of the plugins in an image, as a verifying pod publishes them (KIP-891). Pure.
+"""Configuration definitions of the plugins in an image, as a verifying pod publishes them (KIP-891). Pure.
 
-They are a JSON document, compressed by gzip and known by the SHA-256 of the compressed bytes. The pod writes them as one
-line of its log, and their digest into its termination message; the operator keeps them in a ConfigMap, under `KEY`. Whoever
-reads them compares the digest, so that no other author can put something else in their place.
+They are a JSON document, compressed by gzip and identified by the SHA-256 of the compressed bytes. The pod writes them as
+one line of its log, and their digest into its termination message; the operator keeps them in a ConfigMap, under `KEY`.
+Every reader compares the digest, so that no other author can replace them.
 """
 
 import base64
@@ -38,26 +38,26 @@ __all__ = [
 ]
 
 KEY: Final = "definitions.json.gz"
-"""The key of the ConfigMap, in its `binaryData`."""
+"""Key in the ConfigMap's `binaryData`."""
 LARGEST: Final = 700_000
-"""Bytes of the compressed document. A ConfigMap holds 1 MiB, and these are 933,336 characters of a log."""
+"""Bytes of the compressed document. A ConfigMap holds 1 MiB, and this is 933,336 characters of a log."""
 LARGEST_TEXT: Final = 8 << 20
 """Bytes of the document before it is compressed."""
 _LINE: Final = "penstock-definitions: "
 _CUTS: Final = (None, 500, 200, 80, 0)
-"""Characters that a documentation keeps, if the whole is too large: the first of these with which it fits."""
+"""Maximum length of each documentation if the whole is too large: the first of these with which it fits."""
 
 
 class ConfigKey(Part):
-    """One property: the fields of Kafka Connect's `ConfigKeyInfo` by their names there, and which values it takes.
+    """One property: the fields of Kafka Connect's `ConfigKeyInfo` by their names there, and the accepted values.
 
     Attributes:
         name, type, required, default_value, importance, documentation, group, order_in_group, width, display_name,
-            dependents: as in `ConfigKeyInfo`. The default is a text as configurations have it.
-        valid: in words, which values it takes.
-        values: all texts that it takes; None: they are not known, or without number.
-        any_case: it takes them in upper and lower case alike.
-        minimum, maximum: of a number; None: there is none.
+            dependents: as in `ConfigKeyInfo`. The default is a text as in configurations.
+        valid: accepted values, in words.
+        values: all accepted texts; None if they are unknown or unlimited.
+        any_case: texts are accepted in upper and lower case.
+        minimum, maximum: bounds of a number; None: there is none.
     """
 
     model_config = ConfigDict(alias_generator=None)
@@ -81,17 +81,17 @@ class ConfigKey(Part):
 
 
 class ClassDefinition(Part):
-    """The configuration definition of one class in one version.
+    """Configuration definition of one class in one version.
 
     Attributes:
         class_name: the alias of a plugin in Python, the full name of a Java class.
-        type: what it is.
-        version: of the class.
-        java_names: classes of Kafka Connect that it stands in for.
-        variants: of a transform in Python, one of which follows its name after a `$`.
-        open_prefixes: prefixes of properties that belong to it although none has that name.
-        paths: of a Java class, the folders or jars that hold it in this version, relative to `spec.path`.
-        description: what it does.
+        type: type of the plugin.
+        version: version of the class.
+        java_names: Kafka Connect classes that it replaces.
+        variants: variants of a transform in Python, one of which follows its name after a `$`.
+        open_prefixes: prefixes of properties that belong to it although no property has that name.
+        paths: for a Java class, the folders or jars that hold it in this version, relative to `spec.path`.
+        description: description of the plugin.
         config: its properties, without those that every connector has.
     """
 
@@ -106,16 +106,16 @@ class ClassDefinition(Part):
     config: tuple[ConfigKey, ...]
 
     def cut(self, most: int) -> "ClassDefinition":
-        """The definition with descriptions of at most so many characters."""
+        """Return the definition with descriptions of at most so many characters."""
         keys = tuple(k.model_copy(update={"documentation": _cut(k.documentation, most)}) for k in self.config)
         return self.model_copy(update={"description": _cut(self.description, most), "config": keys})
 
 
 class Definitions(Document):
-    """The configuration definitions of the classes in an image.
+    """Configuration definitions of the classes in an image.
 
     Attributes:
-        documentation_cut: characters that each documentation and description was cut to; None: they are whole.
+        documentation_cut: maximum length to which each documentation and description was cut; None: they are whole.
         classes: one for each class and version.
     """
 
@@ -126,14 +126,14 @@ class Definitions(Document):
     classes: tuple[ClassDefinition, ...]
 
     def of(self, class_name: str, type_: PluginType, version: str) -> ClassDefinition | None:
-        """The definition of a class in a version; None: it is not there."""
+        """Return the definition of a class in a version; None if there is none."""
         wanted = class_name, type_, version
         return next((c for c in self.classes if (c.class_name, c.type, c.version) == wanted), None)
 
 
 @dataclass(frozen=True, slots=True)
 class PackedDefinitions:
-    """A compressed document.
+    """Compressed document.
 
     Attributes:
         content: the bytes.
@@ -145,12 +145,12 @@ class PackedDefinitions:
 
     @property
     def digest(self) -> str:
-        """What the content is known by."""
+        """Return the digest that identifies the content."""
         return _digest(self.content)
 
 
 def config_key(of: Property) -> ConfigKey:
-    """The property of a plugin in Python, with a default as configurations have it."""
+    """Return the property of a plugin in Python, with a default as in configurations."""
     return ConfigKey(
         name=of.name,
         type=of.type,
@@ -168,15 +168,15 @@ def config_key(of: Property) -> ConfigKey:
 
 
 def config_key_info(key: ConfigKey) -> dict[str, object]:
-    """The JSON form of a property in Kafka Connect's REST API (`ConfigKeyInfo`)."""
+    """Return the JSON form of a property in Kafka Connect's REST API (`ConfigKeyInfo`)."""
     return key.model_dump(mode="json", exclude={"valid", "values", "any_case", "minimum", "maximum"})
 
 
 def pack(classes: Sequence[ClassDefinition]) -> PackedDefinitions:
-    """Compress definitions. Where they are too large, documentation is cut until they fit.
+    """Compress definitions. If they are too large, documentation is cut until they fit.
 
     Raises:
-        ConfigError: they are too large without documentation too.
+        ConfigError: they are too large even without documentation.
     """
     for cut in _CUTS:
         kept = classes if cut is None else [c.cut(cut) for c in classes]
@@ -187,7 +187,7 @@ def pack(classes: Sequence[ClassDefinition]) -> PackedDefinitions:
         if len(content) <= LARGEST:
             return PackedDefinitions(content, cut)
     raise ConfigError(
-        f"the definitions of {len(classes)} classes take more than {LARGEST} bytes, also compressed and without "
+        f"the definitions of {len(classes)} classes take more than {LARGEST} bytes, even compressed and without "
         "documentation; let spec.path name a folder with fewer plugins, in a PluginVersion for each"
     )
 
@@ -196,10 +196,10 @@ def unpack(content: bytes, digest: str) -> Definitions:
     """Read a compressed document.
 
     Raises:
-        ConfigError: it is not the one of this digest, or cannot be read.
+        ConfigError: it does not match the digest, or cannot be read.
     """
     if _digest(content) != digest:
-        raise ConfigError(f"the content is not that of the digest {digest}")
+        raise ConfigError(f"the content does not match the digest {digest}")
     unzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
         text = unzip.decompress(content, LARGEST_TEXT)
@@ -209,12 +209,12 @@ def unpack(content: bytes, digest: str) -> Definitions:
 
 
 def definitions_line(packed: PackedDefinitions) -> str:
-    """The line of the log that holds a compressed document."""
+    """Return the line of the log that holds a compressed document."""
     return _LINE + base64.b64encode(packed.content).decode()
 
 
 def find_line(log: str, digest: str) -> bytes | None:
-    """The compressed document of this digest in a log; None: it is not there, or not whole. Other lines do not count."""
+    """Return the compressed document of this digest in a log; None if missing or incomplete. Other lines are ignored."""
     return next((content for content in _contents(log) if _digest(content) == digest), None)
 
 
@@ -236,7 +236,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _text(default: object) -> str | None:
-    """A default as Kafka's `ConfigDef.convertToString` writes it."""
+    """Return a default as Kafka's `ConfigDef.convertToString` writes it."""
     match default:
         case None:
             return None

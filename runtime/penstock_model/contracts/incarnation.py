@@ -1,7 +1,7 @@
-"""The incarnation record of a task, which says which incarnation may write (decision 0001). Pure.
+"""Incarnation record of a task, which determines the incarnation that may write (decision 0001). Pure.
 
-Tasks and job pods that prepare them write it to the status topic. The operator keeps what it has read of it, and gives it to
-them (decision 0021).
+Tasks and job pods that prepare them write it to the status topic. The operator keeps the records that it has read, and gives
+them to tasks and job pods (decision 0021).
 """
 
 import json
@@ -20,16 +20,15 @@ __all__ = ["Incarnation", "incarnation_key", "merge_records"]
 class Incarnation:
     """One incarnation of a task, and the count of fencings within it.
 
-    A process with a smaller one than that in the topic must not write.
-
+    A process whose incarnation is smaller than that in the topic must not write.
     Incarnations are ordered by generation, plan, incarnation, fence, token: one of an older plan is smaller than any of a
-    newer plan, however often the task was restarted.
+    newer plan, regardless of the number of restarts.
 
     Attributes:
-        incarnation: counted up with every start of the task.
-        fence: counted up within an incarnation whenever the outcome of a batch is unknown.
+        incarnation: incremented with every start of the task.
+        fence: incremented within an incarnation whenever the outcome of a batch is unknown.
         token: unique, so that two processes with the same number differ.
-        slots: how many transactional ids `<id>/<slot>` may exist, in this incarnation and those before it.
+        slots: maximum number of transactional ids `<id>/<slot>`, in this incarnation and those before it.
         generation: the plan generation.
         plan: the plan id, so that two plans of the same generation differ.
     """
@@ -49,20 +48,20 @@ class Incarnation:
 
     @property
     def epoch(self) -> PlanEpoch:
-        """Plan generation and plan id."""
+        """Return plan generation and plan id."""
         return PlanEpoch(generation=self.generation, plan=self.plan)
 
     @classmethod
     def of(cls, value: bytes) -> "Incarnation":
-        """The incarnation in the value of a record."""
+        """Return the incarnation in the value of a record."""
         return _of(json.loads(value))
 
     def entry(self, connector: str, task: int, *, ids: Iterable[str] = ()) -> tuple[bytes, bytes | None]:
-        """Key and value of its record.
+        """Return key and value of its record.
 
         Args:
             connector: the Connect name.
-            task: the number of the task.
+            task: number of the task.
             ids: transactional ids of the drivers, of this incarnation and of those before it that may still run. They
                 contain the `group.id` of the worker configuration, which may change with an incarnation. A Spark worker
                 has one of these ids and `/<slot>`.
@@ -81,15 +80,15 @@ class Incarnation:
 
 
 def incarnation_key(connector: str, task: int) -> bytes:
-    """The key of a task's incarnation record."""
+    """Return the key of a task's incarnation record."""
     return _json(["penstock-incarnation", connector, task])
 
 
 def merge_records(before: bytes | None, value: bytes) -> bytes:
-    """One value in place of the values of two records of the same task: the greater incarnation, with the ids of both.
+    """Merge the values of two records of the same task: the greater incarnation, with the ids of both.
 
-    A reader of it refuses and fences all that a reader of both records would. If one cannot be read, the result is `value`
-    unchanged, so that its reader notices, as a reader of the topic does.
+    A reader of it rejects and fences everything that a reader of both records would. If one cannot be read, the result is
+    `value` unchanged, so that its reader notices, as a reader of the topic does.
 
     Args:
         before: value of the earlier record, or None.

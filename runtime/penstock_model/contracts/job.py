@@ -1,7 +1,7 @@
-"""The request of the operator to a job pod, and its answer: two contracts, each with a version. Pure.
+"""Request of the operator to a job pod, and its answer: two contracts, each with a version. Pure.
 
 A job pod has the plugins and the secrets; the operator has neither. The answer is one line of standard output
-(`job_answer.answer_line`), which holds references in place of secrets.
+(`job_answer.answer_line`), which holds references instead of secrets.
 """
 
 from collections.abc import Sequence
@@ -30,18 +30,18 @@ __all__ = [
 ]
 
 LIST_BYTES: Final = 900 << 10
-"""The most bytes of `JobAnswer.offsets`: a ConfigMap holds 1 MiB, names and all."""
+"""Maximum number of bytes of `JobAnswer.offsets`: a ConfigMap holds 1 MiB, including names."""
 
 
 class Action(StrEnum):
-    """What a job pod does.
+    """Work of a job pod.
 
     PLAN: validate the connector and split it into tasks; with `JobRequest.prepare`, do PREPARE after it.
     PREPARE: create the internal topics, fence every task of earlier plans, and return the epoch of the new plan.
     RESET_OFFSETS: remove the offsets of a Connector that is deleted (of a source: records of the offsets topic; of a sink:
-        the consumer group's). Where the configuration is wrong they are found by name.
-    OFFSETS: what `JobRequest.offsets` says, for a Connector that stays. Nothing is done by name: the plugin is asked.
-    LIST_OFFSETS: read the offsets, by name alone, beside tasks that may run. No code of a plugin runs.
+        the consumer group's). If the configuration is wrong, they are found by name.
+    OFFSETS: carry out `JobRequest.offsets`, for a Connector that stays. Nothing is done by name: the plugin is called.
+    LIST_OFFSETS: read the offsets, only by name, while tasks may run. No code of a plugin runs.
     """
 
     PLAN = "Plan"
@@ -52,9 +52,9 @@ class Action(StrEnum):
 
 
 class OffsetsVerb(StrEnum):
-    """What is done with the offsets. A runtime that does not know a verb refuses the request.
+    """Action on the offsets. A runtime that does not know a verb rejects the request.
 
-    RESET: forget all of them.
+    RESET: delete all of them.
     ALTER: set the positions of `OffsetsWork.document`; others stay.
     """
 
@@ -63,14 +63,14 @@ class OffsetsVerb(StrEnum):
 
 
 class OffsetsWork(Part):
-    """What an action on offsets does (KIP-875).
+    """Details of an action on offsets (KIP-875).
 
     Attributes:
-        verb: what is done.
-        generation: the greatest plan generation that may be recorded in the status topic. A greater one means that the
-            connector was started after this was asked for: then nothing is done. None: any may be.
-        document: ALTER only: KIP-875's JSON as it was asked for. As text, so that it comes as it was written: no number,
-            null or order of fields changes on the way.
+        verb: the action.
+        generation: greatest plan generation that may be recorded in the status topic. A greater one means that the
+            connector was started after the request: then nothing is done. None: any may be recorded.
+        document: ALTER only: KIP-875's JSON as requested. It is text, so that it arrives as it was written: no number,
+            null or order of fields is changed.
     """
 
     verb: OffsetsVerb
@@ -79,24 +79,24 @@ class OffsetsWork(Part):
 
 
 class JobRequest(Document):
-    """A request to a job pod.
+    """Request to a job pod.
 
     Attributes:
-        action: what to do.
-        id: repeated in the answer, so that answers to older requests are recognised.
+        action: work to do.
+        id: repeated in the answer, so that answers to older requests are recognized.
         connector: the Connector as a document (`apiVersion`, `kind`, `metadata` with name, namespace, uid, generation;
             `spec`), as its user wrote it.
-        worker: the worker configuration, variables unresolved.
-        secrets_dir: where `${secret:<name>:<key>}` is found.
+        worker: worker configuration, variables unresolved.
+        secrets_dir: folder in which `${secret:<name>:<key>}` is looked up.
         prepare: PLAN only: prepare as well, because no task of the connector runs.
         task: PREPARE only: the first task of the plan.
-        status: what the operator has read of the status topic. None: the pod reads all of it.
-        owner: an id of the Connector that is unique among all that use this Kafka, for `PlanEpoch.owner`. A job pod of an
+        status: records that the operator has read from the status topic. None: the pod reads all of it.
+        owner: id of the Connector that is unique among all that use this Kafka, for `PlanEpoch.owner`. A job pod of an
             earlier release ignores it.
-        offsets: OFFSETS only: what is done with them.
+        offsets: OFFSETS only: the action on them.
         kind: LIST_OFFSETS only: `source` or `sink`, as the last plan has it. None: there is no plan, and both are listed.
-        mounts: the images of PluginVersions in the pod, the connector's first, with what they are declared to hold. A
-            request with mounts is of version 2, so that a runtime that knows none refuses it, and asks no other plugin.
+        mounts: images of PluginVersions in the pod, the connector's first, with their declared contents. A
+            request with mounts is of version 2, so that a runtime that knows none rejects it, and calls no other plugin.
         selected: a TopicCreationPolicy applies that the Connector does not name.
         registered: PLAN only: the Connector has had a valid plan before (KIP-158, `topic.creation.enable`).
     """
@@ -120,21 +120,21 @@ class JobRequest(Document):
     registered: bool = Field(default=False, exclude_if=lambda v: not v)
 
     def with_mounts(self, mounts: Sequence[PluginMount]) -> Self:
-        """The same request to a pod with these mounts."""
+        """Return the same request to a pod with these mounts."""
         version = "penstock.dev/job/v2" if mounts else "penstock.dev/job/v1"
         return self.model_copy(update={"mounts": tuple(mounts), "api_version": version})
 
 
 class Outcome(StrEnum):
-    """The outcome of a job.
+    """Outcome of a job.
 
     DONE: the work is done.
     INVALID: the configuration is wrong. A retry does not help until it, or a secret that it names, changes.
-    UNAVAILABLE: Kafka, or another prerequisite, cannot be reached or refuses. Retry later.
-    SUPERSEDED: the connector was started elsewhere, or since this was asked for; nothing was done.
-    REFUSED: the offsets stay as they are: the plugin does not agree, or the consumer group has members. Of LIST_OFFSETS:
-        they are too many.
-    FAILED: anything else, such as a fault of a plugin or of Penstock.
+    UNAVAILABLE: Kafka, or another prerequisite, cannot be reached or rejects a request. Retry later.
+    SUPERSEDED: the connector was started elsewhere, or after the request; nothing was done.
+    REFUSED: the offsets stay unchanged: the plugin rejects the request, or the consumer group has members. For
+        LIST_OFFSETS: there are too many.
+    FAILED: any other failure, such as a fault of a plugin or of Penstock.
     """
 
     DONE = "Done"
@@ -146,14 +146,14 @@ class Outcome(StrEnum):
 
 
 class JobProblem(Part):
-    """A problem or a warning: the property (names of `spec.config` without that prefix), and what to do."""
+    """Problem or warning: the property (names of `spec.config` without that prefix), and what to do."""
 
     property: str
     message: str
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """The same problem as a part of an answer."""
+        """Return the same problem as a part of an answer."""
         return cls(property=problem.property, message=problem.message)
 
     def __str__(self) -> str:
@@ -161,15 +161,15 @@ class JobProblem(Part):
 
 
 class PlanAnswer(Part):
-    """A validated configuration, split into tasks.
+    """Validated configuration, split into tasks.
 
     Attributes:
         kind: `source` or `sink`.
-        class_name: the alias of the connector's class.
+        class_name: alias of the connector's class.
         version: the connector plugin's own version.
         exactly_once: whether it delivers exactly once.
-        tasks: task specs of no incarnation yet (see `PodIdentity.apply_to`), with references in place of secrets.
-        split: the hash of what the plugin gave each task; with another one, a part of the source may be another task's.
+        tasks: task specs without an incarnation (see `PodIdentity.apply_to`), with references instead of secrets.
+        split: hash of each task's part of the work; if it differs, a part of the source may belong to another task.
     """
 
     kind: Literal["source", "sink"]
@@ -181,18 +181,18 @@ class PlanAnswer(Part):
 
 
 class JobAnswer(Part):
-    """The answer of a job pod.
+    """Answer of a job pod.
 
     Attributes:
-        id: of the request.
-        outcome: of the job.
+        id: id of the request.
+        outcome: outcome of the job.
         message: a sentence without secrets, for every outcome but INVALID, and DONE of PLAN and PREPARE.
         problems: INVALID: all problems of the configuration.
-        warnings: for the author of the connector.
-        plan: of a PLAN that is DONE.
-        epoch: of a prepared plan.
-        offsets: of a LIST_OFFSETS that is DONE: KIP-875's JSON, at most `LIST_BYTES` as UTF-8. They are shown as Kafka holds
-            them.
+        warnings: warnings for the author of the connector.
+        plan: result of a PLAN that is DONE.
+        epoch: epoch of a prepared plan.
+        offsets: result of a LIST_OFFSETS that is DONE: KIP-875's JSON, at most `LIST_BYTES` as UTF-8. They are shown as
+            Kafka holds them.
     """
 
     api_version: Literal["penstock.dev/answer/v1"] = "penstock.dev/answer/v1"

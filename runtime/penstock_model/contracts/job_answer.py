@@ -1,8 +1,8 @@
-"""The answer of a job pod as a line of its log. Pure.
+"""Answer of a job pod as a line of its log. Pure.
 
-Logs are not kept as secrets are, and a configuration may hold literal passwords. So the line repeats no text of the request:
-it names the property, and the operator, which wrote the request, puts the text in again. Where a plugin copied a password
-into another property, the line holds `${config:<property>}` in its place.
+Logs are not protected like secrets, and a configuration may hold literal passwords. Therefore the line repeats no text of
+the request: it names the property, and the operator, which wrote the request, inserts the text again. Where a plugin copied
+a password into another property, the line holds `${config:<property>}` instead.
 """
 
 import json
@@ -19,16 +19,16 @@ __all__ = ["RequestTexts", "answer_line", "config_reference", "read_answer"]
 
 _VERSION: Final = "penstock.dev/answer/v2"
 _WHOLE: Final = "penstock.dev/answer/v1"
-"""The version of earlier runtimes: the line holds the whole configuration of each task, as `JobAnswer` does in memory."""
+"""Version of earlier runtimes: the line holds the whole configuration of each task, as `JobAnswer` does in memory."""
 _COPY: Final = "${config:"
 _MOST: Final = 4 << 20
-"""The most characters of a complete answer: four times what the ConfigMap of a plan holds. Code of the Connector's author
-may write the line, and a few of its words can stand for a megabyte of text in each of thousands of tasks."""
+"""Maximum number of characters of a complete answer: four times the size of a plan's ConfigMap. Code of the Connector's
+author may write the line, and a few of its words can be replaced with a megabyte of text in each of thousands of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestTexts:
-    """The texts of a request, which its answer refers to by name (`Connector.request_texts`).
+    """Texts of a request, to which its answer refers by name (`Connector.request_texts`).
 
     Attributes:
         config: `spec.config`.
@@ -45,12 +45,12 @@ class RequestTexts:
 
 
 def config_reference(name: str) -> str:
-    """The text that replaces the password of a property of `spec.config` in an answer."""
+    """Return the text that replaces the password of a property of `spec.config` in an answer."""
     return f"{_COPY}{name}}}"
 
 
 def answer_line(answer: JobAnswer, written: RequestTexts) -> str:
-    """The line of an answer."""
+    """Return the line of an answer."""
     document = answer.model_dump(mode="json", by_alias=True)
     document["apiVersion"] = _VERSION
     for task in (document["plan"] or {}).get("tasks", ()):
@@ -62,8 +62,8 @@ def answer_line(answer: JobAnswer, written: RequestTexts) -> str:
 
 
 def read_answer(log: str, written: RequestTexts) -> JobAnswer | None:
-    """The last answer in a log; None if there is none, if it cannot be read, or if it answers a request with other texts."""
-    # Not `splitlines`, which also cuts at characters that JSON leaves as they are (U+2028).
+    """Return the last answer in a log; None if there is none, or it cannot be read, or answers another request."""
+    # Not `splitlines`, which also splits at characters that JSON does not escape (U+2028).
     lines = [line for line in log.split("\n") if line.startswith(ANSWER_PREFIX)]
     try:
         return _answer(json.loads(lines[-1][len(ANSWER_PREFIX) :]), written) if lines else None
@@ -93,7 +93,7 @@ def _parts(task: dict[str, Any], written: RequestTexts) -> tuple[tuple[dict[str,
 
 
 def _with_passwords(text: str, config: Mapping[str, str], most: int) -> str:
-    """The text with passwords in place of references. A reference to no property is kept: it is a text of the author.
+    """Replace references with passwords. A reference to no property is kept: it is a text of the author.
 
     Raises:
         ValueError: the result is longer than `most`.

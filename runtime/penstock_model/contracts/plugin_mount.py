@@ -1,7 +1,7 @@
-"""The image of a PluginVersion in a pod: where it is mounted, and what it is declared to hold (KIP-891). Pure.
+"""Image of a PluginVersion in a pod: its mount path, and its declared contents (KIP-891). Pure.
 
-The operator resolves it and keeps it in the plan, so that a lost pod comes back on the same image. No plugin has a hand in
-it.
+The operator resolves it and keeps it in the plan, so that a lost pod is recreated with the same image. Plugins cannot
+influence it.
 """
 
 from collections.abc import Sequence
@@ -16,16 +16,16 @@ from penstock_model.contracts.pod_layout import PLUGINS_DIR
 __all__ = ["DeclaredClass", "PluginMount", "PluginType"]
 
 PluginType: TypeAlias = Literal["source", "sink", "transform", "predicate", "converter", "headerConverter"]
-"""The words of a PluginVersion for what a class is."""
+"""Types of classes, as in a PluginVersion."""
 
 
 class DeclaredClass(Part):
-    """A class that a PluginVersion declares.
+    """Class that a PluginVersion declares.
 
     Attributes:
-        alias: the name of its entry point, by which configurations name it.
-        type: what it is.
-        java_names: classes of Kafka Connect that it stands in for; of a Java class its own name first, and that of the class
+        alias: name of its entry point, which configurations use.
+        type: type of the class.
+        java_names: Kafka Connect classes that it replaces; for a Java class its own name first, and that of the class
             around it.
     """
 
@@ -35,16 +35,16 @@ class DeclaredClass(Part):
 
 
 class PluginMount(Part):
-    """An image that a pod mounts.
+    """Image that a pod mounts.
 
     Attributes:
-        name: of the PluginVersion.
+        name: name of the PluginVersion.
         plugin, version: the distribution that the folder holds; of a Java plugin the class, and its version.
         image: by digest.
-        folder: in the pod, with the distributions; of a Java plugin its folder with jars, or its jar.
-        runtime: what runs it.
-        classes: what it is declared to hold, for the pod that plans. Tasks do not get it.
-        places: whose plugins come from it (`connector`, `value.converter`, `transforms.hoist`), likewise.
+        folder: folder in the pod with the distributions; of a Java plugin its folder with jars, or its jar.
+        runtime: language runtime of its plugins.
+        classes: its declared classes, for the pod that plans. Tasks do not get them.
+        places: places whose plugins come from it (`connector`, `value.converter`, `transforms.hoist`), likewise.
     """
 
     name: str
@@ -57,7 +57,7 @@ class PluginMount(Part):
     places: tuple[str, ...] = Field(default=(), exclude_if=lambda v: not v)
 
     def numbered(self, number: int, places: Sequence[str]) -> Self:
-        """The same image as the pod's mount of this number, for these places."""
+        """Return the same image as the pod's mount of this number, for these places."""
         within = self.folder.removeprefix(f"{PLUGINS_DIR}/").partition("/")[2]
         folder = normpath(f"{PLUGINS_DIR}/{number}/{within}")
         return self.model_copy(update={"folder": folder, "places": tuple(places)})

@@ -1,4 +1,4 @@
-"""The identity of a task pod: its incarnation and epoch, beside the task spec. A contract with a version. Pure."""
+"""Identity of a task pod: its incarnation and epoch, separate from the task spec. A contract with a version. Pure."""
 
 import uuid
 from typing import ClassVar, Final, Literal, Self
@@ -13,17 +13,17 @@ __all__ = ["PlanEpoch", "PodIdentity"]
 
 _OWNER: Final = "@"
 _YIELDS: Final = "!"
-"""Begins the id of a plan that yields: it sorts below each hexadecimal digit."""
+"""First character of the id of a plan that yields: it sorts below each hexadecimal digit."""
 
 
 class PlanEpoch(Part):
     """Plan generation and plan id (`TaskSpec.generation`, `TaskSpec.plan`). Tasks of a greater epoch supersede others.
 
-    The process that fences the tasks of earlier plans makes it.
+    The process that fences the tasks of earlier plans creates it.
 
     Attributes:
         generation: greater than those of all earlier plans.
-        plan: a unique id, so that two plans of one generation differ. It ends with the owner, if an operator asked for it.
+        plan: a unique id, so that two plans of one generation differ. It ends with the owner, if an operator requested it.
             That of a plan without tasks sorts below those of all plans that have some.
     """
 
@@ -32,23 +32,23 @@ class PlanEpoch(Part):
 
     @classmethod
     def of_owner(cls, generation: int, owner: str = "", *, yields: bool = False) -> Self:
-        """The epoch of a new plan.
+        """Return the epoch of a new plan.
 
         Args:
-            generation: of the plan.
-            owner: of the Connector that it is prepared for (`JobRequest.owner`); empty for none.
-            yields: to each plan of the same generation that has tasks.
+            generation: generation of the plan.
+            owner: owner id of the Connector that it is prepared for (`JobRequest.owner`); empty for none.
+            yields: yield to each plan of the same generation that has tasks.
         """
         plan = f"{_YIELDS}{uuid.uuid4().hex}" if yields else uuid.uuid4().hex
         return cls(generation=generation, plan=f"{plan}{_OWNER}{owner}" if owner else plan)
 
     @property
     def owner(self) -> str:
-        """The owner that it was prepared for; empty for none, or if an earlier release prepared it."""
+        """Return the owner that it was prepared for; empty for none, or if an earlier release prepared it."""
         return self.plan.partition(_OWNER)[2]
 
     def is_after(self, other: "PlanEpoch") -> bool:
-        """Whether tasks of this epoch supersede those of the other one."""
+        """Return whether tasks of this epoch supersede those of the other one."""
         return other < self
 
     def __lt__(self, other: "PlanEpoch") -> bool:
@@ -59,14 +59,14 @@ class PodIdentity(Document):
     """One incarnation of a task, in a pod.
 
     Attributes:
-        connector_uid: of the Connector resource. Reports hold it; control records of another uid are ignored.
+        connector_uid: uid of the Connector resource. Reports hold it; control records of another uid are ignored.
         connector_generation: the `metadata.generation` for which the pod was made. A control record of a higher one
             overrides `state`.
-        epoch: of the plan.
+        epoch: epoch of the plan.
         incarnation: counted over all plans of the connector.
         token: unique for each incarnation.
-        state: in which the task starts.
-        status: what the operator had read of the status topic when it made the pod.
+        state: state in which the task starts.
+        status: records that the operator had read from the status topic when it made the pod.
     """
 
     called: ClassVar = "a pod identity"
@@ -81,7 +81,7 @@ class PodIdentity(Document):
     status: StatusSnapshot | None = Field(default=None, exclude_if=lambda v: v is None)
 
     def apply_to(self, spec: TaskSpec) -> TaskSpec:
-        """The task spec of this incarnation."""
+        """Return the task spec of this incarnation."""
         started = spec.for_incarnation(
             generation=self.epoch.generation,
             incarnation=self.incarnation,

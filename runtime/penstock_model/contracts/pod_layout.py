@@ -1,6 +1,6 @@
 """Paths, names and ports in the pods that the operator makes and the runtime runs in. Pure.
 
-An older runtime image may run under a newer operator, so a name here is never changed, only added.
+An older runtime image may run under a newer operator, so names here are never changed, only added.
 """
 
 from typing import Final
@@ -40,13 +40,13 @@ JOB_CONTAINER: Final = "job"
 JOB_MODULE: Final = "penstock_runtime.job"
 """`python -m penstock_runtime.job <REQUEST_FILE>`."""
 REQUEST_FILE: Final = "/etc/penstock/job/request.json"
-"""A `JobRequest`, from a ConfigMap of its own."""
+"""A `JobRequest`, from a separate ConfigMap."""
 VERIFY_MODULE: Final = "penstock_runtime.verify"
 """`python -m penstock_runtime.verify <VERIFY_FILE>`, in a container of the name `JOB_CONTAINER`."""
 VERIFY_FILE: Final = "/etc/penstock/verify/request.json"
 """A `VerificationRequest`, from an annotation of the pod."""
 ANSWER_PREFIX: Final = "penstock-answer: "
-"""The beginning of the line of standard output that holds a `JobAnswer` as JSON."""
+"""Prefix of the line of standard output that holds a `JobAnswer` as JSON."""
 
 SECRETS_DIR: Final = "/etc/penstock/secrets"
 """`${secret:<name>:<key>}` is the file `<SECRETS_DIR>/<name>/<key>`."""
@@ -56,11 +56,11 @@ POD_NAME_VARIABLE: Final = "PENSTOCK_POD_NAME"
 POD_UID_VARIABLE: Final = "PENSTOCK_POD_UID"
 NODE_VARIABLE: Final = "PENSTOCK_NODE"
 METRICS_PORT: Final = 9404
-"""HTTP: metrics at every path but the two below."""
+"""HTTP: metrics at every path except the two below."""
 HEALTH_PATH: Final = "/healthz"
-"""200 while the loop of the task turns."""
+"""200 while the loop of the task makes progress."""
 READY_PATH: Final = "/readyz"
-"""200 while the task runs or is paused, nothing hinders it, and Kafka answers it."""
+"""200 while the task runs or is paused, has no problem, and Kafka responds to it."""
 TERMINATION_LOG: Final = "/dev/termination-log"
-"""Where a process leaves its `TerminationMessage`."""
-TERMINATION_LIMIT: Final = 4096  # bytes; what Kubernetes keeps of it
+"""Path to which a process writes its `TerminationMessage`."""
+TERMINATION_LIMIT: Final = 4096  # bytes; Kubernetes keeps no more

@@ -1,4 +1,4 @@
-"""The records of one connector that the operator has read from the status topic. Pods start from them (decision 0021).
+"""Records of one connector that the operator has read from the status topic. Pods start from them (decision 0021).
 
 Without a snapshot a pod would read the whole topic again. Pure.
 """
@@ -16,7 +16,7 @@ __all__ = ["StatusSnapshot", "topic_mark", "topic_marks"]
 
 _MARK_BYTES: Final = 6
 _MOST_TOPICS: Final = 2_048
-"""Of which a snapshot tells, in 16 KiB. Those beyond are recorded again in each life of a task."""
+"""Topics in a snapshot, in 16 KiB. Further ones are recorded again in each incarnation of a task."""
 
 
 class StatusSnapshot(Part):
@@ -27,7 +27,7 @@ class StatusSnapshot(Part):
         ends: by partition, the first offset that was not read.
         records: keys and values before those offsets: the incarnation records, joined by `incarnation.merge_records`, and
             for a task the control record.
-        generation: the greatest plan generation in the reports before those offsets.
+        generation: greatest plan generation in the reports before those offsets.
         topics: for a task, the marks of the connector's active topics before those offsets (`topic_marks`).
     """
 
@@ -38,20 +38,20 @@ class StatusSnapshot(Part):
     topics: str = Field(default="", exclude_if=lambda v: not v)
 
     def entries(self) -> list[tuple[bytes, bytes | None]]:
-        """The records as a reader of the topic gets them."""
+        """Return the records as a reader of the topic gets them."""
         return [(key.encode(), value.encode()) for key, value in self.records]
 
     def marks(self) -> frozenset[bytes]:
-        """The marks in `topics`."""
+        """Return the marks in `topics`."""
         whole = base64.b64decode(self.topics)
         return frozenset(whole[n : n + _MARK_BYTES] for n in range(0, len(whole), _MARK_BYTES))
 
 
 def topic_mark(name: str) -> bytes:
-    """What stands for a topic's name. Names of 2,000 topics would not fit into a pod's environment."""
+    """Return a short hash of a topic's name. Names of 2,000 topics would not fit into a pod's environment."""
     return hashlib.blake2b(name.encode(), digest_size=_MARK_BYTES).digest()
 
 
 def topic_marks(names: Iterable[str]) -> str:
-    """The marks of these topics, as far as a snapshot has room."""
+    """Return the marks of these topics, as many as fit into a snapshot."""
     return base64.b64encode(b"".join(sorted(map(topic_mark, names))[:_MOST_TOPICS])).decode()

@@ -32,7 +32,7 @@ _CUT: Final = "..."
 
 class _Record(Part):
     def to_value(self) -> bytes:
-        """The value of the record."""
+        """Return the value of the record."""
         return self.model_dump_json(by_alias=True, exclude_none=True).encode()
 
     @classmethod
@@ -49,33 +49,33 @@ def _key(kind: str, *parts: str | int) -> bytes:
 
 
 def report_key(connector: str, task: int) -> bytes:
-    """The key of the report of a task; `connector` is the Connect name."""
+    """Return the key of the report of a task; `connector` is the Connect name."""
     return _key("report", connector, task)
 
 
 def control_key(connector: str) -> bytes:
-    """The key of the control record of a connector."""
+    """Return the key of the control record of a connector."""
     return _key("control", connector)
 
 
 def claim_key(connector: str) -> bytes:
-    """The key of the claim to a Connect name."""
+    """Return the key of the claim to a Connect name."""
     return _key("claim", connector)
 
 
 def used_tokens_key(connector: str) -> bytes:
-    """The key of the tokens that were used under a Connect name."""
+    """Return the key of the tokens that were used under a Connect name."""
     return _key("used-tokens", connector)
 
 
 class UsedToken(Part):
-    """A request of an annotation that was carried out, begun or refused.
+    """Request in an annotation that was carried out, started or rejected.
 
     Attributes:
         action: `reset`, `alter` or `reset-topics`.
-        token: of the user's choice.
+        token: token that the user chose.
         content: alter: a hash of the JSON that came with the token.
-        connector_uid: of the resource that had the annotation.
+        connector_uid: uid of the resource that had the annotation.
         at: when it was used, seconds since 1970.
     """
 
@@ -87,10 +87,10 @@ class UsedToken(Part):
 
 
 class UsedTokens(_Record):
-    """The tokens of requests that change offsets or active topics of a Connect name, the latest last.
+    """Tokens of requests that change offsets or active topics of a Connect name, the latest last.
 
-    They outlive the resource: one that is made again from a backup has the annotations of the old one and no status. The
-    operator writes the record before what a token asks for can have an effect, and never removes it.
+    They outlive the resource: one that is recreated from a backup has the annotations of the old one and no status. The
+    operator writes the record before a token's request can have an effect, and never removes it.
     """
 
     api_version: Literal["penstock.dev/used-tokens/v1"] = "penstock.dev/used-tokens/v1"
@@ -98,28 +98,28 @@ class UsedTokens(_Record):
 
 
 class Report(_Record):
-    """The state of a task, which the task writes when it changes.
+    """State of a task, which the task writes when it changes.
 
     Attributes:
         connector: the Connect name.
-        connector_uid: of the resource. A report whose uids match no running pod is ignored.
-        pod_uid: of the pod.
-        task: the number of the task.
+        connector_uid: uid of the resource. A report whose uids match no running pod is ignored.
+        pod_uid: uid of the pod.
+        task: number of the task.
         epoch, incarnation: of this pod.
-        state: in Connect's words: RUNNING, PAUSED, FAILED, UNASSIGNED (it has stopped); empty while it starts.
+        state: state as in Connect: RUNNING, PAUSED, FAILED, UNASSIGNED (it has stopped); empty while it starts.
         acted: the `connector_generation` of the pod identity or control record that it follows.
         since: start of this state, in milliseconds.
         versions: plugin versions by place (`connector`, `value.converter`, `transforms.hoist`).
-        trouble: a temporary hindrance (Kafka cannot be reached); None for none.
-        lagging: how the lag of a sink grows; None: it does not, or it is not known.
+        trouble: a temporary problem (Kafka cannot be reached); None for none.
+        lagging: growth of a sink's lag, in words; None: it does not grow, or it is not known.
         progress: how far this incarnation has shown that it works: `none`, `loop` (it has written records, or found that
-            there are none), `steady` (and has lived on for some seconds). None: an earlier release wrote it.
+            there are none), `steady` (and has run for some more seconds). None: an earlier release wrote it.
         last_record: when the last record was delivered, in milliseconds and up to a minute too early; None: none was.
         last_loop: with `trouble`, when the loop completed last, likewise; None: it has not completed yet.
         message: FAILED: the error in a sentence, redacted.
         trace: FAILED: the traceback, redacted, bounded.
-        asked: when the plugin last asked for the connector to be split into tasks anew, in milliseconds of 13 digits, and a
-            digest of what that depends on. The latest request is the greatest. None: it has not.
+        asked: when the plugin last requested that the connector be split into tasks again, in milliseconds of 13 digits,
+            and a digest of what that depends on. The latest request is the greatest. None: it has not.
     """
 
     api_version: Literal["penstock.dev/report/v1"] = "penstock.dev/report/v1"
@@ -148,16 +148,16 @@ class Report(_Record):
 
 
 class Control(_Record):
-    """The target state of the running tasks of a connector.
+    """Target state of the running tasks of a connector.
 
     A task follows this record or its `PodIdentity`, whichever has the higher generation.
 
     Attributes:
-        connector_uid: of the resource; tasks of another one ignore the record.
+        connector_uid: uid of the resource; tasks of another one ignore the record.
         generation: `metadata.generation`.
         state: Running or Paused.
-        topics_reset: of the last reset of the active topics (KIP-558): with another one, a task records anew what it uses.
-            Later records keep it. A task of an earlier release ignores it. None: there was no reset.
+        topics_reset: token of the last reset of the active topics (KIP-558): if it changes, a task records again the
+            topics that it uses. Later records keep it. A task of an earlier release ignores it. None: there was no reset.
     """
 
     api_version: Literal["penstock.dev/control/v1"] = "penstock.dev/control/v1"
@@ -168,14 +168,14 @@ class Control(_Record):
 
 
 class Claim(_Record):
-    """The owner of a Connect name, for operators that cannot read each other's resources.
+    """Owner of a Connect name, for operators that cannot read each other's resources.
 
     Attributes:
-        connector_uid, namespace, name: the resource.
+        connector_uid, namespace, name: of the resource.
         created: its `creationTimestamp`. The older resource owns the name; of equal ones, that with the smaller uid.
         operator: `<namespace>/<name>` of the Helm release that wrote it.
         cluster: id of the cluster of that release; None if an older release wrote it.
-        installation: an id of that release; no two clusters share it, even with equal cluster ids. None as above.
+        installation: id of that release; no two clusters share it, even with equal cluster ids. None as above.
     """
 
     api_version: Literal["penstock.dev/claim/v1"] = "penstock.dev/claim/v1"
@@ -189,17 +189,17 @@ class Claim(_Record):
 
 
 class TerminationMessage(_Record):
-    """The termination message of a container, which reaches the operator also when Kafka cannot be reached.
+    """Termination message of a container, which reaches the operator even if Kafka is unreachable.
 
     Attributes:
         exit_code: see `penstock_model.contracts.exit_codes`.
         message: the error in a sentence, redacted; None if the process stopped on request.
-        trace: the end of the traceback, redacted, as long as there is room for.
-        trouble: the last temporary hindrance.
-        reason: of exit code LOST, a word for the status: `JvmLost`, or `OOMKilled` where the kernel killed a child process;
+        trace: end of the traceback, redacted, as much as fits.
+        trouble: last temporary problem.
+        reason: for exit code LOST, a word for the status: `JvmLost`, or `OOMKilled` if the kernel killed a child process;
             None: Spark was lost.
-        classes: of a verifying pod, the Java classes that it has found (`verification.classes_text`).
-        definitions: of a verifying pod, the digest of the configuration definitions in its log (`definitions.find_line`).
+        classes: from a verifying pod, the Java classes that it has found (`verification.classes_text`).
+        definitions: from a verifying pod, the digest of the configuration definitions in its log (`definitions.find_line`).
     """
 
     api_version: Literal["penstock.dev/last-word/v1"] = "penstock.dev/last-word/v1"
@@ -212,7 +212,7 @@ class TerminationMessage(_Record):
     definitions: str | None = None
 
     def to_message(self, limit: int = TERMINATION_LIMIT) -> str:
-        """JSON of at most `limit` bytes: the trace is cut at its beginning, then the message at its end."""
+        """Return JSON of at most `limit` bytes: the trace is cut at its beginning, then the message at its end."""
 
         def size(trace: int, message: int) -> int:
             return len(self._cut(trace, message).to_value())
@@ -225,7 +225,7 @@ class TerminationMessage(_Record):
         return self._cut(trace, message).to_value().decode()
 
     def _cut(self, trace: int, message: int) -> Self:
-        """The message with so many characters of each."""
+        """Return the message with so many characters of each."""
 
         def kept(text: str | None, length: int, *, end: bool) -> str | None:
             if text is None or length >= len(text):
@@ -240,7 +240,7 @@ class TerminationMessage(_Record):
 
 
 def _most(length: int, fits: Callable[[int], bool]) -> int:
-    """The greatest number up to `length` that fits; 0 if none does."""
+    """Return the greatest number up to `length` that fits; 0 if none does."""
     low, high = 0, length
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,8 +1,8 @@
-"""The task spec: the input of a task process, and a contract with a version.
+"""Task spec: the input of a task process, and a contract with a version.
 
-`penstock run` or the operator writes it; the task, which may be of a much older or newer release, reads it. So a reader
-ignores unknown fields and refuses an unknown `apiVersion`, and tests read a golden file of each version. It holds no secret:
-its variables are not resolved.
+`penstock run` or the operator writes it; the task, which may be of a much older or newer release, reads it. Therefore a
+reader ignores unknown fields and rejects an unknown `apiVersion`, and tests read a golden file of each version. It holds no
+secret: its variables are not resolved.
 """
 
 from collections.abc import Sequence
@@ -30,31 +30,31 @@ __all__ = [
 
 API_VERSION: Final = "penstock.dev/task/v1"
 WITH_MOUNTS: Final = "penstock.dev/task/v2"
-"""The version of task specs with mounts: a runtime that knows none must refuse them, and run no other plugin instead."""
+"""Version of task specs with mounts: a runtime that knows none must reject them, and run no other plugin instead."""
 
 
 class TaskState(StrEnum):
-    """The state in which a task starts."""
+    """State in which a task starts."""
 
     RUNNING = "Running"
     PAUSED = "Paused"
 
 
 class SparkStart(StrEnum):
-    """When the Spark session starts: in parallel with the first batches, or when a backlog needs it."""
+    """Start of the Spark session: in parallel with the first batches, or when a backlog needs it."""
 
     EAGER = "Eager"
     ON_DEMAND = "OnDemand"
 
 
 class PluginReference(Part):
-    """One plugin that the task loads.
+    """Plugin that the task loads.
 
     Attributes:
-        reference: the argument of `penstock_runtime.plugins.discovery.load`.
-        alias: the name in messages, metrics and logs.
-        version: the version that the plan resolved.
-        variant: the name after the `$` (`Key`, `Value`), None without one.
+        reference: argument of `penstock_runtime.plugins.discovery.load`.
+        alias: name in messages, metrics and logs.
+        version: version that the plan resolved.
+        variant: name after the `$` (`Key`, `Value`), None without one.
     """
 
     reference: str
@@ -64,12 +64,12 @@ class PluginReference(Part):
 
 
 class SparkCluster(Part):
-    """A standalone cluster of Spark's, on whose executors the backlog of a task is delivered.
+    """Standalone Spark cluster, on whose executors the backlog of a task is delivered.
 
     Attributes:
         master: `spark://host:port`.
-        secret_file: the file with the secret that the cluster's processes share, on the machine of the task.
-        cores: the most that a task takes of it.
+        secret_file: file with the secret that the cluster's processes share, on the machine of the task.
+        cores: maximum number of cores that a task uses.
     """
 
     master: str
@@ -78,13 +78,13 @@ class SparkCluster(Part):
 
 
 class SparkSpec(Part):
-    """The Spark session of a task.
+    """Spark session of a task.
 
     Attributes:
         conf: Spark properties, which override Penstock's.
         start: when the session starts.
-        idle_seconds: how long it stays without a backlog; None: for the life of the task.
-        cluster: where its workers are; None: beside the task.
+        idle_seconds: how long it stays without a backlog; None: as long as the task runs.
+        cluster: cluster of its workers; None: they run with the task.
     """
 
     conf: dict[str, str] = Field(default_factory=dict)
@@ -94,11 +94,11 @@ class SparkSpec(Part):
 
 
 class JavaSpec(Part):
-    """The JVM of a task with Java plugins.
+    """JVM of a task with Java plugins.
 
     Attributes:
-        heap_percent: the share of the memory limit that is the greatest heap.
-        options: of the JVM, besides Penstock's.
+        heap_percent: maximum heap as a percentage of the memory limit.
+        options: options of the JVM, in addition to Penstock's.
     """
 
     heap_percent: int = 50
@@ -109,9 +109,9 @@ class TaskSpec(Document):
     """One task of a connector, in one incarnation.
 
     Attributes:
-        connector: the Connect name, of which consumer group and keys of status and offsets are made.
-        task: the number of the task, from 0.
-        tasks: the number of tasks of the connector.
+        connector: the Connect name, from which the consumer group and the keys of status and offsets are made.
+        task: number of the task, from 0.
+        tasks: number of tasks of the connector.
         generation: the plan generation.
         plan: the plan id, the same for all incarnations of its tasks.
         incarnation: counts the starts of this task; the higher one supersedes the lower.
@@ -119,15 +119,15 @@ class TaskSpec(Document):
         config: properties of the framework and of this task's plugin, flat, variables unresolved.
         plugins: by place: `connector`, `key.converter`, `value.converter`, `header.converter`, `transforms.<alias>`,
             `predicates.<alias>`.
-        worker: the worker configuration as written, variables unresolved.
-        secrets_dir: the folder in which `${secret:<name>:<key>}` is the file `<name>/<key>`; None if there are no secrets.
-        state: in which the task starts.
-        status: what the operator read of the status topic; None: the task reads all of it.
-        topic_policy: how the topics of a source are created, where TopicCreationPolicies say so. The operator sets it,
+        worker: worker configuration as written, variables unresolved.
+        secrets_dir: folder in which `${secret:<name>:<key>}` is the file `<name>/<key>`; None if there are no secrets.
+        state: state in which the task starts.
+        status: records that the operator read from the status topic; None: the task reads all of it.
+        topic_policy: how the topics of a source are created, if TopicCreationPolicies apply. The operator sets it,
             never the plan pod's answer. None: `topic.creation.*` of the configuration, or the brokers, decide.
-        mounts: the images of PluginVersions in the pod, the connector's first. The operator sets them, likewise.
+        mounts: images of PluginVersions in the pod, the connector's first. The operator sets them, likewise.
         config_providers: by name, the Java config providers that variables of this task name.
-        java: its JVM, if it has Java plugins and the Connector says something about it.
+        java: its JVM, if it has Java plugins and the Connector configures it.
     """
 
     called: ClassVar = "a task spec"
@@ -155,19 +155,19 @@ class TaskSpec(Document):
 
     @property
     def id(self) -> str:
-        """`<connector>-<task>`, Connect's name for a task."""
+        """Return `<connector>-<task>`, Connect's name for a task."""
         return f"{self.connector}-{self.task}"
 
     def for_incarnation(self, *, generation: int, incarnation: int, token: str, plan: str | None = None) -> Self:
-        """The same task in a new incarnation, of the same plan unless another is given."""
+        """Return the same task in a new incarnation, of the same plan unless another is given."""
         changes = {"generation": generation, "incarnation": incarnation, "token": token}
         return self.model_copy(update=changes if plan is None else {**changes, "plan": plan})
 
     def with_mounts(self, mounts: Sequence[PluginMount]) -> Self:
-        """The same task in pods with these mounts and no others."""
+        """Return the same task in pods with these mounts and no others."""
         alone = tuple(m.model_copy(update={"classes": (), "places": ()}) for m in mounts)
         return self.model_copy(update={"mounts": alone, "api_version": WITH_MOUNTS if alone else API_VERSION})
 
     def to_json(self) -> str:
-        """The text of the file."""
+        """Return the text of the file."""
         return self.model_dump_json(by_alias=True, indent=2)

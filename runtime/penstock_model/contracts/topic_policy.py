@@ -1,6 +1,6 @@
-"""The effective topic policy: a part of a task spec, stamped there by the operator (KIP-158). Pure.
+"""Effective topic policy: a part of a task spec, set there by the operator (KIP-158). Pure.
 
-It is what the TopicCreationPolicies that apply to a connector come to. The operator resolves it, and no plugin has a hand in
+It results from the TopicCreationPolicies that apply to a connector. The operator resolves it, and plugins cannot influence
 it; the task that creates topics enforces it.
 """
 
@@ -12,14 +12,14 @@ __all__ = ["PolicyGroup", "PolicyLimits", "PolicyRules", "TopicPolicy"]
 
 
 class PolicyGroup(Part):
-    """Topics that are created alike.
+    """Topics that are created by the same rule.
 
     Attributes:
-        name: in the policy; `default` for topics that no group matches.
+        name: name in the policy; `default` for topics that no group matches.
         partitions, replication_factor: of a new topic; -1 is the broker's default.
-        config: the topic's settings.
-        include, exclude: Java regular expressions for whole names; one of the first, and none of the second. Empty in the
-            default group.
+        config: settings of the topic.
+        include, exclude: Java regular expressions for whole names: at least one of the first must match, and none of the
+            second. Empty in the default group.
     """
 
     name: str
@@ -31,12 +31,12 @@ class PolicyGroup(Part):
 
 
 class PolicyRules(Part):
-    """By which rules topics are created.
+    """Rules for creating topics.
 
     Attributes:
-        policy: the name of the TopicCreationPolicy.
-        groups: in order; the first that matches a topic decides alone.
-        default: for all other topics.
+        policy: name of the TopicCreationPolicy.
+        groups: groups in order; only the first that matches a topic applies.
+        default: group for all other topics.
     """
 
     policy: str
@@ -45,14 +45,14 @@ class PolicyRules(Part):
 
 
 class PolicyLimits(Part):
-    """The rails of one TopicCreationPolicy; what is None has no limit.
+    """Limits of one TopicCreationPolicy; None means no limit.
 
     Attributes:
         policy: its name.
-        max_partitions: the most partitions of a topic.
-        min_replication_factor: the fewest copies.
-        topics: Java regular expressions; a topic's whole name matches one of them.
-        config: the only settings that a topic may be given.
+        max_partitions: maximum number of partitions of a topic.
+        min_replication_factor: minimum number of replicas.
+        topics: Java regular expressions; a topic's whole name must match one of them.
+        config: the only settings that a topic may have.
     """
 
     policy: str
@@ -63,9 +63,9 @@ class PolicyLimits(Part):
 
 
 class TopicPolicy(Part):
-    """The rules of one policy, and the limits of every policy that applies.
+    """Rules of one policy, and limits of every policy that applies.
 
-    Without rules the source's own `topic.creation.*` apply, within the limits; without these, no topic is created.
+    Without rules, the source's own `topic.creation.*` apply, within the limits; without these, no topic is created.
     """
 
     rules: PolicyRules | None = None
@@ -73,7 +73,7 @@ class TopicPolicy(Part):
 
     @property
     def policies(self) -> frozenset[str]:
-        """The names of the TopicCreationPolicies that it comes from."""
+        """Return the names of the TopicCreationPolicies that it comes from."""
         return frozenset(
             (*(() if self.rules is None else (self.rules.policy,)), *(each.policy for each in self.limits))
         )

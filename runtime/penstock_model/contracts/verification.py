@@ -1,7 +1,7 @@
-"""The request to a pod that verifies a PluginVersion (KIP-891): what the image must hold. Pure.
+"""Request to a pod that verifies a PluginVersion (KIP-891): what the image must hold. Pure.
 
-The answer is the container's termination message: exit code 0 where the image holds it, `CONFIG_INVALID` where it does not.
-Of Java plugins it has the classes that were found, compressed. Of an image that holds what it must, it has the digest of the
+The answer is the container's termination message: exit code 0 if the image holds it, `CONFIG_INVALID` if it does not.
+For Java plugins it has the classes that were found, compressed. For a valid image it has the digest of the
 configuration definitions of the classes, which are in the log (`contracts/definitions`).
 """
 
@@ -26,11 +26,11 @@ _LONGEST: Final = 1 << 20
 
 
 class VerificationRequest(Document):
-    """A request to a verifying pod.
+    """Request to a verifying pod.
 
     Attributes:
-        mount: the image, with all that it is declared to hold. Of a Java plugin the folder of all plugins.
-        seconds: in which its classes must be imported.
+        mount: the image, with its declared contents. For Java plugins the folder of all plugins.
+        seconds: time limit for the import of its classes.
     """
 
     called: ClassVar = "a verification"
@@ -41,12 +41,12 @@ class VerificationRequest(Document):
 
 
 class FoundClass(Part):
-    """A Java class that a verifying pod has found.
+    """Java class that a verifying pod has found.
 
     Attributes:
         class_name: its full name.
-        type: what it is.
-        version: as its `version()` says.
+        type: type of the class.
+        version: result of its `version()`.
         paths: where it is, each a folder with jars or a jar, relative to the folder of all plugins.
     """
 
@@ -60,13 +60,13 @@ _CLASSES: Final = TypeAdapter(tuple[FoundClass, ...])
 
 
 def classes_text(classes: Sequence[FoundClass]) -> str:
-    """The classes as a text that fits into a termination message for some hundred of them."""
+    """Return the classes as a text that fits into a termination message for some hundred of them."""
     document = [c.model_dump(by_alias=True) for c in classes]
     return base64.b64encode(zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 9)).decode()
 
 
 def read_classes(text: str) -> tuple[FoundClass, ...]:
-    """The classes of such a text; none where it cannot be read."""
+    """Return the classes of such a text; none if it cannot be read."""
     with suppress(ValueError, zlib.error):
         return _CLASSES.validate_json(zlib.decompressobj().decompress(base64.b64decode(text), _LONGEST))
     return ()

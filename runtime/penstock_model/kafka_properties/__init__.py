@@ -1,1 +1,1 @@
-"""Translates properties of Java's Kafka clients to librdkafka's."""
+"""Translation of properties of Java's Kafka clients to librdkafka's."""

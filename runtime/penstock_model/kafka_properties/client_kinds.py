@@ -1,4 +1,4 @@
-"""The kinds of clients of Kafka, and the client properties that stand at the top level of a worker configuration."""
+"""Kinds of Kafka clients, and the client properties at the top level of a worker configuration."""
 
 from typing import Final, Literal
 

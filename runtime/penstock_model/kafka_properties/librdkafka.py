@@ -83,12 +83,12 @@ class _Property(NamedTuple):
 
 
 def names(kind: ClientKind) -> frozenset[str]:
-    """The properties of clients of a kind."""
+    """Return the properties of clients of a kind."""
     return frozenset(_properties(kind))
 
 
 def value_error(kind: ClientKind, name: str, text: str) -> str | None:
-    """The error of a value for a property in `names(kind)`, in Connect's words if it has any; None if it is valid."""
+    """Return the error of a value for a property in `names(kind)`, with Connect's message if it has one; None if valid."""
     known = _properties(kind)[name]
     if text.lower() in known.words:
         return None

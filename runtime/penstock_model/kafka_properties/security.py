@@ -1,4 +1,4 @@
-"""Translates Java's security properties of clients to librdkafka's: key stores to PEM, JAAS to user and password."""
+"""Translation of Java's security properties of clients to librdkafka's: key stores to PEM, JAAS to user and password."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -74,10 +74,10 @@ def translate(
     """Translate properties that begin with `ssl.`, `sasl.` or `security.`.
 
     Args:
-        written: the properties of the user.
-        properties: gets those of librdkafka.
-        problems: gets those of wrong values. Messages never show a value.
-        meaningless: gets those of properties without a meaning in Penstock.
+        written: properties of the user.
+        properties: receives librdkafka's properties.
+        problems: receives problems of wrong values. Messages never show a value.
+        meaningless: receives problems of properties without a meaning in Penstock.
     """
     names = librdkafka.names("admin")
     for name, (text, where) in written.items():
@@ -107,7 +107,7 @@ def translate(
 
 
 def jaas_secrets(text: str) -> Iterator[str]:
-    """Passwords and other secrets in a `sasl.jaas.config`."""
+    """Yield passwords and other secrets in a `sasl.jaas.config`."""
     for option, value in _options(text):
         if "password" in option.lower() or "secret" in option.lower():
             yield value

@@ -1,7 +1,7 @@
-"""Translates Java's client properties, as users of Kafka Connect write them, to librdkafka's. Pure.
+"""Translation of Java's client properties, as users of Kafka Connect write them, to librdkafka's. Pure.
 
-A name that both have is passed on, and one with a counterpart is translated. One without a meaning in Penstock is reported
-with the reason. An unknown one is a warning, as in Kafka's own clients.
+A name that both have is passed on, and one with a counterpart is translated. A name without a meaning in Penstock is
+reported with the reason. An unknown one is a warning, as in Kafka's own clients.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,13 +43,13 @@ _POLICIES: Final = {"all": "All", "none": "None", "principal": "Principal", "all
 
 
 class Translated(NamedTuple):
-    """The result of a translation.
+    """Result of a translation.
 
     Attributes:
         properties: librdkafka's names and texts.
-        own: properties that Penstock itself follows, in place of librdkafka: `buffer.memory` (bytes that may wait in a
+        own: properties that Penstock implements instead of librdkafka: `buffer.memory` (bytes that may wait in a
             producer), `max.block.ms` (how long to wait for a partition that a topic does not have yet), `max.poll.records`
-            (records per write of a sink), `max.poll.interval.ms` (how long a write may take in a worker of Spark),
+            (records per write of a sink), `max.poll.interval.ms` (how long a write may take in a Spark worker),
             `metadata.max.age.ms` (how often to look for new topics and partitions).
         problems: wrong values.
         meaningless: names without a meaning in Penstock; an error in a connector, a warning in a worker configuration.
@@ -73,11 +73,11 @@ def translate(kind: ClientKind, props: Mapping[str, str], prefix: str, *, exactl
 def translate_layers(
     kind: ClientKind, layers: Sequence[tuple[str, Mapping[str, str]]], *, exactly_once: bool = False
 ) -> Translated:
-    """Translate sets of properties, where later ones override earlier ones.
+    """Translate sets of properties; later ones override earlier ones.
 
     Args:
-        kind: of client.
-        layers: each with the prefix of its names: `WorkerConfig.clients(kind)`, then the overrides of the connector.
+        kind: kind of client.
+        layers: sets, each with the prefix of its names: `WorkerConfig.clients(kind)`, then the overrides of the connector.
         exactly_once: whether the producer is transactional. That overrules some values, as in Kafka Connect.
     """
     written: dict[str, tuple[str, str]] = {}
@@ -105,11 +105,11 @@ def translate_layers(
 
 
 def refused(policy: str, allowlist: Sequence[str], overrides: Mapping[str, str], prefix: str) -> list[Problem]:
-    """A problem for each override that the policy of the worker does not allow (KIP-458, KIP-1188), in Connect's words.
+    """Return a problem for each override that the worker's policy does not allow (KIP-458, KIP-1188), as in Connect.
 
     Args:
         policy: `All`, `None`, `Principal` or `Allowlist`, in any case.
-        allowlist: the names that `Allowlist` allows.
+        allowlist: names that `Allowlist` allows.
         overrides: names without `prefix`.
         prefix: `producer.override.` and so on.
     """
@@ -173,7 +173,7 @@ def _unknown(kind: ClientKind, name: str) -> str:
 
 
 def _idempotent(result: Translated, origins: Mapping[str, str]) -> None:
-    """Refuse values that contradict `enable.idempotence=true`. Where the user did not set that, they turn it off."""
+    """Reject values that contradict `enable.idempotence=true`. If the user did not set that, they turn it off."""
     properties = result.properties
     if properties.get("enable.idempotence", "").lower() != "true":
         return
@@ -201,7 +201,7 @@ def _transactional(result: Translated, origins: Mapping[str, str]) -> None:
         result.overruled.append(
             Problem(
                 origins.get(name, name),
-                f"has no effect: exactly once needs {why}; set delivery.guarantee=at-least-once to have it as it is here",
+                f"has no effect: exactly once needs {why}; set delivery.guarantee=at-least-once to keep this value",
             )
         )
 
@@ -214,7 +214,7 @@ def _transactional(result: Translated, origins: Mapping[str, str]) -> None:
     in_flight = properties.get(_IN_FLIGHT, "1")
     if in_flight.isdigit() and int(in_flight) > _MAX_IN_FLIGHT:
         overrule(_IN_FLIGHT, _NEEDS[_IN_FLIGHT])
-    # librdkafka refuses one longer than the transaction. Java allows it, and the end of the transaction ends it too.
+    # librdkafka rejects one longer than the transaction. In Java the end of the transaction ends the delivery.
     delivery, transaction = properties.get("delivery.timeout.ms", ""), properties.get("transaction.timeout.ms", "")
     if delivery.isdigit():
         limit = int(transaction) if transaction.isdigit() else _TRANSACTION_TIMEOUT_MS

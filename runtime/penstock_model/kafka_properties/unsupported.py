@@ -7,7 +7,7 @@ from penstock_model.kafka_properties.client_kinds import ClientKind
 
 __all__ = ["is_as_in_penstock", "why_unsupported"]
 
-_GROUP: Final = "sinks do not join their consumer group; partitions are dealt to tasks by rule"
+_GROUP: Final = "sinks do not join their consumer group; partitions are assigned to tasks by rule"
 _COMMITS: Final = "offsets are committed by the task, after the sink's commit"
 _BYTES: Final = "clients carry bytes; set key.converter and value.converter instead"
 _METRICS: Final = "metrics are Prometheus metrics of the task"
@@ -38,8 +38,8 @@ _PRODUCER: Final[Mapping[str, str]] = {
     "partitioner.availability.timeout.ms": _PARTITIONER,
     "partitioner.class": _PARTITIONER,
     "partitioner.ignore.keys": _PARTITIONER,
-    "queue.buffering.max.kbytes": "set buffer.memory: the task bounds what waits, so that records keep their order",
-    "queue.buffering.max.messages": "set buffer.memory: the task bounds what waits, so that records keep their order",
+    "queue.buffering.max.kbytes": "set buffer.memory: the task bounds the waiting records, so that they keep their order",
+    "queue.buffering.max.messages": "set buffer.memory: the task bounds the waiting records, so that they keep their order",
     "transaction.two.phase.commit.enable": "transactions are committed by the task",
     "transactional.id": "it is <group.id>-<connector>-<task>, so that a newer task fences an older one",
     "value.serializer": _BYTES,
@@ -67,17 +67,17 @@ _OF_KIND: Final[Mapping[ClientKind, Mapping[str, str]]] = {
     "consumer": _CONSUMER,
     "admin": _ADMIN,
 }
-# Penstock behaves so in any case. A configuration that requests it is right, and needs no message.
+# Penstock always behaves like this. A configuration that requests it is correct, and needs no message.
 _AS_IN_PENSTOCK: Final = frozenset((("enable.auto.commit", "false"), ("partitioner", "murmur2_random")))
 
 
 def is_as_in_penstock(name: str, text: str) -> bool:
-    """Whether Penstock behaves in any case as this property requests."""
+    """Return whether Penstock always behaves as this property requests."""
     return (name, text.lower()) in _AS_IN_PENSTOCK
 
 
 def why_unsupported(kind: ClientKind, name: str, text: str) -> str | None:
-    """Why a client property has no meaning in Penstock; None if it may have one."""
+    """Return why a client property has no meaning in Penstock; None if it may have one."""
     if is_as_in_penstock(name, text):
         return None
     if name == "auto.offset.reset" and text.lower().startswith("by_duration"):

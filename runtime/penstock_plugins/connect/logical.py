@@ -9,7 +9,7 @@ __all__ = ["encode_instant"]
 
 
 def encode_instant(name: str | None, millis: int) -> int:
-    """The number for an instant: `Date.fromLogical`, `Time.fromLogical` or `Timestamp.fromLogical`, by the schema's name.
+    """Return an instant's number by `Date.fromLogical`, `Time.fromLogical` or `Timestamp.fromLogical`, by schema name.
 
     Raises:
         DataError: a date has a time of day, or a time has a date.

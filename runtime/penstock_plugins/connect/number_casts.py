@@ -13,17 +13,17 @@ from penstock_plugins.connect.values import BOUNDS
 __all__ = ["double_value", "float_value", "low_bits", "narrow", "to_float32", "to_float32s", "truncate"]
 
 _EXACT: Final = 2**53
-"""Up to here each integer is a float64."""
+"""Up to this number, a float64 represents each integer exactly."""
 
 
 def narrow(number: int, kind: Type) -> int:
-    """Casts an integer to a narrower type: its low bits are kept."""
+    """Cast an integer to a narrower type: its low bits are kept."""
     low, high = BOUNDS[kind]
     return number if low <= number <= high else (number - low) % (high - low + 1) + low
 
 
 def truncate(number: float, kind: Type) -> int:
-    """Casts a float to an integer: rounds toward zero, stops at the bounds of the type, and makes 0 of NaN.
+    """Cast a float to an integer: round toward zero, stop at the bounds of the type, and return 0 for NaN.
 
     Types of less than 32 bits get the low bits of the 32-bit result.
     """
@@ -35,21 +35,21 @@ def truncate(number: float, kind: Type) -> int:
 
 
 def to_float32(number: float) -> float:
-    """`(float) number` for an int or float: the nearest float32; infinite if out of range."""
+    """Return `(float) number` for an int or float: the nearest float32; infinite if out of range."""
     if isinstance(number, int) and not -_EXACT <= number <= _EXACT:
         return float_value(int(number))
     return float(array("f", (number,))[0])
 
 
 def to_float32s(numbers: Sequence[float]) -> list[float]:
-    """As `to_float32`, for many numbers."""
+    """Return the same as `to_float32`, for many numbers."""
     if isinstance(numbers[0], int) and (min(numbers) < -_EXACT or max(numbers) > _EXACT):
         return list(map(to_float32, numbers))
     return array("f", numbers).tolist()
 
 
 def low_bits(number: Any, kind: Type) -> int:
-    """`intValue` or `longValue`, narrowed to a type: the low bits of the integer part; 0 for a value that is no number."""
+    """Return `intValue` or `longValue`, narrowed to a type: the low bits of the integer part; 0 for a non-number."""
     if isinstance(number, bool) or not isinstance(number, (int, Decimal)):
         return 0
     if isinstance(number, Decimal):
@@ -60,7 +60,7 @@ def low_bits(number: Any, kind: Type) -> int:
 
 
 def double_value(number: Any) -> float:
-    """`doubleValue`: the nearest float64; infinite if out of range; 0 for a value that is no number."""
+    """Return `doubleValue`: the nearest float64; infinite if out of range; 0 if the value is not a number."""
     if isinstance(number, bool) or not isinstance(number, (int, Decimal)) or not number:
         return 0.0
     try:
@@ -70,12 +70,12 @@ def double_value(number: Any) -> float:
 
 
 def float_value(number: Any) -> float:
-    """`floatValue`: the nearest float32, rounded once from the exact number; 0 for a value that is no number."""
+    """Return `floatValue`: the nearest float32, rounded once from the exact number; 0 if the value is not a number."""
     nearest = double_value(number)
     if not nearest or math.isinf(nearest):
         return nearest
     if nearest != number and struct.pack(">d", nearest)[-1] & 1 == 0:
-        # Rounding to odd keeps the information that digits were lost, so that the second rounding is right.
+        # Rounding to odd keeps the information that digits were lost, so that the second rounding is correct.
         nearest = math.nextafter(nearest, math.inf if number > nearest else -math.inf)
     try:
         return float(struct.unpack(">f", struct.pack(">f", nearest))[0])

@@ -32,7 +32,7 @@ _DECIMAL: Final = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-
 _HEX: Final = re.compile(r"([+-]?)0[xX](?:([0-9a-fA-F]+)\.?|([0-9a-fA-F]*)\.([0-9a-fA-F]+))[pP]([+-]?[0-9]+)[fFdD]?")
 _WORD: Final = re.compile(r"([+-]?)(NaN|Infinity)")
 _BIG_DECIMAL: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_LAST_CHAR: Final = "\uffff"  # Java reads UTF-16 units one by one, and half of a surrogate pair is no digit
+_LAST_CHAR: Final = "\uffff"  # Java reads UTF-16 units one by one, and half of a surrogate pair is not a digit
 _REST: Final = 2**29 - 1  # the bits of a float64's fraction that a float32 does not have
 _HALF: Final = 2**28
 _LEAST_NORMAL: Final = 2.0**-126
@@ -40,10 +40,10 @@ _SHORT: Final = 20  # characters of a 64-bit number: the digits and a sign
 
 
 def parse_integer(text: str, kind: Type) -> int:
-    """`Byte.parseByte` to `Long.parseLong`: a sign and digits of any script, in range, without blanks.
+    """Parse as `Byte.parseByte` to `Long.parseLong`: a sign and digits of any script, in range, without blanks.
 
     Raises:
-        ValueError: the text is no such number.
+        ValueError: the text is not such a number.
     """
     number = parse_big_integer(text)
     low, high = BOUNDS[kind]
@@ -53,10 +53,10 @@ def parse_integer(text: str, kind: Type) -> int:
 
 
 def parse_big_integer(text: str) -> int:
-    """`new BigInteger(text)`: a sign and digits of any script, without blanks.
+    """Parse as `new BigInteger(text)`: a sign and digits of any script, without blanks.
 
     Raises:
-        ValueError: the text is no such number.
+        ValueError: the text is not such a number.
     """
     if not _INTEGER.fullmatch(text) or max(text) > _LAST_CHAR:
         raise ValueError("no integer")
@@ -70,7 +70,7 @@ def parse_big_integer(text: str) -> int:
 
 
 def parse_integers(texts: Sequence[str], kind: Type) -> list[int]:
-    """As `parse_integer`, for many texts, most of which are plain digits."""
+    """Parse as `parse_integer`, for many texts, most of which are plain digits."""
     if not _have_only(texts, b"0123456789+-"):
         return [parse_integer(t, kind) for t in texts]
     numbers = list(map(int, texts))
@@ -81,10 +81,10 @@ def parse_integers(texts: Sequence[str], kind: Type) -> list[int]:
 
 
 def parse_double(text: str) -> float:
-    """`Double.parseDouble`: allows surrounding blanks, an exponent, a suffix `f` or `d`, hex, `NaN`, `Infinity`.
+    """Parse as `Double.parseDouble`: allow surrounding blanks, an exponent, a suffix `f` or `d`, hex, `NaN`, `Infinity`.
 
     Raises:
-        ValueError: the text is no such number.
+        ValueError: the text is not such a number.
     """
     text = trimmed(text)
     if match := _DECIMAL.fullmatch(text):
@@ -93,10 +93,10 @@ def parse_double(text: str) -> float:
 
 
 def parse_float(text: str) -> float:
-    """`Float.parseFloat`: the nearest float32, rounded once from the exact number.
+    """Parse as `Float.parseFloat`: return the nearest float32, rounded once from the exact number.
 
     Raises:
-        ValueError: the text is no such number.
+        ValueError: the text is not such a number.
     """
     text = trimmed(text)
     if match := _DECIMAL.fullmatch(text):
@@ -108,13 +108,13 @@ def parse_float(text: str) -> float:
 
 
 def parse_doubles(texts: Sequence[str]) -> list[float]:
-    """As `parse_double`, for many texts, most of which are plain decimal numbers."""
-    # With these characters, `float` and Java read the same numbers and refuse the same texts.
+    """Parse as `parse_double`, for many texts, most of which are plain decimal numbers."""
+    # With these characters, `float` and Java read the same numbers and reject the same texts.
     return list(map(float if _have_only(texts, b"0123456789+-.eE") else parse_double, texts))
 
 
 def parse_floats(texts: Sequence[str]) -> list[float]:
-    """As `parse_float`, for many texts, most of which are plain decimal numbers."""
+    """Parse as `parse_float`, for many texts, most of which are plain decimal numbers."""
     doubles = parse_doubles(texts)
     # Rounding first to 64 and then to 32 bits gives the nearest float32, unless the 64-bit number lies exactly half way
     # between two of them, or is below the normal range.
@@ -171,10 +171,10 @@ def _hex_float(mantissa: int, exponent: int) -> float:
 
 
 def parse_big_decimal(text: str) -> Decimal:
-    """`new BigDecimal(text)`: digits of any script, a scale of 32 bits, no blanks. There is no negative zero.
+    """Parse as `new BigDecimal(text)`: digits of any script, a scale of 32 bits, no blanks. There is no negative zero.
 
     Raises:
-        ValueError: the text is no such number.
+        ValueError: the text is not such a number.
     """
     if not _BIG_DECIMAL.fullmatch(text) or max(text) > _LAST_CHAR:
         raise ValueError("no number")

@@ -28,12 +28,12 @@ _SHORT: Final = {str, int, bool, _NULL}
 
 
 def decimal_text(number: Decimal) -> str:
-    """`BigDecimal.toString`. There is no negative zero."""
+    """Return `BigDecimal.toString`. There is no negative zero."""
     return str(number or abs(number))
 
 
 def utf8_text(data: bytes) -> str:
-    """`new String(data, UTF_8)`: malformed bytes become U+FFFD; the three bytes of a surrogate become one U+FFFD."""
+    """Return `new String(data, UTF_8)`: malformed bytes become U+FFFD; the three bytes of a surrogate become one U+FFFD."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -41,9 +41,9 @@ def utf8_text(data: bytes) -> str:
 
 
 def java_text(schema: Schema | None, value: object) -> str:
-    """The text of a value. The schema distinguishes structs from maps and float32 from float64.
+    """Return the text of a value. The schema distinguishes structs from maps and float32 from float64.
 
-    Java's text of bytes is an address without their content; here it is `[B@` and the length in hex.
+    In Java, the text of bytes is an address without their content; here it is `[B@` and the length in hex.
     """
     match value:
         case str():
@@ -88,7 +88,7 @@ def _map_text(schema: Schema | None, value: Mapping[Any, Any]) -> str:
 
 
 def java_texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
-    """As `java_text`, for many values of one schema; fast for texts, numbers and dicts with the same keys."""
+    """Return `java_text` of many values of one schema; fast for texts, numbers and dicts with the same keys."""
     fields = Fields.of(values)
     if fields is None:
         return list(map(str, _column_texts(schema, values, frozenset(map(type, values)))))
@@ -96,7 +96,7 @@ def java_texts(schema: Schema | None, values: Sequence[Any]) -> list[str]:
 
 
 def _row_texts(schema: Schema | None, fields: Fields) -> list[str]:
-    """The texts of rows: fills one template with the columns."""
+    """Return the texts of rows: fill one template with the columns."""
     struct = schema is not None and schema.type is Type.STRUCT
     schemas: Sequence[Schema | None] = [None] * len(fields.columns)
     if schema is not None and struct:
@@ -134,7 +134,7 @@ def _row_texts(schema: Schema | None, fields: Fields) -> list[str]:
 
 
 def _column_texts(schema: Schema | None, column: Sequence[Any], types: frozenset[type]) -> Sequence[Any]:
-    """The column as texts, or as values that `%s` formats right. msgspec writes numbers, all at once."""
+    """Return the column as texts, or as values that `%s` formats correctly. msgspec writes all numbers together."""
     if types == _STR:
         return column
     if types == _INT:

@@ -1,7 +1,7 @@
-"""The Java class of a Python value, and its validation under a schema: `ConnectSchema.validateValue`.
+"""Java class of a Python value, and its validation under a schema: `ConnectSchema.validateValue`.
 
-A plain `int` or `float` has the width that its schema says. An instance of a class of `penstock.values` (`Int8` and so on)
-is the boxed type of that name, and valid under that width alone.
+A plain `int` or `float` has the width of its schema. An instance of a class of `penstock.values` (`Int8` and so on)
+is the boxed type of that name, and valid only under that width.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,10 +33,10 @@ BOUNDS: Final[Mapping[Type, tuple[int, int]]] = {
     Type.INT32: (-(2**31), 2**31 - 1),
     Type.INT64: (-(2**63), 2**63 - 1),
 }
-"""The least and the greatest number of each integer type."""
+"""Lowest and highest number of each integer type."""
 
 CLASSES: Final[Mapping[Type, type]] = {Type.INT8: Int8, Type.INT16: Int16, Type.INT32: Int32, Type.INT64: Int64}
-"""The class that marks an integer of that width."""
+"""Class that marks an integer of that width."""
 
 LOGICAL: Final[Mapping[str, type]] = {
     DECIMAL_NAME: Decimal,
@@ -44,7 +44,7 @@ LOGICAL: Final[Mapping[str, type]] = {
     TIME_NAME: Instant,
     TIMESTAMP_NAME: Instant,
 }
-"""Logical types: schema names that determine the class of a value, whatever the type of the schema is."""
+"""Logical types: schema names that determine the class of a value, for schemas of any type."""
 
 _PLAIN: Final[Mapping[Type, type]] = {
     Type.FLOAT32: float,
@@ -58,7 +58,7 @@ _PLAIN: Final[Mapping[Type, type]] = {
 }
 
 _FLOATS: Final[Mapping[Type, type]] = {Type.FLOAT32: Float32, Type.FLOAT64: Float64}
-"""The class that marks a float of that width."""
+"""Class that marks a float of that width."""
 
 _JAVA: Final[Mapping[type, str]] = {
     bool: "java.lang.Boolean",
@@ -102,7 +102,7 @@ _BOXED: Final[Mapping[Type, str]] = {
 
 
 def java_class(schema: Schema | None, value: object) -> str:
-    """The name of the class that the value has in Kafka Connect, as error messages there give it."""
+    """Return the name of the value's class in Kafka Connect, as error messages there give it."""
     if type(value) is int:
         if schema is not None and schema.type in BOUNDS and is_of_type(schema.type, value):
             return _BOXED[schema.type]
@@ -115,7 +115,7 @@ def java_class(schema: Schema | None, value: object) -> str:
 
 
 def type_of(value: object) -> Type | None:
-    """The schema type of a value without a schema; None if Connect has none for its class."""
+    """Return the schema type of a value without a schema; None if Connect has none for its class."""
     kind = _TYPES.get(type(value))
     if kind is None and isinstance(value, str):
         return Type.STRING
@@ -123,7 +123,7 @@ def type_of(value: object) -> Type | None:
 
 
 def is_of_type(kind: Type, value: object) -> bool:
-    """Whether the value is of the class that the schema type requires. Does not look inside containers."""
+    """Return whether the value is of the class that the schema type requires. Does not look inside containers."""
     bounds = BOUNDS.get(kind)
     if bounds is not None:
         if type(value) is int:
@@ -137,7 +137,7 @@ def is_of_type(kind: Type, value: object) -> bool:
 
 
 def all_valid(schema: Schema, values: Sequence[Any]) -> bool:
-    """Whether a fast check shows that all values are valid under the schema. False may also mean unknown."""
+    """Return whether a fast check shows that all values are valid under the schema. False may also mean unknown."""
     kind = schema.type
     if schema.name in LOGICAL or kind in (Type.ARRAY, Type.MAP):
         return False
@@ -164,7 +164,7 @@ def all_valid(schema: Schema, values: Sequence[Any]) -> bool:
 
 
 def null_error(name: str, schema: Schema) -> DataError:
-    """The error for a null in a required field."""
+    """Return the error for a null in a required field."""
     return DataError(f'Invalid value: null used for required field: "{name}", schema type: {schema.type.upper()}')
 
 
@@ -208,7 +208,7 @@ def _validate_entries(name: str, schema: Schema, value: Mapping[Any, Any]) -> No
 
 
 def common_schema(schemas: list[Schema | None]) -> Schema | None | list[Schema | None]:
-    """The schemas of a batch as `RecordBatch` holds them: one if all are the same object, else the list.
+    """Return the schemas of a batch as `RecordBatch` holds them: one if all are the same object, otherwise the list.
 
     `penstock` has the same function, which is not public.
     """
@@ -217,7 +217,7 @@ def common_schema(schemas: list[Schema | None]) -> Schema | None | list[Schema |
 
 
 def map_present(convert: Callable[[list[Any]], Iterable[T]], values: Sequence[Any]) -> list[T | None]:
-    """Converts the values that are not null, all at once; nulls stay null."""
+    """Convert the values that are not null, in one call; nulls stay null."""
     present = [v for v in values if v is not None]
     converted = iter(convert(present) if present else ())
     return [None if v is None else next(converted) for v in values]

@@ -1,1 +1,1 @@
-"""The built-in connectors."""
+"""Built-in connectors."""

@@ -1,1 +1,1 @@
-"""The built-in converters and header converters."""
+"""Built-in converters and header converters."""

@@ -1,4 +1,4 @@
-"""The configuration property that every converter of Kafka Connect has."""
+"""Configuration property that every converter of Kafka Connect has."""
 
 from typing import Annotated
 

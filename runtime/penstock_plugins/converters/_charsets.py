@@ -1,4 +1,4 @@
-"""Java's character sets by their names and aliases there and in Python, with Java's encoding and decoding."""
+"""Java's character sets by their names and aliases in Java and Python, with Java's encoding and decoding."""
 
 import codecs
 import re
@@ -31,28 +31,28 @@ euc_jp extended_unix_code_packed_format_for_japanese cseucpkdfmtjapanese eucjis 
 euc_kr 5601 cseuckr ksc5601-1987 ksc5601_1987 ksc_5601 / gb18030 gb18030-2022 / gbk windows-936 /
 iso2022_jp csjisencoding jis jis_encoding / shift_jis ms_kanji x-sjis / tis-620 tis620.2533
 """
-"""Python's codecs that map every character and byte as Java does, each with Java's names of it that Python does not know, or
-knows for another one. Those from big5 on differ in a few rare characters, and in how many malformed bytes become one U+FFFD.
-"""
+"""Python's codecs that map every character and byte as Java does, each with those Java names of it that Python does not have
+or uses for another one. The codecs from big5 on differ in a few rare characters, and in the number of U+FFFD for malformed
+bytes."""
 _ROWS: Final = [row.split() for row in _TABLE.split("/")]
 _CODECS: Final = frozenset(codec for codec, *_ in _ROWS)
 _JAVAS_OWN: Final = {name: codec for codec, *names in _ROWS for name in names}
 _OTHERS: Final = frozenset(("932", "cp874", "cp932", "ms936"))
-"""Names of Java's for character sets that Python lacks, and of Python's for similar ones."""
+"""Java's names for character sets that Python lacks, and Python's names for similar ones."""
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _MALFORMED: Final = re.compile("[\ud800-\udbff].?|[\udc00-\udfff]", re.DOTALL)
 
 
 def _replacement(match: re.Match[str]) -> str:
-    """Java counts the UTF-16 unit after a lone high surrogate as part of the malformed character."""
+    """Return U+FFFD, twice if needed: Java counts the UTF-16 unit after a lone high surrogate as malformed too."""
     return "\ufffd" * (2 if match[0][1:] > "\uffff" else 1)
 
 
 class Charset:
-    """A character set that works as in Java: UTF-16 is big-endian with a byte order mark, errors become replacements.
+    """Character set that works as in Java: UTF-16 is big-endian with a byte order mark, errors become replacements.
 
     Attributes:
-        codec: the name of Python's codec.
+        codec: name of Python's codec.
 
     Raises:
         ConfigError: there is no such character set.
@@ -68,7 +68,7 @@ class Charset:
             raise ConfigError(Problem("converter.encoding", f"Unsupported encoding {name}"))
 
     def encode(self, text: str) -> bytes:
-        """The bytes of a text. Characters that are not in the set become `?`; lone surrogates become U+FFFD in UTF-16."""
+        """Return the bytes of a text. Characters outside the set become `?`; lone surrogates become U+FFFD in UTF-16."""
         if self.codec == "utf-16":
             return b"\xfe\xff" + _SURROGATES.sub("\ufffd", text).encode("utf-16-be") if text else b""
         if self.codec.startswith(("utf-16", "utf-32")):
@@ -77,7 +77,7 @@ class Charset:
         return text.encode(self.codec, "replace")
 
     def decode(self, data: bytes) -> str:
-        """The text of bytes. Malformed bytes become U+FFFD."""
+        """Return the text of bytes. Malformed bytes become U+FFFD."""
         if self.codec == "utf-8":
             return java_text.utf8_text(data)
         if self.codec.startswith("utf-16"):

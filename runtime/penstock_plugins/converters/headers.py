@@ -1,4 +1,4 @@
-"""Header converters made of the converters of keys and values: in Java one class is both.
+"""Header converters made from the converters of keys and values: in Java one class is both.
 
 The configuration names the converter, for instance `header.converter: JsonConverter`. Plugin discovery then selects the
 class of this module with the same Java class name.
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class ConvertedHeaders(HeaderConverter):
-    """Converts headers as `converter` converts values, with its configuration. Subclasses set `converter`."""
+    """Header converter that converts as `converter` does, with its configuration. Subclasses set `converter`."""
 
     converter: ClassVar[type[Converter]]
 
@@ -48,7 +48,7 @@ class ConvertedHeaders(HeaderConverter):
         self._converter.configure(config, is_key=False)
 
     def from_connect(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The header value's bytes, as for the value of a record.
+        """Return the header value's bytes, as for the value of a record.
 
         Raises:
             DataError: the value does not fit its schema or the format.
@@ -56,7 +56,7 @@ class ConvertedHeaders(HeaderConverter):
         return self._converter.from_connect(topic, schema, value)
 
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
-        """The header, with its value read as the value of a record.
+        """Return the header, with its value read as the value of a record.
 
         Raises:
             DataError: the bytes are not in the converter's format.

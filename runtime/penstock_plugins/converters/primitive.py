@@ -27,13 +27,13 @@ _OPTIONAL_BOOLEAN: Final = BOOLEAN.as_optional()
 
 
 class NumberConverter(Converter):
-    """Writes numbers of one Java class, whatever their schema is, and reads messages of exactly their length.
+    """Writes numbers of one Java class, with any schema, and reads messages of exactly their length.
 
     Attributes:
-        word: the name of the type in error messages.
-        boxed: the Java class. A value of another width is refused, never widened.
-        schema: of the values that are read, nulls included.
-        layout: of the bytes.
+        word: name of the type in error messages.
+        boxed: Java class. A value of another width is rejected, never widened.
+        schema: schema of the values that are read, including nulls.
+        layout: layout of the bytes.
     """
 
     Config = ConverterConfig
@@ -43,7 +43,7 @@ class NumberConverter(Converter):
     layout: ClassVar[Struct]
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The bytes of the number; None for null.
+        """Return the bytes of the number; None for null.
 
         Raises:
             DataError: the value is of another class.
@@ -59,7 +59,7 @@ class NumberConverter(Converter):
             return self.layout.pack(math.copysign(math.inf, value))
 
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
-        """An optional number.
+        """Return an optional number and its schema.
 
         Raises:
             DataError: the message does not have the length of the type.
@@ -91,7 +91,7 @@ class NumberConverter(Converter):
         return self.schema, list(Struct(f">{len(data)}{letter}").unpack(b"".join(data)))  # type: ignore[arg-type]
 
     def _are_plain(self, schema: Schema | None, types: set[type]) -> bool:
-        """Whether values of these Python types are numbers of this class. Does not check their range."""
+        """Return whether values of these Python types are numbers of this class. Does not check their range."""
         kind = self.schema.type
         if kind in BOUNDS:
             agrees = schema.type is kind if schema is not None and schema.type in BOUNDS else kind is Type.INT64
@@ -142,10 +142,10 @@ class BooleanConverter(Converter):
     java_names = (_JAVA + "BooleanConverter",)
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """One byte; None for null.
+        """Return one byte; None for null.
 
         Raises:
-            DataError: the schema or the value is no boolean.
+            DataError: the schema or the value is not a boolean.
         """
         if schema is not None and schema.type is not Type.BOOLEAN:
             raise DataError(f"Invalid schema type for BooleanConverter: {schema.type.upper()}")
@@ -158,7 +158,7 @@ class BooleanConverter(Converter):
         return _BYTES[value]
 
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
-        """An optional boolean.
+        """Return an optional boolean and its schema.
 
         Raises:
             DataError: the message is neither 0 nor 1.

@@ -16,7 +16,7 @@ __all__ = ["ByteArrayConverter", "StringConverter"]
 
 def _override(name: str, what: str) -> Any:
     return prop(
-        name, None, doc=f"{what}; goes before converter.encoding, as in Kafka's clients.", importance=Importance.LOW
+        name, None, doc=f"{what}; overrides converter.encoding, as in Kafka's clients.", importance=Importance.LOW
     )
 
 
@@ -51,11 +51,11 @@ class StringConverter(Converter):
         self._reading = Charset(config.encoding if reading is None else reading)
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The bytes of the value's Java text; None for null. Characters that the encoding lacks become `?`."""
+        """Return the bytes of the value's Java text; None for null. Characters that the encoding lacks become `?`."""
         return None if value is None else self._writing.encode(text.java_text(schema, value))
 
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
-        """An optional string; malformed bytes become U+FFFD."""
+        """Return an optional string and its schema; malformed bytes become U+FFFD."""
         return OPTIONAL_STRING, None if data is None else self._reading.decode(data)
 
     def from_connect_batch(
@@ -98,7 +98,7 @@ class ByteArrayConverter(Converter):
     java_names = ("org.apache.kafka.connect.converters.ByteArrayConverter",)
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The same bytes.
+        """Return the same bytes.
 
         Raises:
             DataError: the schema or the value is not bytes.
@@ -112,7 +112,7 @@ class ByteArrayConverter(Converter):
         return value
 
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
-        """Optional bytes."""
+        """Return optional bytes and their schema."""
         return OPTIONAL_BYTES, data
 
     def from_connect_batch(

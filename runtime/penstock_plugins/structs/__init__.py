@@ -1,1 +1,1 @@
-"""What the transforms of structs and maps share: field paths, field names, copies of structs, changed fields."""
+"""Shared parts of the transforms of structs and maps: field paths, field names, copies of structs, changed fields."""

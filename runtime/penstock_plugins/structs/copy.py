@@ -1,7 +1,7 @@
-"""Copies structs as Kafka Connect does: each field is read from the old struct (`get`) and put into the new one (`put`).
+"""Copies of structs as in Kafka Connect: each field is read from the old struct (`get`) and put into the new one (`put`).
 
-Reading replaces a null by the field's default if `replace.null.with.default` is true. Putting validates: a required field
-refuses a null even if the field has a default, and a value must be of the class that its new schema accepts.
+Reading replaces a null with the field's default if `replace.null.with.default` is true. Putting validates: a required field
+rejects a null even if the field has a default, and a value must be of the class that its new schema accepts.
 
 A default that is a struct can be read but not put: the default's schema is the field's schema without the default, and
 Connect requires equal schemas. Such a record fails in Kafka Connect, and here.
@@ -34,7 +34,7 @@ _DICT: Final = {dict}
 
 
 def replace_null_with_default() -> Any:
-    """The configuration property `replace.null.with.default`."""
+    """Return the configuration property `replace.null.with.default`."""
     return prop(
         "replace.null.with.default",
         True,
@@ -45,10 +45,10 @@ def replace_null_with_default() -> Any:
 
 
 def require_map(value: Any, purpose: str) -> dict[Any, Any]:
-    """The value as a map without a schema.
+    """Return the value as a map without a schema.
 
     Raises:
-        DataError: the value is null or no map.
+        DataError: the value is null or not a map.
     """
     if not isinstance(value, dict):
         raise DataError(
@@ -58,10 +58,10 @@ def require_map(value: Any, purpose: str) -> dict[Any, Any]:
 
 
 def require_struct(schema: Schema, value: Any, purpose: str) -> dict[str, Any]:
-    """The value as a struct.
+    """Return the value as a struct.
 
     Raises:
-        DataError: the value is null, or the schema or the value is no struct.
+        DataError: the value is null, or the schema or the value is not a struct.
     """
     if schema.type is not Type.STRUCT or not isinstance(value, dict):
         raise DataError(f"Only Struct objects supported for [{purpose}], found: {_class_of(schema, value)}")
@@ -73,9 +73,9 @@ def _class_of(schema: Schema | None, value: Any) -> str:
 
 
 def copy_schema_basics(schema: Schema, fields: Iterable[Field]) -> Schema:
-    """A struct schema with these fields, and with the name, version, doc and parameters of `schema`.
+    """Return a struct schema with these fields, and with the name, version, doc and parameters of `schema`.
 
-    It is required and has no default, whatever `schema` has (`SchemaUtil.copySchemaBasics`).
+    It is required and has no default, even if `schema` differs in that (`SchemaUtil.copySchemaBasics`).
 
     Raises:
         SchemaBuilderError: a field name is empty or occurs twice.
@@ -91,21 +91,21 @@ def copy_schema_basics(schema: Schema, fields: Iterable[Field]) -> Schema:
 
 
 class FieldChange(NamedTuple):
-    """How a transform changes the values of a field: one by one, or as a column."""
+    """Change of the values of a field by a transform: one by one, or as a column."""
 
     value: Callable[[Any], Any]
     column: Callable[[list[Any], frozenset[type]], Column]
-    """As `value`, for many values; the second argument is the set of their Python types."""
+    """Changes many values as `value` does; the second argument is the set of their Python types."""
 
     def apply(self, column: Column, types: frozenset[type] | None = None) -> Column:
-        """The changed column. `types` are the Python types of its values, if they are known."""
+        """Return the changed column. `types` are the Python types of its values, if they are known."""
         if isinstance(column, Same):
             return Same(self.value(column.value))
         return self.column(column, frozenset(map(type, column)) if types is None else types)
 
 
 class FieldCopy(NamedTuple):
-    """One field of the new struct: the field that is read, the field that is put, and the change in between."""
+    """Field of the new struct: the field that is read, the field that is put, and the change in between."""
 
     source: Field
     target: Field
@@ -113,26 +113,27 @@ class FieldCopy(NamedTuple):
 
 
 class _Put(NamedTuple):
-    """Puts the values of a field that may have to be replaced, changed or validated."""
+    """Put of the values of a field that may have to be replaced, changed or validated."""
 
     source: Field
     target: Field
     change: FieldChange | None
     fill: Any
-    """The default that replaces a null."""
+    """Default that replaces a null."""
     new_schema: bool
     """The target has another schema than the source, so values are validated."""
     every_value: bool
-    """Every value has to be looked at, not only nulls."""
+    """Every value must be checked, not only nulls."""
 
     def value(self, value: Any) -> Any:
-        """The value to put for a value that was read."""
+        """Return the value to put for a value that was read."""
         if value is None:
             value = self.fill
             if value is not None and self.change is None and self.source.schema.type is Type.STRUCT:
                 raise DataError(
-                    f'Struct schemas do not match for field: "{self.source.name}". It is null, and Kafka Connect can put no '
-                    "default that is a struct. Set replace.null.with.default to false, or drop the default from the schema."
+                    f'Struct schemas do not match for field: "{self.source.name}". It is null, and Kafka Connect cannot '
+                    "put a default that is a struct. Set replace.null.with.default to false, or drop the default from the "
+                    "schema."
                 )
         if self.change is not None:
             value = self.change.value(value)
@@ -144,7 +145,7 @@ class _Put(NamedTuple):
         return value
 
     def column(self, column: Column, types: frozenset[type]) -> Column:
-        """As `value`, for a column whose values have these Python types."""
+        """Return the result of `value`, for a column whose values have these Python types."""
         if isinstance(column, Same):
             return Same(self.value(column.value)) if self.every_value or _NULL in types else column
         if self.change is not None:
@@ -164,15 +165,15 @@ class _Put(NamedTuple):
 
 
 class StructCopy:
-    """Copies structs of one schema into structs of another.
+    """Copier of structs of one schema into structs of another.
 
     Args:
-        schema: of the new struct.
+        schema: schema of the new struct.
         fields: its fields, in their order.
         replace_null: read a null as the default of its field.
 
     Attributes:
-        schema: of the new struct.
+        schema: schema of the new struct.
     """
 
     def __init__(self, schema: Schema, fields: Iterable[FieldCopy], *, replace_null: bool) -> None:
@@ -189,7 +190,7 @@ class StructCopy:
         self._every_value = tuple(put for put in self._puts if put.every_value)
 
     def row(self, struct: Mapping[str, Any]) -> dict[str, Any]:
-        """The new struct.
+        """Return the new struct.
 
         Raises:
             DataError: a value is invalid for its field.
@@ -204,17 +205,17 @@ class StructCopy:
         return new
 
     def row_with_defaults(self, struct: dict[str, Any]) -> dict[str, Any]:
-        """As `row`, for a copy that keeps all names. Returns the same object if it has no nulls to replace."""
+        """Copy as `row` does, for a copy that keeps all names. Return the same object if it has no nulls to replace."""
         for put in self._puts:
             if struct.get(put.source.name) is None:
                 return self.row(struct)
         return struct
 
     def rows(self, structs: Sequence[Any]) -> list[dict[str, Any]] | Fields | None:
-        """As `row`, for many structs. None if some are no structs or lack a field.
+        """Copy as `row` does, for many structs. Return None if some are not structs or lack a field.
 
         Raises:
-            DataError: as `row`, for one of them.
+            DataError: as for `row`, for one of them.
         """
         fields = structs if isinstance(structs, Fields) else self._read(structs)
         if fields is None or not all(old in fields.columns for _, old in self._names):
@@ -225,7 +226,7 @@ class StructCopy:
         return with_columns(fields, columns)
 
     def keeps_values(self, structs: Sequence[Any]) -> bool:
-        """Whether all of these are structs without nulls that are replaced or refused. False may also mean unknown."""
+        """Return whether all are structs without nulls to replace or reject. False may also mean unknown."""
         if isinstance(structs, Fields):
             columns = structs.columns
             return all(p.source.name in columns and _NULL not in structs.types(p.source.name) for p in self._puts)
@@ -248,7 +249,7 @@ class StructCopy:
 
 
 def with_columns(fields: Fields, columns: Mapping[str, Column]) -> list[dict[str, Any]] | Fields:
-    """The rows of `fields` with these columns instead of their own."""
+    """Return the rows of `fields` with these columns instead of their own."""
     return fields.having(columns) if columns else [{} for _ in range(len(fields))]
 
 
@@ -260,9 +261,9 @@ def _put_of(copy: FieldCopy, *, replace_null: bool) -> _Put:
 
 
 def _validate_class(name: str, source: Schema, target: Schema, value: Any) -> None:
-    """`ConnectSchema.validateValue` for a value that moves from one schema to another: the old one says its Java class.
+    """Validate a value that moves from one schema to another, as `ConnectSchema.validateValue`.
 
-    A plain `int` fits any width, but Java's boxed numbers do not.
+    The old schema determines its Java class. A plain `int` fits any width, but Java's boxed numbers do not.
     """
     if value is None:
         if not target.optional:
@@ -288,6 +289,6 @@ def _validate_class(name: str, source: Schema, target: Schema, value: Any) -> No
 
 
 def _accepted_class(schema: Schema) -> type | Type:
-    """What a value must be: an instance of the logical type's class, else of the schema type."""
+    """Return the class that a value must have: that of the logical type, or else that of the schema type."""
     logical = LOGICAL.get(schema.name) if schema.name is not None else None
     return schema.type if logical is None else logical

@@ -1,4 +1,4 @@
-"""Base class of transforms that change some fields of structs and maps, each field by itself: Cast, MaskField and others."""
+"""Base class of transforms that change some fields of structs and maps separately: Cast, MaskField and others."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -20,10 +20,10 @@ _DICT: Final = {dict}
 
 
 class FieldValueTransform(KeyValueTransform):
-    """Changes fields of a key or value. Subclasses implement `move`, and call `change_fields` in `configure`."""
+    """Transform of fields of a key or value. Subclasses implement `move`, and call `change_fields` in `configure`."""
 
     purpose: ClassVar[str]
-    """What the transform does, for error messages."""
+    """Purpose of the transform, for error messages."""
 
     def change_fields(self, of_maps: Mapping[str, FieldChange], *, replace_null: bool) -> None:
         """Set the fields to change.
@@ -38,20 +38,20 @@ class FieldValueTransform(KeyValueTransform):
 
     @abstractmethod
     def move(self, field: Field) -> FieldCopy:
-        """The new field for a field of a struct, and the change of its values."""
+        """Return the new field for a field of a struct, and the change of its values."""
 
     def copy_of(self, schema: Schema) -> StructCopy:
-        """The copy from structs of this schema to the new ones. `copies` caches it."""
+        """Return the copy from structs of this schema to the new ones. `copies` caches it."""
         moves = [self.move(f) for f in schema.fields]
         unchanged = all(m.source is m.target for m in moves)
         new = schema if unchanged else replace(schema, fields=tuple(m.target for m in moves))
         return StructCopy(new, moves, replace_null=self._replace_null)
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The struct or map with its fields changed.
+        """Return the struct or map with its fields changed.
 
         Raises:
-            DataError: the key or value is null or no struct or map, or a required field is null.
+            DataError: the key or value is null or not a struct or map, or a required field is null.
         """
         if schema is not None:
             struct = require_struct(schema, value, self.purpose)
@@ -64,7 +64,7 @@ class FieldValueTransform(KeyValueTransform):
         return None, new if len(new) == len(fields) else _in_java_order(new)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`, column by column."""
+        """Change as `change_value` does, column by column."""
         if schema is not None:
             if schema.type is not Type.STRUCT:
                 return None
@@ -97,9 +97,9 @@ class FieldValueTransform(KeyValueTransform):
 
 
 def _in_java_order(entries: dict[str, V]) -> dict[str, V]:
-    """The entries of a map to which some were added, in the order of Java's HashMap.
+    """Return the entries of a map to which some were added, in the order of Java's HashMap.
 
-    The order matters where a later transform gives two entries the same name (Flatten): the last entry wins, and an added
+    The order matters if a later transform gives two entries the same name (Flatten): the last entry wins, and an added
     null at the end would replace a value.
     """
     if not all(type(name) is str for name in entries):

@@ -9,7 +9,7 @@ __all__ = ["DistinctNames", "NonEmptyDistinctNames", "NonEmptyNames"]
 
 def _require_distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     if "" in names:
-        raise ValueError("values must not be empty. Remove the comma that has no name beside it.")
+        raise ValueError("values must not be empty. Remove the comma without a name next to it.")
     if len(set(names)) != len(names):
         repeated = next(n for n in names if names.count(n) > 1)
         raise ValueError(f"values must not be duplicated. Name '{repeated}' once.")

@@ -25,7 +25,7 @@ _ESCAPED: Final = re.compile(r"\\`(?=\.)")
 
 
 def read_path(path: str) -> tuple[str, ...]:
-    """The steps of a path; none for the empty path. Two dots in a row, or one at an end, name a field with an empty name.
+    """Return the steps of a path; none for the empty path. Two dots in a row, or one at an end, mean an empty field name.
 
     Raises:
         ValueError: a backtick that opens a step is not closed.

@@ -1,4 +1,4 @@
-"""Flattens nested structs: the flat schema, and the copy of values into it."""
+"""Flattening of nested structs: the flat schema, and the copy of values into it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,15 +17,15 @@ _DICT: Final = {dict}
 
 
 class _Leaf(NamedTuple):
-    """A field that is no struct; it gets a new name in the flat struct."""
+    """Field that is not a struct; it gets a new name in the flat struct."""
 
     name: str
     target: Field
     fill: Any
-    """The default of the field itself, which replaces a null unless the struct that holds the field is null."""
+    """Default of the field itself, which replaces a null unless the struct that holds the field is null."""
 
     def value(self, value: Any) -> Any:
-        """The value to put for a value that was read."""
+        """Return the value to put for a value that was read."""
         if value is None:
             value = self.fill
             if value is None and not self.target.schema.optional:
@@ -33,7 +33,7 @@ class _Leaf(NamedTuple):
         return value
 
     def column(self, parents: Column, *, holes: bool) -> Column:
-        """The field of each of these structs; null where the struct is null. `holes` says whether some are."""
+        """Return the field of each of these structs; null if the struct is null. `holes` means that some are null."""
         name, value = self.name, self.value
         if isinstance(parents, Same):
             return Same(None if parents.value is None else value(parents.value[name]))
@@ -44,21 +44,21 @@ class _Leaf(NamedTuple):
 
 
 class _Branch(NamedTuple):
-    """A field that is a struct: its fields replace it."""
+    """Field that is a struct: its fields replace it."""
 
     name: str
     nodes: "tuple[_Leaf | _Branch, ...]"
 
 
 class FlatStruct:
-    """Flattens the structs of one schema.
+    """Flattener of the structs of one schema.
 
     Raises:
         DataError: a field is a map.
         SchemaBuilderError: two fields would have the same name.
 
     Attributes:
-        schema: the flat schema.
+        schema: flat schema.
     """
 
     def __init__(self, schema: Schema, delimiter: str) -> None:
@@ -68,7 +68,7 @@ class FlatStruct:
         self.schema = copy_schema_basics(schema, targets.values())
 
     def row(self, struct: dict[str, Any]) -> dict[str, Any]:
-        """The flat struct of a struct.
+        """Return the flat struct of a struct.
 
         Raises:
             DataError: a required field is null.
@@ -78,10 +78,10 @@ class FlatStruct:
         return flat
 
     def rows(self, structs: Sequence[Any]) -> list[dict[str, Any]] | Fields | None:
-        """As `row`, for many structs. None if some are no structs or lack a field.
+        """Flatten as `row` does, for many structs. Return None if some are not structs or lack a field.
 
         Raises:
-            DataError: as `row`, for one of them.
+            DataError: as for `row`, for one of them.
         """
         flat: dict[str, Column] = {}
         try:
@@ -91,7 +91,7 @@ class FlatStruct:
                 _flatten_columns(self._nodes, structs, flat)
             else:
                 return None
-        except (KeyError, TypeError):  # a struct that lacks a field, or no struct
+        except (KeyError, TypeError):  # a struct that lacks a field, or another value
             return None
         return Fields(flat, len(structs)) if flat else [{} for _ in range(len(structs))]
 
@@ -157,7 +157,7 @@ def _flatten_columns(nodes: Sequence[_Leaf | _Branch], structs: Column, flat: di
 
 
 def _field_of_each(name: str, structs: list[Any], *, holes: bool) -> list[Any]:
-    """The field of each struct; null where the struct is null."""
+    """Return the field of each struct; null if the struct is null."""
     if holes:
         return [None if s is None else s[name] for s in structs]
     return list(map(itemgetter(name), structs))

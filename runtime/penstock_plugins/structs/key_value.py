@@ -1,4 +1,4 @@
-"""Access to the side of a record or batch, key or value, that a transform works on."""
+"""Access to the side of a record or batch, key or value, that a transform changes."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ Values = list[Any] | Fields
 
 
 def side_of(record: Record, side: str) -> tuple[Schema | None, Any]:
-    """The schema and value of the side."""
+    """Return the schema and value of the side."""
     return (record.key_schema, record.key) if side == "key" else (record.value_schema, record.value)
 
 
 def with_side(record: Record, side: str, schema: Schema | None, value: Any) -> Record:
-    """The record with another schema and value on the side."""
+    """Return the record with another schema and value on the side."""
     if side == "key":
         return record.replace(key=value, key_schema=schema)
     return record.replace(value=value, value_schema=schema)
 
 
 def column_of(batch: RecordBatch, side: str) -> tuple[Schema | None | list[Schema | None], Values | None]:
-    """The schema (one for all, or a list) and the values of the side; values None means that all are null."""
+    """Return the schema (one for all, or a list) and the values of the side; values None means that all are null."""
     if side == "key":
         return batch.key_schema, batch.key
     return batch.value_schema, batch.value if batch.fields is None else batch.fields
@@ -31,7 +31,7 @@ def column_of(batch: RecordBatch, side: str) -> tuple[Schema | None | list[Schem
 def with_column(
     batch: RecordBatch, side: str, schema: Schema | None | list[Schema | None], values: Values | None, *, owned: bool
 ) -> RecordBatch:
-    """The batch with other schemas and values on the side. `owned`: the batch may change the values' containers."""
+    """Return the batch with other schemas and values on the side. `owned`: the batch may change the values' containers."""
     if side == "key":
         return batch.replace(key=values.rows() if isinstance(values, Fields) else values, key_schema=schema)
     return batch.replace(value=values, value_schema=schema, owned=owned)

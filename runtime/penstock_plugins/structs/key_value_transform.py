@@ -1,4 +1,4 @@
-"""Base class of transforms of a key or value (`$Key`, `$Value`) that depend on nothing else of the record."""
+"""Base class of transforms of a key or value (`$Key`, `$Value`) that depend on no other part of the record."""
 
 from abc import abstractmethod
 from typing import Any
@@ -10,31 +10,31 @@ from penstock_plugins.structs.key_value import Values, column_of, with_column
 __all__ = ["KeyValueTransform", "TransformedColumn"]
 
 TransformedColumn = tuple[Schema | None, Values, bool]
-"""A schema, its values, and whether their containers are new, so that the batch owns them and may change them."""
+"""Schema, its values, and whether their containers are new, so that the batch owns them and may change them."""
 
 
 class KeyValueTransform(Transform):
-    """Transforms the key or the value; a batch falls back to single values where columns are not possible."""
+    """Transform of the key or the value; a batch falls back to single values if columns are not possible."""
 
     variants = ("Key", "Value")
 
     @abstractmethod
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The new schema and value. Does not change the old value.
+        """Return the new schema and value. Do not change the old value.
 
         Raises:
-            Exception: as `apply`.
+            Exception: as for `apply`.
         """
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`, for many values of one schema, for speed. None if they have to be changed one by one.
+        """Change many values of one schema, as `change_value` but faster. Return None if each must be changed separately.
 
         Raises:
             Exception: `change_value` fails for one of the values, or may fail.
         """
 
     def apply(self, record: Record) -> Record:
-        """The record with its key or value changed.
+        """Return the record with its key or value changed.
 
         Raises:
             DataError: the key or value has a type that the transform does not support.
@@ -46,7 +46,7 @@ class KeyValueTransform(Transform):
         return record.replace(value=value, value_schema=schema)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`, by columns where possible."""
+        """Change as `apply` does, by columns if possible."""
         schema, values = column_of(batch, self.side)
         if isinstance(schema, list):
             return self._one_by_one(batch)

@@ -1,4 +1,4 @@
-"""Cache of what a transform computes from a schema."""
+"""Cache of values that a transform computes from a schema."""
 
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
@@ -13,9 +13,9 @@ _MAX_SCHEMAS: Final = 256
 
 
 class SchemaCache(Generic[T]):
-    """Caches the results of a function of a schema, at most 256. Errors are not cached.
+    """Cache of the results of a function of a schema, at most 256. Errors are not cached.
 
-    Hashing a schema hashes all of its fields, and the same schema mostly comes many times in a row: the last one is
+    Hashing a schema hashes all of its fields, and usually the same schema occurs many times in a row: the last one is
     recognized by identity.
     """
 
@@ -32,7 +32,7 @@ class SchemaCache(Generic[T]):
             result = self._known[schema]
         else:
             result = self._make(schema)
-            if len(self._known) >= _MAX_SCHEMAS:  # a source may make new schemas for ever
+            if len(self._known) >= _MAX_SCHEMAS:  # a source may make new schemas forever
                 self._known.clear()
             self._known[schema] = result
         self._last = (schema, result)

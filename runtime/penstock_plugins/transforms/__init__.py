@@ -1,1 +1,1 @@
-"""The built-in transforms, one module each. Modules with a leading underscore hold parts of them."""
+"""Built-in transforms, one module each. Modules with a leading underscore hold parts of them."""

@@ -1,4 +1,4 @@
-"""Casts columns of values: the same results as `_cast_values.cast`, in a few passes over the column."""
+"""Casts of columns of values: the same results as `_cast_values.cast`, in a few passes over the column."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ _FastCast = Callable[[Type, list[Any]], list[Any]]
 
 
 def cast_column(schema: Schema | None, target: Type, column: list[Any], kinds: frozenset[type]) -> list[Any]:
-    """Casts every value of a column. `kinds` are the Python types of its values.
+    """Cast every value of a column. `kinds` are the Python types of its values.
 
     Raises:
         Exception: a value cannot be cast, or may not be; `cast` decides.
@@ -40,7 +40,7 @@ def cast_column(schema: Schema | None, target: Type, column: list[Any], kinds: f
 
 
 def _fast_cast(schema: Schema | None, column: Sequence[Any], kinds: frozenset[type]) -> _FastCast | None:
-    """A fast cast for a column of plain values of one type; None if there is none."""
+    """Return a fast cast for a column of plain values of one type; None if there is none."""
     if len(kinds) != 1 or not column:
         return None
     (kind,) = kinds
@@ -89,7 +89,7 @@ def _cast_doubles(target: Type, column: list[Any]) -> list[Any]:
 
 
 def _cast_floats(target: Type, column: list[Any]) -> list[Any]:
-    """Casts float32 values: a Python float has more digits than Java's float, so they are cut off first."""
+    """Cast float32 values: a Python float has more digits than Java's float, so they are cut off first."""
     numbers = to_float32s(column)
     if target is Type.STRING:
         return list(map(float_text, numbers))

@@ -1,4 +1,4 @@
-"""Casts single values, as Cast of Kafka Connect does."""
+"""Cast of single values, as in Kafka Connect's Cast."""
 
 import base64
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from penstock_plugins.connect.values import BOUNDS, CLASSES, java_class, type_of
 __all__ = ["CASTABLE", "DATE_TIME_NAMES", "cast", "instant_text", "logical_number", "width_class"]
 
 CASTABLE: Final = (*BOUNDS, Type.FLOAT32, Type.FLOAT64, Type.BOOLEAN, Type.STRING)
-"""The types that values can be cast to."""
+"""Types that values can be cast to."""
 
 DATE_TIME_NAMES: Final = (DATE_NAME, TIME_NAME, TIMESTAMP_NAME)
 """Names of the schemas whose values are instants; a cast to a number or boolean takes the number that encodes them."""
@@ -29,13 +29,13 @@ _CASTABLE_FROM: Final = frozenset((*CASTABLE, Type.BYTES))
 
 
 def cast(schema: Schema | None, target: Type, value: Any) -> Any:
-    """The value, cast to the target type. Null stays null.
+    """Return the value, cast to the target type. Null stays null.
 
     With a schema an integer is a plain `int`, without one it has the class of its width (`Int8` and so on).
 
     Raises:
-        DataError: the value's type cannot be cast, or its text is no number, or one out of range.
-        TypeError: the schema names a date or time and the value is none (ClassCastException in Java).
+        DataError: the value's type cannot be cast, or its text is not a number, or one out of range.
+        TypeError: the schema names a date or time but the value is not one (ClassCastException in Java).
     """
     if value is None:
         return None
@@ -49,7 +49,7 @@ def cast(schema: Schema | None, target: Type, value: Any) -> Any:
     except ValueError as e:
         # Kafka Connect's message contains the value. This one does not, because it may be a secret.
         raise DataError(
-            f"A text cannot be cast to {target}: it is no {target} as Java writes it, or out of range"
+            f"A text cannot be cast to {target}: it is not a {target} as Java writes it, or out of range"
         ) from e
     width = width_class(target) if schema is None else None
     return casted if width is None else width(casted)
@@ -67,11 +67,11 @@ def _require_castable(schema: Schema | None, value: Any) -> None:
 
 
 def logical_number(name: str, value: Any) -> int:
-    """The number that encodes an instant, as `Date.fromLogical`, `Time.fromLogical` and `Timestamp.fromLogical` return it.
+    """Return the number that encodes an instant, as `Date.fromLogical`, `Time.fromLogical` and `Timestamp.fromLogical` do.
 
     Raises:
         DataError: a date has a time of day, or a time has a date.
-        TypeError: the value is no instant (ClassCastException in Java).
+        TypeError: the value is not an instant (ClassCastException in Java).
     """
     if type(value) is not Instant:
         raise TypeError(f"{java_class(None, value)} under a schema named {name}: it must be an Instant")
@@ -79,7 +79,7 @@ def logical_number(name: str, value: Any) -> int:
 
 
 def width_class(target: Type) -> Callable[[Any], Any] | None:
-    """The class that marks the width of a number without a schema; None where Python's class does."""
+    """Return the class that marks the width of a number without a schema; None if Python's class does."""
     if target is Type.FLOAT32:
         return Float32
     return None if target is Type.INT64 else CLASSES.get(target)
@@ -138,7 +138,7 @@ def _text(value: Any) -> str:
 
 
 def instant_text(value: int) -> str:
-    """A time, a date or both, depending on the instant alone, as header converters write it. Texts of days are cached."""
+    """Return a time, a date or both, by the instant only, as header converters write it. Texts of days are cached."""
     days, millis = divmod(value, DAY)
     if days < 1 or not millis:
         return write_literal(None, Instant(value))

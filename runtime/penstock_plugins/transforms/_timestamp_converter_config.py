@@ -1,4 +1,4 @@
-"""The properties of TimestampConverter."""
+"""Properties of TimestampConverter."""
 
 from typing import Annotated, Self
 
@@ -39,7 +39,7 @@ class TimestampConverterConfig(Config):
         "milliseconds",
         doc="The desired Unix precision for the timestamp: seconds, milliseconds, microseconds, or nanoseconds. Used to "
         "generate the output when target.type=unix or used to parse the input if the input is a Long. Precision that is "
-        "lost on the way through milliseconds does not come back.",
+        "lost in the conversion to milliseconds cannot be restored.",
         importance=Importance.LOW,
     )
     replace_null: bool = replace_null_with_default()

@@ -1,4 +1,4 @@
-"""The forms of a timestamp that TimestampConverter converts: string, Unix time, Date, Time, Timestamp."""
+"""Forms of a timestamp that TimestampConverter converts: string, Unix time, Date, Time, Timestamp."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -18,7 +18,7 @@ SCHEMAS: Final[Mapping[str, Schema]] = {
     "Time": TIME,
     "Timestamp": TIMESTAMP,
 }
-"""The schema of a value in each form."""
+"""Schema of a value in each form."""
 
 _LOGICAL: Final[Mapping[str | None, str]] = {TIMESTAMP_NAME: "Timestamp", DATE_NAME: "Date", TIME_NAME: "Time"}
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
@@ -45,11 +45,11 @@ PRECISIONS: Final[Mapping[str, tuple[int, int]]] = {
     "milliseconds": (1, 1),
     "seconds": (1000, 1),
 }
-"""Units of Unix time: the factor and the divisor that make milliseconds of them."""
+"""Units of Unix time: the factor and the divisor that convert them to milliseconds."""
 
 
 def _scale(numbers: list[int], up: int, down: int) -> list[int]:
-    """Scales numbers as Java's `TimeUnit` does: rounds toward zero, and stops at the bounds of 64 bits."""
+    """Scale numbers as Java's `TimeUnit` does: round toward zero, and stop at the bounds of 64 bits."""
     if up > 1:
         if min(numbers) * up >= _LEAST and max(numbers) * up <= _GREATEST:
             return [n * up for n in numbers]
@@ -60,7 +60,7 @@ def _scale(numbers: list[int], up: int, down: int) -> list[int]:
 
 
 def form_of_schema(schema: Schema) -> str:
-    """The form of values under this schema.
+    """Return the form of values under this schema.
 
     Raises:
         ConnectError: the schema has no form.
@@ -90,12 +90,12 @@ def _form_of_class(value: object) -> str:
 
 
 class TimestampFormat:
-    """Converts values to one form.
+    """Converter of values to one form.
 
     Args:
         target: one of `SCHEMAS`.
         precision: one of `PRECISIONS`, for Unix time that is read or written.
-        pattern: of texts, for SimpleDateFormat; None if none is configured.
+        pattern: pattern of texts, for SimpleDateFormat; None if none is configured.
     """
 
     def __init__(self, target: str, precision: str, pattern: str | None) -> None:
@@ -105,7 +105,7 @@ class TimestampFormat:
         self.format: Final = None if pattern is None else SimpleDateFormat(pattern)
 
     def convert(self, value: Any, form: str | None) -> Any:
-        """The value in the target form; null stays null.
+        """Return the value in the target form; null stays null.
 
         Args:
             value: the timestamp.
@@ -124,14 +124,14 @@ class TimestampFormat:
         return self._write(self._read([value], form))[0]
 
     def convert_column(self, values: Sequence[Any], form: str | None) -> list[Any]:
-        """As `convert`, for many values. Errors do not say which value failed."""
+        """Convert as `convert` does, for many values. Errors do not say which value failed."""
         kinds = set(map(type, values)) - {_NULL}
         if not kinds:
             return [None] * len(values)
         present = values if type(values) is list and None not in values else [v for v in values if v is not None]
         text_to_text = str in kinds and self._target == "string"
         if (form is None and len(kinds) > 1) or (text_to_text and self._text_format().reads_zone_names):
-            return [self.convert(value, form) for value in values]  # what is printed is in the zone of the text before
+            return [self.convert(value, form) for value in values]  # output is in the zone of the text before
         if form is None:
             form = _form_of_class(present[0])
         if not kinds <= _CLASSES[form] or (form == "unix" and not _LEAST <= min(present) <= max(present) <= _GREATEST):

@@ -47,7 +47,7 @@ class CastConfig(Config):
 
 
 def _targets(items: Sequence[str]) -> dict[str | None, Type]:
-    """The target type of each field; the key None stands for the whole value.
+    """Return the target type of each field; the key None means the whole value.
 
     Raises:
         ValueError: an item is neither `field:type` nor a type.
@@ -82,12 +82,12 @@ class Cast(FieldValueTransform):
         self.change_fields(changes, replace_null=config.replace_null)
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The key or value, cast; null passes with its schema.
+        """Return the key or value, cast; null passes with its schema.
 
         Raises:
-            DataError: a value cannot be cast, the key or value is no struct or map, or a required field is null.
+            DataError: a value cannot be cast, the key or value is not a struct or map, or a required field is null.
             SchemaBuilderError: the default of a whole value does not fit the logical type that its schema names.
-            TypeError: the schema names a date or time and the value is none.
+            TypeError: the schema names a date or time but the value is not one.
         """
         if value is None:
             return schema, None
@@ -96,7 +96,7 @@ class Cast(FieldValueTransform):
         return None if schema is None else self._whole_schemas[schema], cast(schema, self._whole, value)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`, column by column."""
+        """Change as `change_value` does, column by column."""
         if self._whole is None:
             return super().change_values(schema, values)
         kinds = frozenset(map(type, values))
@@ -106,7 +106,7 @@ class Cast(FieldValueTransform):
         return new_schema, cast_column(schema, self._whole, values, kinds), False
 
     def copy_of(self, schema: Schema) -> StructCopy:
-        """The copy of structs of this schema.
+        """Return the copy of structs of this schema.
 
         Raises:
             DataError: the schema has a default, which would have to be cast.
@@ -116,7 +116,7 @@ class Cast(FieldValueTransform):
         return super().copy_of(schema)
 
     def move(self, field: Field) -> FieldCopy:
-        """The field with the target type; its default is cast too."""
+        """Return the field with the target type; its default is cast too."""
         target = self._targets.get(field.name)
         if target is None:
             return FieldCopy(field, field)

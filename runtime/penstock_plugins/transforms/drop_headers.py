@@ -27,7 +27,7 @@ class DropHeaders(Transform):
         self._names = frozenset(config.headers)
 
     def apply(self, record: Record) -> Record:
-        """The record without the headers of these names."""
+        """Return the record without the headers of these names."""
         headers = self._remaining(record.headers)
         return record if headers is record.headers else record.replace(headers=headers)
 

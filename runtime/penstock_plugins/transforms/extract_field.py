@@ -27,12 +27,12 @@ class ExtractFieldConfig(Config):
         "field.syntax.version",
         "V1",
         doc="Defines the version of the syntax to access fields. V1: the text is the name of a field. V2: dots separate "
-        "the names of fields inside fields; a name with dots stands in backticks.",
+        "the names of nested fields; a name with dots is written in backticks.",
         importance=Importance.HIGH,
     )
 
     def steps(self) -> tuple[str, ...]:
-        """The names of the fields on the path; the last one is extracted."""
+        """Return the names of the fields on the path; the last one is extracted."""
         return read_path(self.field) if self.syntax.lower() == "v2" else (self.field,)
 
     @model_validator(mode="after")
@@ -47,7 +47,7 @@ class ExtractFieldConfig(Config):
 class _Step(NamedTuple):
     name: str
     fill: Any
-    """The default that replaces a null."""
+    """Default that replaces a null."""
 
 
 class _Path(NamedTuple):
@@ -69,10 +69,10 @@ class ExtractField(KeyValueTransform):
         self._paths = SchemaCache(self._path_through)
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The field's schema and value; the value is null if a field on the path is null.
+        """Return the field's schema and value; the value is null if a field on the path is null.
 
         Raises:
-            DataError: the key or value, or a field on the path, is no struct or map.
+            DataError: the key or value, or a field on the path, is not a struct or map.
             ValueError: the schema has no such field, or the path is empty.
         """
         if schema is None:
@@ -88,7 +88,7 @@ class ExtractField(KeyValueTransform):
         return path.schema, _read(path.steps, item)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`. Where the values are held as columns, the result is one of them."""
+        """Change as `change_value` does. If the values are held as columns, the result is one of them."""
         path = self._schemaless if schema is None else self._paths[schema]
         if not path.steps:
             return None
@@ -117,7 +117,7 @@ class ExtractField(KeyValueTransform):
         return path.schema, column, False
 
     def _path_through(self, schema: Schema) -> _Path:
-        """The path through structs of this schema."""
+        """Return the path through structs of this schema."""
         if not self._names:
             raise self._unknown()
         steps = []
@@ -132,7 +132,7 @@ class ExtractField(KeyValueTransform):
                 raise self._unknown()
             steps.append(_Step(name, field.schema.default))
             schema = field.schema
-        if not self._replace_null:  # applies to the last field alone; structs on the path always read defaults
+        if not self._replace_null:  # applies only to the last field; structs on the path always read defaults
             steps[-1] = _Step(steps[-1].name, None)
         return _Path(tuple(steps), schema)
 

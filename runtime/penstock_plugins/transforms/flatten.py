@@ -1,4 +1,4 @@
-"""Flatten: the fields of nested structs or maps become fields of the outermost one."""
+"""Flatten: move the fields of nested structs or maps to the outermost one."""
 
 from typing import Any, Final
 
@@ -47,7 +47,7 @@ class FlattenConfig(Config):
 
 
 class Flatten(KeyValueTransform):
-    """Flatten a nested data structure: a name for each field is made of the names on the way to it, with a delimiter."""
+    """Flatten a nested data structure: each field's name is made of the names on the path to it, with a delimiter."""
 
     Config = FlattenConfig
     java_names = ("org.apache.kafka.connect.transforms.Flatten",)
@@ -57,12 +57,12 @@ class Flatten(KeyValueTransform):
         self._flats = SchemaCache(lambda schema: FlatStruct(schema, config.delimiter))
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The flat struct or map; null passes with its schema.
+        """Return the flat struct or map; null passes with its schema.
 
         Raises:
-            DataError: the key or value is no struct or map, or contains a field that cannot be flattened.
+            DataError: the key or value is not a struct or map, or contains a field that cannot be flattened.
             SchemaBuilderError: two fields of a struct would have the same name.
-            TypeError: a key of a map is no string.
+            TypeError: a key of a map is not a string.
         """
         if value is None:
             return schema, None
@@ -75,7 +75,7 @@ class Flatten(KeyValueTransform):
         return flat_struct.schema, flat_struct.row(value)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`; the columns of inner structs become columns of the outer one."""
+        """Change as `change_value` does; the columns of inner structs become columns of the outer one."""
         if schema is not None:
             if schema.type is not Type.STRUCT:
                 return None
@@ -89,7 +89,7 @@ class Flatten(KeyValueTransform):
         return None, with_columns(fields, columns), True
 
     def _flatten(self, nested: dict[Any, Any], prefix: str, flat: dict[Any, Any]) -> None:
-        """Add the entries of a map to `flat`, with `prefix` before their names. Of two with the same name the last wins."""
+        """Add the entries of a map to `flat`, with `prefix` before their names. The last of two with the same name wins."""
         for key, item in nested.items():
             name = prefix + key if type(key) is str else _unusual_name(prefix, key)
             if type(item) in _LEAVES:
@@ -102,13 +102,13 @@ class Flatten(KeyValueTransform):
             elif type_of(item) is None:
                 raise DataError(
                     f"Flatten transformation was passed a value of type class {java_class(None, item)} for the field "
-                    f"'{name}': such values have no type without a schema. Leave the field out before (ReplaceField)."
+                    f"'{name}': such values have no type without a schema. Remove the field before (ReplaceField)."
                 )
             else:
                 flat[name] = item
 
     def _columns(self, fields: Fields, prefix: str, flat: dict[str, Column]) -> bool:
-        """Flatten maps with the same fields. False if they are not alike, or if two entries get the same name."""
+        """Flatten maps with the same fields. Return False if their fields differ, or if two entries get the same name."""
         for key, column in fields.columns.items():
             name = prefix + key
             types = fields.types(key)
@@ -133,7 +133,7 @@ class Flatten(KeyValueTransform):
 
 
 def _unusual_name(prefix: str, key: Any) -> str | None:
-    """The name for a key that is no plain `str`. A null key at the top stays null; below it is named `null`."""
+    """Return the name for a key that is not a plain `str`. A null key at the top stays null; below it is named `null`."""
     if key is not None and not isinstance(key, str):
         raise TypeError(
             f"A key of a map is a {type(key).__name__}, but field names are texts. Flatten only maps with texts as keys."

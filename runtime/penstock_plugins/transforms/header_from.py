@@ -53,16 +53,16 @@ class HeaderFromConfig(Config):
 
 
 class _Source(NamedTuple):
-    """The field that a header is made of: a field of a struct, or of maps without a schema."""
+    """Field that a header is made of: a field of a struct, or of maps without a schema."""
 
     header: str
     name: str
     schema: Schema | None
     fill: Any
-    """The default that replaces a null."""
+    """Default that replaces a null."""
 
     def value(self, value: Any) -> Any:
-        """The header's value. Unlike a field of a struct, a header may get a default that is a struct."""
+        """Return the header's value. Unlike a field of a struct, a header may get a default that is a struct."""
         if value is None:
             value = self.fill
             if value is None and self.schema is not None and not self.schema.optional:
@@ -70,7 +70,7 @@ class _Source(NamedTuple):
         return value
 
     def column(self, values: Values) -> Column:
-        """The headers' values for this field of many structs or maps."""
+        """Return the headers' values for this field of many structs or maps."""
         if isinstance(values, Fields):
             column = values.columns.get(self.name, Same(None))
             if isinstance(column, Same):
@@ -86,16 +86,16 @@ class _Source(NamedTuple):
 
 
 class _MissingField(_Source):
-    """A field that the struct does not have. The error is raised in the order of the fields, as in Kafka Connect.
+    """Field that the struct does not have. The error is raised in the order of the fields, as in Kafka Connect.
 
-    `schema` is that of the struct.
+    `schema` is the struct's.
     """
 
     def value(self, value: Any) -> Any:
         """Raise TypeError."""
         fields = () if self.schema is None else self.schema.fields
         raise TypeError(
-            f"HeaderFrom: 'fields' names one that the struct does not have. It has: {', '.join(f.name for f in fields)}"
+            f"HeaderFrom: 'fields' names a field that the struct does not have. It has: {', '.join(f.name for f in fields)}"
         )
 
     def column(self, values: Values) -> Column:
@@ -104,7 +104,7 @@ class _MissingField(_Source):
 
 
 class HeaderFrom(KeyValueTransform):
-    """Copy or move fields into headers, after those that are there."""
+    """Copy or move fields into headers, after the existing ones."""
 
     Config = HeaderFromConfig
     java_names = ("org.apache.kafka.connect.transforms.HeaderFrom",)
@@ -119,10 +119,10 @@ class HeaderFrom(KeyValueTransform):
         self._remaining = SchemaCache(self._remaining_copy)
 
     def apply(self, record: Record) -> Record:
-        """The record with a header for each pair.
+        """Return the record with a header for each pair.
 
         Raises:
-            DataError: the key or value is null or no struct or map, or a required field is null.
+            DataError: the key or value is null or not a struct or map, or a required field is null.
             TypeError: the struct has no such field (NullPointerException in Java).
         """
         schema, value = side_of(record, self.side)
@@ -133,7 +133,7 @@ class HeaderFrom(KeyValueTransform):
         return remaining.replace(headers=record.headers + added)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`; columns of fields become the column of headers."""
+        """Change as `apply` does; columns of fields become the column of headers."""
         schema, values = column_of(batch, self.side)
         if (
             values is None
@@ -148,7 +148,7 @@ class HeaderFrom(KeyValueTransform):
         return super().apply_batch(batch) if self._moved else batch
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The struct or map without the fields that were moved."""
+        """Return the struct or map without the fields that were moved."""
         fields = self._require_container(schema, value)
         if schema is None:
             return None, {n: v for n, v in fields.items() if n not in self._moved}
@@ -156,7 +156,7 @@ class HeaderFrom(KeyValueTransform):
         return copy.schema, copy.row(fields)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`, for many values."""
+        """Change as `change_value` does, for many values."""
         if schema is not None:
             copy = self._remaining[schema]
             rows = copy.rows(values)

@@ -31,7 +31,7 @@ class HoistField(KeyValueTransform):
         self._schemas = SchemaCache(lambda schema: struct({config.field: schema}))
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The key or value, wrapped.
+        """Return the key or value, wrapped.
 
         Raises:
             DataError: the key or value does not fit its schema, or is null although required.
@@ -44,7 +44,7 @@ class HoistField(KeyValueTransform):
         return new_schema, {self._field: value}
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`; the values become the only column of the batch."""
+        """Change as `change_value` does; the values become the only column of the batch."""
         column = values.rows() if isinstance(values, Fields) else values
         new = Fields({self._field: column}, len(column))
         if schema is None:

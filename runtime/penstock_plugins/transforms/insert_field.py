@@ -105,10 +105,10 @@ class InsertField(Transform):
         self._copies = SchemaCache(self._copy)
 
     def apply(self, record: Record) -> Record:
-        """The record with the fields added to its key or value. A null key or value passes.
+        """Return the record with the fields added to its key or value. A null key or value passes.
 
         Raises:
-            DataError: the key or value is no struct or map, a required field is null, or the record has no offset.
+            DataError: the key or value is not a struct or map, a required field is null, or the record has no offset.
             SchemaBuilderError: the struct has a field with the same name.
         """
         schema, value = side_of(record, self.side)
@@ -133,7 +133,7 @@ class InsertField(Transform):
         return with_side(record, self.side, new_schema, new)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`, with one pass over the dicts for each field. Changes them in place if they belong to the batch."""
+        """Change as `apply` does, in one pass over the dicts for each field. Dicts of the batch are changed in place."""
         schema, column = column_of(batch, self.side)
         if column is None:
             return batch
@@ -165,7 +165,7 @@ class InsertField(Transform):
         return with_column(batch, self.side, new_schema, rows, owned=True)
 
     def _on_columns(self, batch: RecordBatch, fields: Fields) -> RecordBatch:
-        """As `apply_batch`, for values that are held as columns: adds a column for each field."""
+        """Change as `apply_batch` does, for values that are held as columns: add a column for each field."""
         schema, new_schema = batch.value_schema, None
         if schema is not None:
             if isinstance(schema, list) or schema.type is not Type.STRUCT:
@@ -194,7 +194,7 @@ class InsertField(Transform):
         return RecordBatch.of(map(self.apply, batch.records()), like=batch, positions=batch.positions)
 
     def _copy(self, schema: Schema) -> StructCopy:
-        """The copy of the old fields. The new schema contains the inserted fields too."""
+        """Return the copy of the old fields. The new schema contains the inserted fields too."""
         added = [Field(i.name, i.schema.as_optional() if i.optional else i.schema) for i in self._insertions]
         new = copy_schema_basics(schema, (*schema.fields, *added))
         return StructCopy(new, (FieldCopy(f, f) for f in schema.fields), replace_null=self._replace_null)
@@ -208,7 +208,7 @@ class InsertField(Transform):
         return item
 
     def _column(self, insertion: _Insertion, batch: RecordBatch) -> Any:
-        """One item for all rows, or a list with one for each."""
+        """Return one item for all rows, or a list with one for each."""
         if insertion.source == "static":
             return self._static
         column = getattr(batch, insertion.source)
@@ -232,7 +232,7 @@ def _no_offset() -> DataError:
 
 
 def _typed(insertion: _Insertion, item: Any, schema: Schema | None) -> Any:
-    """The item as the class that Connect puts: the partition is an int32, the timestamp a Timestamp only under a schema."""
+    """Return the item as Connect's class: the partition is an int32, the timestamp a Timestamp only under a schema."""
     if item is None:
         return None
     if insertion.source == "partition":

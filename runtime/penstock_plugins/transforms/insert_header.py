@@ -16,7 +16,7 @@ class InsertHeaderConfig(Config):
 
 
 class InsertHeader(Transform):
-    """Add a header to each record, after those that are there; the type of its value follows from the literal."""
+    """Add a header to each record, after the existing ones; the literal determines the type of its value."""
 
     Config = InsertHeaderConfig
     java_names = ("org.apache.kafka.connect.transforms.InsertHeader",)
@@ -27,7 +27,7 @@ class InsertHeader(Transform):
         self._header = Header(config.header, value, schema)
 
     def apply(self, record: Record) -> Record:
-        """The record with the header."""
+        """Return the record with the header."""
         return record.replace(headers=(*record.headers, self._header))
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:

@@ -1,4 +1,4 @@
-"""MaskField: replace the values of fields by zero, an empty text or a configured replacement."""
+"""MaskField: replace the values of fields with zero, an empty text or a configured replacement."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -36,7 +36,7 @@ _DEFAULT_MASKS: Final[Mapping[str, Any]] = {
     "java.util.ArrayList": (),
     "java.util.HashMap": {},
 }
-"""The mask for values of each Java class, if no replacement is configured."""
+"""Mask for values of each Java class, if no replacement is configured."""
 
 
 class MaskFieldConfig(Config):
@@ -65,7 +65,7 @@ class MaskField(FieldValueTransform):
         self.change_fields(dict.fromkeys(config.fields, self._change(None)), replace_null=config.replace_null)
 
     def move(self, field: Field) -> FieldCopy:
-        """The field, masked if it is configured; its schema does not change."""
+        """Return the field, masked if it is configured; its schema does not change."""
         return FieldCopy(field, field, self._change(field.schema) if field.name in self._names else None)
 
     def _change(self, schema: Schema | None) -> FieldChange:
@@ -105,7 +105,7 @@ class MaskField(FieldValueTransform):
         return Float32(mask) if boxed and java == "java.lang.Float" else mask
 
     def _replaced(self, java: str, text: str) -> Any:
-        """The replacement as a value of a Java class, converted as `Values.convertTo...` does."""
+        """Return the replacement as a value of a Java class, converted as `Values.convertTo...` does."""
         if java == "java.lang.String":
             return text
         try:
@@ -122,5 +122,5 @@ class MaskField(FieldValueTransform):
             raise DataError(f"Unable to convert the replacement to a number, for a field of class {java}") from e
         raise DataError(
             f"Cannot mask value of type class {java} with custom replacement; only texts and numbers can be replaced. "
-            "Mask this field without one, in a second MaskField"
+            "Mask this field without a replacement, in a second MaskField"
         )

@@ -39,7 +39,7 @@ class RegexRouter(Transform):
         self._replacement = config.replacement
 
     def apply(self, record: Record) -> Record:
-        """The record with its new topic; the partition stays.
+        """Return the record with its new topic; the partition stays.
 
         Raises:
             TypeError: the record has no topic.
@@ -48,7 +48,7 @@ class RegexRouter(Transform):
         return record.replace(topic=self._routed(record.topic))
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`, once for each topic."""
+        """Change as `apply` does, once for each topic."""
         topics = batch.topic
         if not isinstance(topics, list):
             return batch.replace(topic=self._routed(topics)) if len(batch) else batch

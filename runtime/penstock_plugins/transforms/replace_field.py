@@ -24,11 +24,11 @@ __all__ = ["ReplaceField"]
 
 _PURPOSE: Final = "field replacement"
 _RENAMED: Final = {"blacklist": "exclude", "whitelist": "include"}
-"""Names that Kafka 2.6 replaced and Kafka 4.0 ignores, so that a transform that has one lets all fields through."""
+"""Names that Kafka 2.6 replaced and Kafka 4.0 ignores, so that a transform with one of them keeps all fields."""
 
 
 def _pair(text: str) -> tuple[str, str]:
-    """Splits `old:new` as Java's `String.split` does: empty parts at the end do not count."""
+    """Split `old:new` as Java's `String.split` does: empty parts at the end do not count."""
     parts = text.rstrip(":").split(":")
     if len(parts) != 2:
         raise ValueError(f"Invalid rename mapping: {text}. Write the old and the new name with a colon between them.")
@@ -64,15 +64,15 @@ class ReplaceFieldConfig(Config):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """Read the properties, and refuse names that are no longer read.
+        """Read the properties, and reject names that are no longer read.
 
         Raises:
-            ConfigError: every problem at once, each with its full property name.
+            ConfigError: there are problems; it has all of them, each with its full property name.
         """
         problems = [
             Problem(
                 f"{prefix}{old}",
-                f"is ignored by Kafka 4, which would let all fields through; write {prefix}{new} in its place",
+                f"is ignored by Kafka 4, which would let all fields through; write {prefix}{new} instead",
             )
             for old, new in _RENAMED.items()
             if old in texts
@@ -101,12 +101,12 @@ class ReplaceField(KeyValueTransform):
         self._copies = SchemaCache(self._copy)
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The fields that are kept, with their new names; null passes with its schema.
+        """Return the fields that are kept, with their new names; null passes with its schema.
 
         Raises:
-            DataError: the key or value is no struct or map, or a value is invalid for its new field.
+            DataError: the key or value is not a struct or map, or a value is invalid for its new field.
             SchemaBuilderError: two fields of a struct would have the same name.
-            TypeError: a key of a map is no string.
+            TypeError: a key of a map is not a string.
         """
         if value is None:
             return schema, None
@@ -117,7 +117,7 @@ class ReplaceField(KeyValueTransform):
         return copy.schema, copy.row(value)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`; drops and renames columns without reading their values."""
+        """Change as `change_value` does; drop and rename columns without reading their values."""
         if schema is None:
             fields = Fields.of(values)
             if fields is None:
@@ -134,7 +134,7 @@ class ReplaceField(KeyValueTransform):
         for name in value:
             if name is not None and not isinstance(name, str):
                 raise TypeError(
-                    f"A key of the map is a {type(name).__name__}, and field names are texts. Keep such records from this "
+                    f"A key of the map is a {type(name).__name__}, but field names are texts. Keep such records from this "
                     "transform with a predicate."
                 )
         return {self._new_name(name): item for name, item in value.items() if self._is_kept(name)}
@@ -146,7 +146,7 @@ class ReplaceField(KeyValueTransform):
         return self._renames.get(name, name)
 
     def _copy(self, schema: Schema) -> StructCopy:
-        """The copy into structs of the new schema.
+        """Return the copy into structs of the new schema.
 
         Connect copies by the new names: for each it reads the field that `renames` maps to it, not the field whose schema it
         took. The two differ if a field already has the new name of a field that is dropped or absent.
@@ -158,8 +158,8 @@ class ReplaceField(KeyValueTransform):
         for name in sources:
             if name not in fields:
                 raise DataError(
-                    f"{name} is not a valid field name: `renames` gives this field, which the struct does not have, the "
-                    "name of one that it has. Remove the rename, or exclude the other field."
+                    f"{name} is not a valid field name: `renames` maps this field, which the struct does not have, to the "
+                    "name of a field that it has. Remove the rename, or exclude the other field."
                 )
         moves = [FieldCopy(fields[name], target) for name, target in zip(sources, targets, strict=True)]
         return StructCopy(new_schema, moves, replace_null=self._replace_null)

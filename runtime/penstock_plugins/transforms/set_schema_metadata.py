@@ -38,7 +38,7 @@ class SetSchemaMetadata(KeyValueTransform):
         self._copies = SchemaCache(self._copy)
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The schema with the new name and version. The struct is copied, so nulls become defaults.
+        """Return the schema with the new name and version. The struct is copied, so nulls become defaults.
 
         Raises:
             DataError: a value has no schema, the schema is not that of a struct, or a required field is null.
@@ -47,14 +47,14 @@ class SetSchemaMetadata(KeyValueTransform):
             if value is None:
                 return None, None
             raise DataError(
-                "Schema required for [updating schema metadata]: these records have none. Use a converter that gives them "
-                "one, or guard this transform with a predicate."
+                "Schema required for [updating schema metadata]: these records have none. Use a converter that provides "
+                "schemas, or guard this transform with a predicate."
             )
         copy = self._copies[schema]
         return copy.schema, copy.row_with_defaults(value) if isinstance(value, dict) else value
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`. Returns the same values if none of their nulls is replaced."""
+        """Change as `change_value` does. Return the same values if none of their nulls is replaced."""
         if schema is None:
             return None
         copy = self._copies[schema]

@@ -50,11 +50,11 @@ class TimestampConverter(FieldValueTransform):
             )
 
     def change_value(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """The key or value with its timestamp converted; null stays null.
+        """Return the key or value with its timestamp converted; null stays null.
 
         Raises:
-            DataError: the class of the timestamp is not supported, its text does not match `format`, the key or value is no
-                struct or map, or a required field is null.
+            DataError: the class of the timestamp is not supported, its text does not match `format`, the key or value is not
+                a struct or map, or a required field is null.
             ConnectError: the schema of the timestamp is not supported.
             TypeError: the timestamp is a text, and no `format` is configured.
         """
@@ -65,7 +65,7 @@ class TimestampConverter(FieldValueTransform):
         return super().change_value(schema, value)
 
     def change_values(self, schema: Schema | None, values: Values) -> TransformedColumn | None:
-        """As `change_value`, for whole columns."""
+        """Change as `change_value` does, for whole columns."""
         if not self._field:
             if isinstance(values, Fields):
                 return None
@@ -78,7 +78,7 @@ class TimestampConverter(FieldValueTransform):
         return super().change_values(schema, values)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`, for whole columns."""
+        """Change as `apply` does, for whole columns."""
         dates = self._timestamps.format
         if dates is None or not self._reads_zones:
             return super().apply_batch(batch)
@@ -90,14 +90,14 @@ class TimestampConverter(FieldValueTransform):
             raise
 
     def copy_of(self, schema: Schema) -> StructCopy:
-        """The copy of structs of this schema; the default of the struct is converted too."""
+        """Return the copy of structs of this schema; the default of the struct is converted too."""
         copy = super().copy_of(replace(schema, default=None) if schema.default is not None else schema)
         if schema.default is not None:
             copy.schema = replace(copy.schema, default=copy.row(schema.default))
         return copy
 
     def move(self, field: Field) -> FieldCopy:
-        """The field with the target's schema; its default is dropped, as in Kafka Connect."""
+        """Return the field with the target's schema; its default is dropped, as in Kafka Connect."""
         if field.name != self._field:
             return FieldCopy(field, field)
         new = self._target.as_optional() if field.schema.optional else self._target

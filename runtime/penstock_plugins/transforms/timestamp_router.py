@@ -44,11 +44,11 @@ class TimestampRouter(Transform):
             self._format = e
 
     def apply(self, record: Record) -> Record:
-        """The record with its new topic; the partition stays.
+        """Return the record with its new topic; the partition stays.
 
         Raises:
             DataError: the record has no timestamp.
-            ValueError: `timestamp.format` is no valid pattern.
+            ValueError: `timestamp.format` is not a valid pattern.
             TypeError: the record has no topic.
         """
         if record.timestamp is None:
@@ -57,7 +57,7 @@ class TimestampRouter(Transform):
         return record.replace(topic=self._with_topic(record.topic).replace(_TIMESTAMP, text))
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`, once for each topic and time text."""
+        """Change as `apply` does, once for each topic and time text."""
         if not len(batch):
             return batch
         stamps = batch.timestamp

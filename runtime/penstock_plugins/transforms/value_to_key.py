@@ -33,16 +33,16 @@ class ValueToKey(Transform):
         self._copies = SchemaCache(self._copy)
 
     def apply(self, record: Record) -> Record:
-        """The record with the new key, a struct or map. The value does not change.
+        """Return the record with the new key, a struct or map. The value does not change.
 
         Raises:
-            DataError: the value is null or no struct or map, its schema lacks a field, or a required field is null.
+            DataError: the value is null or not a struct or map, its schema lacks a field, or a required field is null.
         """
         schema, key = self._key(record.value_schema, record.value)
         return record.replace(key=key, key_schema=schema)
 
     def apply_batch(self, batch: RecordBatch) -> RecordBatch:
-        """As `apply`, from columns if the values have the same fields."""
+        """Change as `apply` does, from columns if the values have the same fields."""
         schema = batch.value_schema
         values = batch.value if batch.fields is None else batch.fields
         if values is not None and not isinstance(schema, list):

@@ -151,8 +151,8 @@ def test_under_limits_alone_a_topic_without_a_rule_is_not_left_to_the_broker_tha
     told = failed(task)
     assert task.await_exit() == 2
     assert told.startswith(
-        f"Topic '{p}.new' may not be created: the TopicCreationPolicy rails limits how topics are created, and no rule says "
-        f"how this one is; write topic.creation.default.partitions and topic.creation.default.replication.factor into"
+        f"Topic '{p}.new' may not be created: the TopicCreationPolicy rails limits how topics are created, but no rule "
+        f"applies to this one; write topic.creation.default.partitions and topic.creation.default.replication.factor into"
     )
     assert f"{p}.new" not in topics(lab)
     assert lab.values(there) == ["v"]  # what exists is written to

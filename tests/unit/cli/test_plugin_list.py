@@ -278,7 +278,7 @@ def test_the_configuration_that_a_plugin_version_has_published_is_shown(tmp_path
             "ConfigMap ticker-definitions-1, which holds the configuration of PluginVersion ticker-1.0.0",
         ),
         ([config_map()], "sha256:0", "cannot read ConfigMap ticker-definitions-1 of PluginVersion ticker-1.0.0"),
-        ([config_map(b"")], PACKED.digest, "the content is not that of the digest"),
+        ([config_map(b"")], PACKED.digest, "the content does not match the digest"),
         ([config_map(pack([]).content)], pack([]).digest, "has not published the configuration of Ticker 1.0.0"),
     ],
 )

@@ -99,8 +99,7 @@ def test_policies_that_select_the_connector_apply_as_on_the_cluster(files: Files
     refused = files.topics("orders")
     assert refused.returncode == 1
     assert (
-        "the TopicCreationPolicy rails limits how topics are created, and no rule says how this one is"
-        in refused.stdout
+        "the TopicCreationPolicy rails limits how topics are created, but no rule applies to this one" in refused.stdout
     )
     files.write(own, policy=None, rails=rails, stock=stock)
     assert files.topics("orders").stdout == "orders: topic.creation.default: 2 partitions, 3 replicas\n"
@@ -143,7 +142,7 @@ def test_what_the_cluster_would_refuse_is_refused(
     ("config", "policy", "with_policy", "told"),
     [
         ({}, "shop", False, "--policy: is missing: the Connector names the policy shop; give its file"),
-        ({}, "other", True, "spec.topicCreationPolicyRef: names other, and"),
+        ({}, "other", True, "spec.topicCreationPolicyRef: names other, but"),
         ({}, None, True, "spec.topicCreationPolicyRef: is missing, and no policy of "),
         (
             {"topic.creation.groups": "a"},

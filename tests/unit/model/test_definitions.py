@@ -69,7 +69,7 @@ def test_definitions_that_are_too_large_without_documentation_are_refused_with_w
 
 def test_a_content_with_another_digest_or_in_another_form_is_refused() -> None:
     packed = pack([definition()])
-    with pytest.raises(ConfigError, match="is not that of the digest"):
+    with pytest.raises(ConfigError, match="does not match the digest"):
         unpack(packed.content, "sha256:0")
     half = packed.content[: len(packed.content) // 2]
     with pytest.raises(ConfigError, match="not a document of configuration definitions"):

@@ -87,8 +87,8 @@ def test_settings_stay_as_they_were_written() -> None:
             "has no effect: order is not in the list topic.creation.groups; did you mean orders?",
         ),
         ({"enable": "true"}, "has no effect: enable is not in the list topic.creation.groups"),
-        ({"default__include": "x("}, "has no effect: the default group takes what no group takes"),
-        ({"groups": "default"}, "default need not be listed: it takes what no group takes"),
+        ({"default__include": "x("}, "has no effect: the default group has the topics that match no group"),
+        ({"groups": "default"}, "default need not be listed: it has the topics that match no group"),
         (
             {"groups": "a", "a__partition": "4"},
             "is passed on as a setting of the topics, named partition; did you mean topic.creation.a.partitions?",

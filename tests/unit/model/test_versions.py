@@ -69,7 +69,7 @@ def test_no_version_in_the_range_is_none() -> None:
 )
 def test_the_copy_beside_the_connector_goes_before_newer_ones(wanted: str | None, chosen: str | None) -> None:
     available = ["1.0", "1.1", "2.0"]
-    assert choose_version(available, VersionRange.requested(wanted), beside="1.1") == chosen
+    assert choose_version(available, VersionRange.requested(wanted), packaged="1.1") == chosen
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,11 @@ _NUMBERS: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, 
 
 
 class NotALiteralError(Exception):
-    """A text is no valid list or map; it is read as a string then."""
+    """Raised when a text is not a valid list or map; it is then read as a string."""
 
 
 class CommonSchema:
-    """The common schema of the values of a list (`Values.commonSchemaFor`)."""
+    """Common schema of the values of a list (`Values.commonSchemaFor`)."""
 
     def __init__(self) -> None:
         self.schema: Schema | None = None
@@ -47,7 +47,7 @@ class CommonSchema:
 
 
 def align(schema: Schema | None, item: SchemaAndValue | None) -> Any:
-    """A member's value, converted to the common schema.
+    """Return a member's value, converted to the common schema.
 
     Raises:
         NotALiteralError: the value cannot be converted, or is null.
@@ -71,7 +71,7 @@ def align(schema: Schema | None, item: SchemaAndValue | None) -> Any:
 
 
 def parse_instant(text: str) -> SchemaAndValue | None:
-    """A date, time or timestamp, depending on the length of the text. Fields out of range roll over."""
+    """Return a date, time or timestamp, depending on the length of the text. Fields out of range roll over."""
     text = text.replace("\\:", ":")
     if len(text) == 10 and (match := _DATE.match(text)):
         year, month, day = map(int, match.groups())
@@ -86,7 +86,7 @@ def parse_instant(text: str) -> SchemaAndValue | None:
 
 
 def parse_number(token: str) -> SchemaAndValue | None:
-    """The number as the smallest integer type that holds it, else as float32 or float64 if finite, else as Decimal."""
+    """Return the number in the smallest integer type that holds it, else as float32 or float64 if finite, or Decimal."""
     try:
         number = parse_big_decimal(token)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The kinds of records that Datagen makes, in blocks of rows from one random generator.
+"""Kinds of records that Datagen makes, in blocks of rows from one random generator.
 
 A shape draws the same number of values in the same order for every row, and only with `Draw`. Python guarantees that the
 random numbers of a seed stay the same in later versions, so the data of a seed is part of Datagen's contract.
@@ -47,22 +47,22 @@ class Draw:
         self.rows = rows
 
     def whole(self, below: int, *, least: int = 0) -> list[int]:
-        """Integers from `least` to below `least + below`."""
+        """Return integers from `least` to below `least + below`."""
         draw = self._random
         return [least + int(draw() * below) for _ in range(self.rows)]
 
     def some(self, choices: Sequence[T]) -> list[T]:
-        """One of the choices for each row."""
+        """Return one of the choices for each row."""
         draw, count = self._random, len(choices)
         return [choices[int(draw() * count)] for _ in range(self.rows)]
 
     def share(self) -> list[float]:
-        """Floats from 0 to below 1."""
+        """Return floats from 0 to below 1."""
         draw = self._random
         return [draw() for _ in range(self.rows)]
 
     def times(self, epoch: int, first: int, step: int) -> list[Instant]:
-        """Increasing instants: that of row n is in the n-th interval of `step` milliseconds after `epoch`."""
+        """Return increasing instants: that of row n is in the n-th interval of `step` milliseconds after `epoch`."""
         draw = self._random
         return [Instant(epoch + int((n + draw()) * step)) for n in range(first, first + self.rows)]
 
@@ -72,7 +72,7 @@ class Shape:
     """One kind of record.
 
     Attributes:
-        schema: of the records, a struct.
+        schema: schema of the records, a struct.
         rows: makes the values from a generator, the number of the first row, the time of row 0 and the interval between
             two rows (both in milliseconds).
     """

@@ -1,6 +1,6 @@
 """Datagen: a source of random records, for demos, tests and measurements.
 
-Record n of partition p depends on the seed, p and n alone: two runs make the same records, also if one was interrupted.
+Record n of partition p depends only on the seed, p and n: two runs make the same records, even if one was interrupted.
 """
 
 import time
@@ -33,11 +33,11 @@ from penstock_plugins.connectors.datagen.shapes import SHAPES, Draw
 __all__ = ["Datagen", "DatagenConfig", "DatagenReader", "DatagenSource"]
 
 _BLOCK: Final = 2000
-"""The number of rows that are drawn together. Another number would give other data for the same seed."""
+"""Rows that are drawn together. Another number would give other data for the same seed."""
 _RECORD_BYTES: Final = 200
-"""The approximate size of a record."""
+"""Approximate size of a record in bytes."""
 _STEPS_PER_SECOND: Final = 20
-"""New records become due in steps: a transaction for each record would cost the brokers more than the records."""
+"""Steps in which new records become due: a transaction for each record would cost the brokers more than the records."""
 
 
 class DatagenConfig(Config):
@@ -48,33 +48,33 @@ class DatagenConfig(Config):
     rate: float = prop(
         "rate",
         10.0,
-        doc="Records per second that one task makes, counted from its start, every twentieth of a second what is due. 0: as "
-        "fast as possible.",
+        doc="Records per second that one task makes, counted from its start. Due records are made every twentieth of a "
+        "second. 0: as fast as possible.",
         importance=Importance.HIGH,
         ge=0,
     )
     count: Annotated[int | None, at_least(0), long] = prop(
-        "count", None, doc="How many records there are in all, over all partitions. Default: no end."
+        "count", None, doc="Total number of records of all partitions. Default: unlimited."
     )
-    seed: Annotated[int, long] = prop("seed", 0, doc="Another seed makes other records.")
+    seed: Annotated[int, long] = prop("seed", 0, doc="Seed of the random data. The same seed makes the same records.")
     partitions: Annotated[int, at_least(1)] = prop(
         "partitions",
         1,
-        doc="How many streams of records there are, each with its own offset; they are dealt out to the tasks and made in "
+        doc="Number of streams of records, each with its own offset; they are distributed to the tasks and made in "
         "parallel.",
         le=10_000,
     )
-    key_field: str | None = prop("key.field", None, doc="The field that becomes the key as well. Default: no key.")
+    key_field: str | None = prop("key.field", None, doc="The field that is also used as the key. Default: no key.")
     epoch: Annotated[int, long] = prop(
         "epoch.ms", 1_735_689_600_000, doc="The time, in milliseconds since 1970, at which the times in the data begin."
     )
     step: Annotated[int, at_least(1)] = prop(
-        "step.ms", 1000, doc="How much later, in milliseconds, the next record of a partition says that it happened."
+        "step.ms", 1000, doc="Milliseconds between the times in the data of two successive records of a partition."
     )
     task_partitions: list[str] = prop(
         "task.partitions",
         [],
-        doc="Which partitions a task makes. Set by the connector for each task; not for users.",
+        doc="Partitions that a task makes. Set by the connector for each task; not for users.",
         importance=Importance.LOW,
     )
 
@@ -89,31 +89,31 @@ class DatagenConfig(Config):
 
     @property
     def assigned(self) -> tuple[int, ...]:
-        """The partitions of this task."""
+        """Return the partitions of this task."""
         return tuple(map(int, self.task_partitions)) or tuple(range(self.partitions))
 
     def quota(self, partition: int) -> int | None:
-        """The total number of records of a partition; None if there is no end."""
+        """Return the total number of records of a partition; None if there is no limit."""
         if self.count is None:
             return None
         return self.count // self.partitions + (partition < self.count % self.partitions)
 
 
 class Datagen(SourceConnector):
-    """Makes typed records up."""
+    """Generates typed random records."""
 
     Config: ClassVar[type[Config]] = DatagenConfig
 
     def task_configs(
         self, config: DatagenConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
-        """Assigns the partitions to the tasks in turn."""
+        """Assign the partitions to the tasks in turn."""
         tasks = min(max_tasks, config.partitions)
         assignments = (range(task, config.partitions, tasks) for task in range(tasks))
         return [{**properties, "task.partitions": ",".join(map(str, partitions))} for partitions in assignments]
 
     def reads_anywhere(self, config: DatagenConfig) -> bool:
-        """Its records come from nowhere."""
+        """Return True: generated records need no particular machine."""
         return True
 
     def source(self, config: DatagenConfig) -> "DatagenSource":
@@ -123,7 +123,7 @@ class Datagen(SourceConnector):
         return DatagenReader(config)
 
     def alter_offsets(self, config: DatagenConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accepts counts of records of the partitions that there are, and any deletion."""
+        """Accept counts of records of existing partitions, and any deletion."""
         for partition, offset in offsets.items():
             if offset is not None:
                 if set(partition) != {"datagen", "partition"}:
@@ -138,11 +138,11 @@ class Datagen(SourceConnector):
 
 
 class DatagenSource(Source):
-    """The driver half: counts the records that are due.
+    """Driver half: counts the records that are due.
 
     Args:
-        config: of the task.
-        clock: seconds, monotonic.
+        config: configuration of the task.
+        clock: returns seconds, monotonic.
     """
 
     def __init__(self, config: DatagenConfig, clock: Callable[[], float] = time.monotonic) -> None:
@@ -153,12 +153,12 @@ class DatagenSource(Source):
         self._base: list[int] = []
 
     def start(self, offsets: Offsets) -> None:
-        """Starts the clock of the rate."""
+        """Start the clock of the rate."""
         self._began = self._clock()
         self._base = [_count(offsets.get(p)) for p in self._partitions]
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
-        """The counts that are due by the clock, spread evenly over the partitions."""
+        """Return the counts that are due by the clock, spread evenly over the partitions."""
         config, shares = self._config, len(self._partitions)
         each = max(1, min(limits.records, limits.bytes // _RECORD_BYTES) // shares)
         due = int(int((self._clock() - self._began) * _STEPS_PER_SECOND) * config.rate / _STEPS_PER_SECOND)
@@ -176,7 +176,7 @@ class DatagenSource(Source):
         return end
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """One input partition for each partition with new records."""
+        """Return one input partition for each partition with new records."""
         parts = []
         for partition, number in zip(self._partitions, self._config.assigned, strict=True):
             before, after = _count(start.get(partition)), _count(end.get(partition))
@@ -187,18 +187,18 @@ class DatagenSource(Source):
 
 
 class DatagenReader(PartitionReader):
-    """The task half: makes the records."""
+    """Task half: makes the records."""
 
     def __init__(self, config: DatagenConfig) -> None:
         self._config = config
         self._shape = SHAPES[config.shape]
         self._last: dict[int, tuple[int, list[dict[str, Any]]]] = {}
-        """The partly used block of each partition: at a low rate many batches use the same block."""
+        """Partly used block of each partition: at a low rate many batches use the same block."""
         key = self._shape.schema.field(config.key_field) if config.key_field is not None else None
         self._key_schema = key.schema if key is not None else None
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
-        """The records, in blocks."""
+        """Yield the records, in blocks."""
         number, start, end = (int(partition.data[name]) for name in ("partition", "start", "end"))
         while start < end:
             block, skip = divmod(start, _BLOCK)

@@ -1,4 +1,4 @@
-"""Appends whole lines to a file, and makes them durable."""
+"""Appending of whole lines to a file, and syncing it to disk."""
 
 import logging
 import mmap
@@ -14,16 +14,16 @@ __all__ = ["CurrentFile", "LineFile", "make_durable"]
 log = logging.getLogger(__name__)
 
 _AT_ONCE = 1 << 30
-"""Bytes. Linux writes at most 2 GiB in one call."""
+"""Bytes of one write. Linux writes at most 2 GiB in one call."""
 
 
 class LineFile:
-    """The file at a path, open for appending; created if it does not exist.
+    """File at a path, open for appending; created if it does not exist.
 
     If the last line has no end, because its writer was killed, an end is appended first.
 
     Raises:
-        ConnectError: the file cannot be opened; the message says what to do.
+        ConnectError: the file cannot be opened; the message names the remedy.
         RetriableError: the device is full.
     """
 
@@ -47,7 +47,7 @@ class LineFile:
             raise
 
     def is_current(self) -> bool:
-        """Whether the file still has the path: it was not rotated or deleted."""
+        """Return whether the file still has the path: it was not rotated or deleted."""
         try:
             status = os.stat(self._path)  # noqa: PTH116 (called for every batch)
         except OSError:
@@ -55,7 +55,7 @@ class LineFile:
         return (status.st_dev, status.st_ino) == (self.device, self.inode)
 
     def append(self, data: bytes | mmap.mmap) -> None:
-        """Appends all bytes or none.
+        """Append all bytes or none.
 
         Raises:
             RetriableError: the device is full, or fails. Bytes that were written are cut off again, unless another process
@@ -85,21 +85,21 @@ class LineFile:
         return f" {written} bytes were written and stay in the file ({why}); the records come again."
 
     def close(self) -> None:
-        """Closes the file. A second call does nothing."""
+        """Close the file. A second call does nothing."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 class CurrentFile:
-    """The file that has the path now: after a rotation, the new file."""
+    """File that has the path now: after a rotation, the new file."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._file: LineFile | None = None
 
     def get(self) -> LineFile:
-        """The file; opened again if it was rotated. Raises as `LineFile`."""
+        """Return the file; opened again if it was rotated. Raises as `LineFile`."""
         if self._file is not None and not self._file.is_current():
             self.close()
         if self._file is None:
@@ -107,24 +107,24 @@ class CurrentFile:
         return self._file
 
     def close(self) -> None:
-        """Closes the file. A second call does nothing."""
+        """Close the file. A second call does nothing."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
 def make_durable(path: str, device: int, inode: int) -> None:
-    """Waits until everything that any process wrote to the file with this inode is on disk.
+    """Wait until everything that any process wrote to the file with this inode is on disk.
 
     Raises:
-        ConnectError: the disk fails. A retry is no use: the system drops what it could not write, so the next call would
-            succeed without it.
+        ConnectError: the disk fails. A retry cannot help: the system drops data that it could not write, so the next
+            call would succeed without it.
     """
     try:
         try:
             fd = open_again(path, device, inode)
         except RetriableError:
-            log.warning("File %s was moved to another directory or deleted; bringing all files to disk.", path)
+            log.warning("File %s was moved to another directory or deleted; syncing all files to disk.", path)
             os.sync()
             return
         try:
@@ -133,7 +133,7 @@ def make_durable(path: str, device: int, inode: int) -> None:
             os.close(fd)
     except OSError as e:
         raise ConnectError(
-            f"File {path} could not be brought to disk: {e.strerror}. Its last records are not committed and come again "
+            f"File {path} could not be synced to disk: {e.strerror}. Its last records are not committed and come again "
             f"after a restart."
         ) from e
 
@@ -152,7 +152,7 @@ def _open(path: str) -> int:
     except PermissionError as e:
         raise ConnectError(
             f"No permission to write file {path} as user {user_name()}. Give that user read and write permission on it (on "
-            f"its directory when the file is to be created)."
+            f"its directory if the file must be created)."
         ) from e
     except IsADirectoryError as e:
         raise ConnectError(f"{path} is a directory; property `file` must name a file.") from e
@@ -160,12 +160,12 @@ def _open(path: str) -> int:
         raise ConnectError(f"Cannot open file {path} for writing: {e.strerror}.") from e
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise ConnectError(f"{path} is no regular file, so that nothing written to it could be called safe.")
+        raise ConnectError(f"{path} is not a regular file, so writes to it would not be durable.")
     return fd
 
 
 def _sync_folder(path: str) -> None:
-    """Makes the name of a new file durable by syncing its directory, if there is permission to open it."""
+    """Make the name of a new file durable by syncing its directory, if there is permission to open it."""
     with suppress(OSError):
         folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_CLOEXEC)  # noqa: PTH120
         try:

@@ -1,4 +1,4 @@
-"""The content of a file that has or had the path."""
+"""Content of a file that has or had the path."""
 
 from penstock_plugins.connectors.file.fingerprint import Fingerprint, fingerprint_at
 from penstock_plugins.connectors.file.handles import Handle
@@ -8,12 +8,12 @@ __all__ = ["Content"]
 
 
 class Content:
-    """The content of a file between two truncations.
+    """Content of a file between two truncations.
 
     Args:
-        handle: of the file.
-        number: the number of files that had the path before.
-        now: seconds.
+        handle: handle of the file.
+        number: number of files that had the path before.
+        now: current time in seconds.
         before: `Fingerprint.end` of the file before.
         modified: as `Fingerprint.modified`; by default the time of the last write.
     """
@@ -40,16 +40,16 @@ class Content:
         self.number = number
         self.before = before
         self.modified = handle.modified() if modified is None else modified
-        """The time of the last write that was seen while the file had the path."""
+        """Time of the last write that was seen while the file had the path."""
         self.met = self.modified
-        """The time of the last write when the file was opened."""
+        """Time of the last write when the file was opened."""
         self.checked = -1
-        """The time of the last write when the fingerprint was last compared."""
+        """Time of the last write when the fingerprint was last compared."""
         self.changed_at = now
         self.end = ""
         """Its `Fingerprint.end`, once it is finished and was not empty."""
         self.seen = handle.size()
-        """The size that was seen last."""
+        """Size that was seen last."""
         self.lost = False
         """The rest of the content cannot be read any more."""
         self.looked_from = -1
@@ -57,9 +57,9 @@ class Content:
         """No line ends between `looked_from` and this position."""
 
     def fingerprint(self, position: int) -> Fingerprint | None:
-        """The fingerprint at this position; None if the file is shorter now."""
+        """Return the fingerprint at this position; None if the file is shorter now."""
         return fingerprint_at(self.handle.fd, position, file=self.number, modified=self.modified, before=self.before)
 
     def is_file(self, file: Sibling) -> bool:
-        """Whether it is the content of this file beside the path."""
+        """Return whether this is the content of the given sibling file."""
         return (self.handle.device, self.handle.inode) == (file.device, file.inode)

@@ -1,8 +1,8 @@
-"""Identifies the file of a committed position, so that the next start of the task can recognize it.
+"""Fingerprint of the file of a committed position, so that the next start of the task can recognize the file.
 
 The bytes before the position decide: a digest of the first and the last kilobyte of them. The inode is only a hint, because
 a copy has another one, and a new file may get the inode of a deleted one. A file that is short, or of which nothing was
-read, cannot be told from another one with the same bytes; the file with the right inode is preferred then.
+read, cannot be distinguished from another one with the same bytes; the file with the right inode is preferred then.
 """
 
 import hashlib
@@ -16,20 +16,20 @@ __all__ = ["Fingerprint", "digest_before", "fingerprint_at", "is_end"]
 
 _SAMPLE: Final = 1024  # bytes
 _INODES: Final = (1 << 63) - 1
-"""The largest inode that fits Java's `long`; higher bits are cut off."""
+"""Largest inode that fits Java's `long`; higher bits are cut off."""
 
 
 class Fingerprint(NamedTuple):
-    """A position and its file, as they stand in the offsets topic.
+    """Position and its file, as stored in the offsets topic.
 
     Attributes:
-        position: the number of bytes that were read. The fingerprint is valid only with exactly this position.
-        file: the known number of files that had the path before. It distinguishes files with the same bytes.
-        inode: of the file.
-        modified: the time of the file's last write when the position was planned, in nanoseconds of its file system's
+        position: number of bytes that were read. The fingerprint is valid only with exactly this position.
+        file: known number of files that had the path before. It distinguishes files with the same bytes.
+        inode: inode of the file.
+        modified: time of the file's last write when the position was planned, in nanoseconds of its file system's
             clock. Files that had the path later were written later.
-        digest: of the bytes before the position.
-        before: the end of the file that had the path before: `<inode>-<position>-<digest>`, or empty.
+        digest: digest of the bytes before the position.
+        before: end of the file that had the path before: `<inode>-<position>-<digest>`, or empty.
     """
 
     position: int
@@ -41,7 +41,7 @@ class Fingerprint(NamedTuple):
 
     @classmethod
     def of(cls, offset: Offset) -> "Fingerprint | None":
-        """The fingerprint in a stored offset; None if the offset is not in its format."""
+        """Return the fingerprint in a stored offset; None if the offset is not in its format."""
         texts, numbers = ("digest", "before"), ("position", "file", "inode", "modified")
         if not all(isinstance(offset.get(name), str) for name in texts):
             return None
@@ -50,25 +50,25 @@ class Fingerprint(NamedTuple):
         return cls(**{name: offset[name] for name in (*numbers, *texts)})  # type: ignore[arg-type]
 
     def offset(self) -> Mapping[str, str | int]:
-        """The offset to store."""
+        """Return the offset to store."""
         return self._asdict()
 
     @property
     def end(self) -> str:
-        """This position as the value of `before` of the next file."""
+        """Return this position as the value of `before` of the next file."""
         return f"{self.inode}-{self.position}-{self.digest}"
 
     def has_inode(self, inode: int) -> bool:
-        """Whether the file has this inode."""
+        """Return whether the file has this inode."""
         return self.inode == inode & _INODES
 
     def holds(self, fd: int) -> bool:
-        """Whether the open file has the same bytes before the position."""
+        """Return whether the open file has the same bytes before the position."""
         return digest_before(fd, self.position) == self.digest
 
 
 def is_end(end: str, fd: int) -> bool:
-    """Whether an open file is the one with this `Fingerprint.end`. The inode must match too."""
+    """Return whether an open file is the one with this `Fingerprint.end`. The inode must match too."""
     inode, _, rest = end.partition("-")
     position, _, digest = rest.partition("-")
     try:
@@ -78,7 +78,7 @@ def is_end(end: str, fd: int) -> bool:
 
 
 def fingerprint_at(fd: int, position: int, *, file: int, modified: int, before: str) -> Fingerprint | None:
-    """The fingerprint of an open file at a position; None if the file is shorter now."""
+    """Return the fingerprint of an open file at a position; None if the file is shorter now."""
     digest = digest_before(fd, position)
     if digest is None:
         return None
@@ -86,7 +86,7 @@ def fingerprint_at(fd: int, position: int, *, file: int, modified: int, before: 
 
 
 def digest_before(fd: int, position: int) -> str | None:
-    """The digest of the first and the last kilobyte before `position`, in hex; None if the file is shorter."""
+    """Return the digest of the first and the last kilobyte before `position`, in hex; None if the file is shorter."""
     global _last
     sample = min(position, _SAMPLE)
     data = os.pread(fd, sample, 0) + os.pread(fd, sample, position - sample)
@@ -100,4 +100,4 @@ def digest_before(fd: int, position: int) -> str | None:
 
 
 _last = (b"", hashlib.blake2b(digest_size=16).hexdigest())
-"""The bytes of the last call and their digest: comparing bytes is much faster. One object, because threads share it."""
+"""Bytes of the last call and their digest: comparing bytes is much faster. One object, because threads share it."""

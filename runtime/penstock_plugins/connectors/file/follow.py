@@ -1,9 +1,9 @@
-"""Follows one path through appends, rotation and truncation, also when they happen between two checks.
+"""Follower of one path through appends, rotation and truncation, even if they happen between two checks.
 
 The files that had the path are numbered in the order in which they had it. A position is committed together with the
-number of its file and a fingerprint (`fingerprint.py`), so it identifies one file, however files are renamed later. If the
-content of a file is replaced (`copytruncate`), reading continues in its copy, if there is one beside the path; the file at
-the path is the next file then.
+number of its file and a fingerprint (`fingerprint.py`), so it identifies one file, even if files are renamed later. If the
+content of a file is replaced (`copytruncate`), reading continues in its copy, if there is one in the same folder; the file
+at the path is then the next file.
 
 A position without a fingerprint was written by Kafka Connect or an older Penstock, or was altered. It belongs to the file
 that has the path.
@@ -33,21 +33,21 @@ _FINISHED_AFTER: Final = 1.0
 _FINISHED_BEFORE_EMPTY_AFTER: Final = 10.0
 """The same while all later files are empty: the writer may still write to the rotated one."""
 _MAX_OPEN: Final = 64
-"""The maximum number of open files."""
+"""Maximum number of open files."""
 _LONG_PAUSE: Final = 1.0
 """Seconds between two checks after which an unread file may have been copied and truncated in between."""
 _LIST_INTERVAL: Final = 5.0
 """Seconds between two listings of the folder while no file has the path: the folder may change all the time."""
 _MAX_ENDS: Final = 64
-"""The number of finished files that are remembered, so that they are not read again."""
+"""Number of finished files that are remembered, so that they are not read again."""
 
 
 class Follower:
-    """The files that have or had one path.
+    """Files that have or had one path.
 
     Args:
-        path: as configured.
-        clock: seconds, monotonic.
+        path: the path as configured.
+        clock: returns seconds, monotonic.
     """
 
     def __init__(self, path: str, clock: Callable[[], float]) -> None:
@@ -64,17 +64,17 @@ class Follower:
         self._list_at = 0.0
 
     def plan(self, position: int, mark: Fingerprint | None, limits: Limits) -> Fingerprint | None:
-        """The end of the next batch; None if there is nothing to read.
+        """Return the end of the next batch; None if there is nothing to read.
 
         If the end is in another file than `mark`, the batch starts at the beginning of that file.
 
         Args:
-            position: the start of the batch: the committed position, or the end of a batch that was planned before.
-            mark: the fingerprint of the position, if it has one.
-            limits: of the batch.
+            position: start of the batch: the committed position, or the end of a batch that was planned before.
+            mark: fingerprint of the position, if it has one.
+            limits: limits of the batch.
 
         Raises:
-            ConnectError: the path is no regular file, or there is no permission to read it.
+            ConnectError: the path is not a regular file, or there is no permission to read it.
             RetriableError: files are changing at the moment, or there is no permission to read them yet.
             OSError: a file cannot be read.
         """
@@ -104,13 +104,13 @@ class Follower:
         return fingerprint
 
     def look(self, mark: Fingerprint | None) -> None:
-        """Opens the file at the path, if it is new, and the files that had the path since the last check.
+        """Open the file at the path, if it is new, and the files that had the path since the last check.
 
         Args:
-            mark: the fingerprint of the next position to read.
+            mark: fingerprint of the next position to read.
 
         Raises:
-            ConnectError: the path is no regular file, or there is no permission to read it.
+            ConnectError: the path is not a regular file, or there is no permission to read it.
             RetriableError: files are changing at the moment, or there is no permission to read them yet.
         """
         if mark is not None and not any(c.number == mark.file for c in self._contents):
@@ -141,18 +141,18 @@ class Follower:
             self._go_on(last, newest)
 
     def content(self, number: int) -> Content:
-        """The file with this number.
+        """Return the file with this number.
 
         Raises:
-            RetriableError: the file is not open, or no longer.
+            RetriableError: the file is not open, or no longer open.
         """
         for content in self._contents:
             if content.number == number:
                 return content
-        raise RetriableError(f"File {self._path}: nothing of its file {number} is planned; it must be planned again.")
+        raise RetriableError(f"File {self._path}: no batch of its file {number} is planned; it must be planned again.")
 
     def left(self, position: int, mark: Fingerprint | None) -> int | None:
-        """The bytes behind a position in its file and in those after it; None if its file is not open."""
+        """Return the bytes after a position in its file and in the files after it; None if its file is not open."""
         numbers = [c.number for c in self._contents]
         if mark is None and numbers:
             first = 0
@@ -164,7 +164,7 @@ class Follower:
         return max(0, sizes[0] - position) + sum(sizes[1:])
 
     def committed(self, mark: Fingerprint) -> None:
-        """Closes the files before the mark: a batch that ended there was committed, so they are not read again."""
+        """Close the files before the mark: a batch that ended there was committed, so they are not read again."""
         while self._contents and self._contents[0].number < mark.file:
             read = self._contents.pop(0)
             read.handle.close()
@@ -172,13 +172,13 @@ class Follower:
                 self._ends.append(read.end)
 
     def close(self) -> None:
-        """Closes all files."""
+        """Close all files."""
         self._drop(0)
 
     # The files
 
     def _newest(self) -> Handle | None:
-        """Opens the file at the path; None if there is none."""
+        """Open the file at the path; None if there is none."""
         try:
             handle = Handle(self._path, open_regular(self._path))
         except (FileNotFoundError, NotADirectoryError):
@@ -193,7 +193,7 @@ class Follower:
         return handle
 
     def _find(self, mark: Fingerprint) -> None:
-        """Opens the file of a committed position, or else the file at the path, if one of them exists."""
+        """Open the file of a committed position, or else the file at the path, if one of them exists."""
         self._drop(0)
         newest = self._newest()
         same_content = newest is not None and mark.holds(newest.fd)
@@ -205,7 +205,7 @@ class Follower:
                     file = newest
                     log.info(
                         "File %s has another inode than the file that was read to byte %d and the same content before it: "
-                        "it is read on from there.",
+                        "reading continues from there.",
                         self._path,
                         mark.position,
                     )
@@ -225,8 +225,8 @@ class Follower:
         if file is None:
             content.lost = True
             log.warning(
-                "File %s is not the one that was read to byte %d, and that one does not lie beside it: it was truncated, "
-                "deleted, moved away or compressed between two checks. Its content from that byte on is missing.",
+                "File %s is not the one that was read to byte %d, and that one is not in its folder: it was truncated, "
+                "deleted, moved or compressed between two checks. Its content from that byte on is missing.",
                 self._path,
                 mark.position,
             )
@@ -235,7 +235,7 @@ class Follower:
                 self._after_its_copies(content)
         else:
             log.info(
-                "File %s was rotated between two checks; %s is read on from byte %d.",
+                "File %s was rotated between two checks; reading continues in %s from byte %d.",
                 self._path,
                 file.path,
                 mark.position,
@@ -244,7 +244,7 @@ class Follower:
                 newest.close()
 
     def _go_on(self, last: Content, newest: Handle | None) -> None:
-        """Adds the files that had the path after the last one, and the file that has it now."""
+        """Add the files that had the path after the last one, and the file that has it now."""
         missed = MissedFiles([], [])
         known = [c.handle for c in self._contents if not c.lost] + ([newest] if newest is not None else [])
         room = max(0, _MAX_OPEN - len(self._contents))
@@ -263,7 +263,7 @@ class Follower:
             handle.close()
 
     def _after_its_copies(self, content: Content) -> Content:
-        """The content to read in place of `content`: its copies come first if it was copied and truncated.
+        """Return the content to read next: the copies of `content` come first if it was copied and truncated.
 
         Needed only for a file of which nothing was read. For others the fingerprint shows a truncation.
         """
@@ -272,7 +272,7 @@ class Follower:
         at = self._contents.index(content)
         if not self._read_copies_first(content) and content.handle.size() < content.seen:
             log.warning(
-                "File %s was truncated to %d bytes; its %d bytes before are missing, and no copy lies beside it.",
+                "File %s was truncated to %d bytes; its %d bytes before are missing, and no copy is in its folder.",
                 self._path,
                 content.handle.size(),
                 content.seen,
@@ -281,11 +281,11 @@ class Follower:
         return self._contents[at]
 
     def _read_copies_first(self, content: Content, until: int | None = None) -> bool:
-        """Inserts the copies of the last file before it, if nothing was read of it. Returns whether there are any.
+        """Insert the copies of the last file before it, if nothing was read of it. Return whether there are any.
 
         Args:
             content: the last file.
-            until: the time of its last write, if it was renamed since: files written later had the path after it.
+            until: time of its last write, if it was renamed since: files written later had the path after it.
         """
         at = self._contents.index(content)
         known = [c.handle for c in self._contents if not c.lost]
@@ -303,7 +303,7 @@ class Follower:
         return bool(copies)
 
     def _folder_changed(self) -> bool:
-        """Whether file names beside the path may have changed since the last call."""
+        """Return whether file names in the folder of the path may have changed since the last call."""
         now = self._clock()
         if now < self._list_at:
             return False
@@ -330,7 +330,7 @@ class Follower:
         if missed.unread:
             log.warning(
                 "File %s may have been rotated more than once since the last check: %s may have had its path in "
-                "between, and is not read. If it holds lines that are missing, read it with a connector of its own.",
+                "between, and is not read. If it holds lines that are missing, read it with a separate connector.",
                 self._path,
                 ", ".join(f"{b.path} ({b.size} bytes)" for b in missed.unread),
             )
@@ -338,7 +338,7 @@ class Follower:
     # The end of the readable part of a file
 
     def _end(self, content: Content, position: int, mark: Fingerprint | None, limits: Limits) -> int | None:
-        """The end of the next batch within this file; None if the file is finished or lost."""
+        """Return the end of the next batch within this file; None if the file is finished or lost."""
         if content.lost:
             return None
         size, written = content.handle.state()
@@ -364,13 +364,15 @@ class Follower:
     def _truncated(
         self, content: Content, position: int, size: int, mark: Fingerprint | None, limits: Limits
     ) -> int | None:
-        """Continues in a copy of the truncated file; None if there is no copy. Opens the file at the path again."""
+        """Continue in a copy of the truncated file; None if there is no copy. Open the file at the path again."""
         self._drop(self._contents.index(content) + 1)
         content.modified = content.met if mark is None else mark.modified  # a later time may be that of the next file
         missing = content.seen - position
         copy = find_copy(self._path, mark, self._ends) if mark is not None else None
         if copy is not None:
-            log.info("File %s was truncated; its copy %s is read on from byte %d.", self._path, copy.path, position)
+            log.info(
+                "File %s was truncated; reading continues in its copy %s from byte %d.", self._path, copy.path, position
+            )
             content.handle.close()
             content.handle = copy
             content.seen, content.changed_at = copy.size(), self._clock()
@@ -391,7 +393,7 @@ class Follower:
                     self._path,
                     size,
                     position,
-                    f" At least {missing} bytes are missing that no copy beside it holds." if missing > 0 else "",
+                    f" At least {missing} bytes are missing, which no copy in its folder has." if missing > 0 else "",
                 )
         self.look(None)
         return None if copy is None else self._end(content, position, mark, limits)

@@ -15,7 +15,7 @@ _LOCK: Final = threading.Lock()
 
 
 class Handle:
-    """A regular file, open for reading until `close`. The rest of the process can use it with `borrow`."""
+    """Regular file, open for reading until `close`. The rest of the process can use it with `borrow`."""
 
     __slots__ = ("_away", "device", "fd", "inode", "path")
 
@@ -30,20 +30,20 @@ class Handle:
             _OPEN.setdefault((self.device, self.inode), []).append(self)
 
     def size(self) -> int:
-        """The size in bytes."""
+        """Return the size in bytes."""
         return os.fstat(self.fd).st_size
 
     def state(self) -> tuple[int, int]:
-        """The size in bytes, and the time of the last write in nanoseconds."""
+        """Return the size in bytes, and the time of the last write in nanoseconds."""
         status = os.fstat(self.fd)
         return status.st_size, status.st_mtime_ns
 
     def modified(self) -> int:
-        """The time of the last write in nanoseconds."""
+        """Return the time of the last write in nanoseconds."""
         return os.fstat(self.fd).st_mtime_ns
 
     def current_path(self) -> str | None:
-        """The current path: as opened, or another one in the same folder; None if the file left the folder."""
+        """Return the current path: as opened, or another one in the same folder; None if the file left the folder."""
         if not self._away:
             try:
                 status = os.stat(self.path)  # noqa: PTH116
@@ -57,7 +57,7 @@ class Handle:
         return None if self._away else self.path
 
     def close(self) -> None:
-        """Closes the file. A second call does nothing."""
+        """Close the file. A second call does nothing."""
         with _LOCK:
             if self.fd < 0:
                 return
@@ -70,18 +70,18 @@ class Handle:
 
 
 def borrow(device: int, inode: int) -> int | None:
-    """A new descriptor for a file that is open in this process; None if it is not open. The caller closes it."""
+    """Return a new descriptor for a file that is open in this process; None if it is not open. The caller closes it."""
     with _LOCK:
         handles = _OPEN.get((device, inode))
         return os.dup(handles[0].fd) if handles else None
 
 
 def open_regular(path: str) -> int:
-    """A descriptor for reading.
+    """Open a regular file. Return a descriptor for reading.
 
     Raises:
         FileNotFoundError, NotADirectoryError: the file or its directory does not exist.
-        ConnectError: it is no regular file, or there is no permission to read it.
+        ConnectError: it is not a regular file, or there is no permission to read it.
     """
     try:
         # Without O_NONBLOCK, opening a FIFO would wait for a writer.
@@ -99,12 +99,12 @@ def open_regular(path: str) -> int:
     if stat.S_ISREG(mode):
         return fd
     os.close(fd)
-    kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+    kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
     raise ConnectError(f"{path} is {kind}; property `file` must name a file.")
 
 
 def open_at(path: str, device: int, inode: int) -> Handle | None:
-    """The file at `path`, if it has this inode; else None.
+    """Open the file at `path`, if it has this inode; otherwise return None.
 
     Raises:
         OSError: the file cannot be opened.
@@ -120,10 +120,10 @@ def open_at(path: str, device: int, inode: int) -> Handle | None:
 
 
 def open_again(path: str, device: int, inode: int) -> int:
-    """A descriptor for the file with this inode: at `path`, or under another name in the same directory.
+    """Open the file with this inode: at `path`, or under another name in the same directory. Return its descriptor.
 
     Raises:
-        RetriableError: the file does not exist, or no longer.
+        RetriableError: the file does not exist, or no longer exists.
     """
     for candidate in (path, find_beside(path, device, inode)):
         if candidate is None:
@@ -136,11 +136,11 @@ def open_again(path: str, device: int, inode: int) -> int:
         if (status.st_dev, status.st_ino) == (device, inode):
             return fd
         os.close(fd)
-    raise RetriableError(f"File {path} was moved away or deleted between planning and reading (inode {inode}).")
+    raise RetriableError(f"File {path} was moved or deleted between planning and reading (inode {inode}).")
 
 
 def find_beside(path: str, device: int, inode: int) -> str | None:
-    """The path of the file with this inode in the directory of `path`, whatever its name."""
+    """Return the path of the file with this inode in the directory of `path`, or None. It may have any name."""
     try:
         with os.scandir(os.path.dirname(path) or ".") as entries:  # noqa: PTH120
             for entry in entries:
@@ -152,7 +152,7 @@ def find_beside(path: str, device: int, inode: int) -> str | None:
 
 
 def user_name() -> str:
-    """The name of the user of this process, or its id if it has no name."""
+    """Return the name of the user of this process, or its id if it has no name."""
     user = os.geteuid()
     try:
         return pwd.getpwuid(user).pw_name

@@ -1,4 +1,4 @@
-r"""Finds the ends of lines in a file or in a block of bytes, and reads the lines.
+r"""Line ends in a file or in a block of bytes, and reading of lines.
 
 Lines end as in Kafka Connect's file source: with `\n`, `\r\n` or a lone `\r`. A `\r` at the end of a file may become a
 `\r\n`, so it does not end a line yet. Planning a batch only finds the end of the last line; reading it makes the strings.
@@ -15,20 +15,20 @@ __all__ = ["end_of_last_line", "split_lines", "texts_of", "whole_lines"]
 _SAMPLE: Final = 64 << 10  # bytes
 _FAR: Final = 1 << 20  # bytes
 _CHUNK: Final = 128 << 10
-"""Bytes. Memory for larger blocks is newly mapped by the system each time, which takes as long as making the lines."""
+"""Bytes of one read. The system maps memory for larger blocks anew each time, which takes as long as making the lines."""
 
 
 def whole_lines(fd: int, start: int, size: int, limits: Limits, looked: int = 0) -> int:
-    """The end of the last whole line after `start` within `limits`.
+    """Return the end of the last whole line after `start` within `limits`.
 
     A first line that exceeds the limits is included whole. The limit of records is kept approximately, by the mean length
     of the lines in the first 64 KiB.
 
     Args:
-        fd: an open file; its own position is neither used nor changed.
-        start: the beginning of a line.
-        size: the end of the part of the file that counts.
-        limits: of the batch.
+        fd: descriptor of an open file; its own position is neither used nor changed.
+        start: beginning of a line.
+        size: end of the part of the file to read.
+        limits: limits of the batch.
         looked: no line ends between `start` and this position, according to an earlier call.
 
     Returns:
@@ -60,7 +60,7 @@ def _last_end_before(fd: int, floor: int, top: int) -> int:
             return low + end
         if low == floor:
             break
-        top = low + 1  # the byte after a \r at the end of the lower block decides about it
+        top = low + 1  # a \r at the end of the lower block needs the byte after it
     return 0
 
 
@@ -77,7 +77,7 @@ def _first_end_after(fd: int, low: int, size: int) -> int:
 
 
 def end_of_last_line(block: bytes | bytearray) -> int:
-    """The end of the last whole line of a block; 0 if there is none."""
+    """Return the end of the last whole line of a block; 0 if there is none."""
     return max(block.rfind(b"\n"), block.rfind(b"\r", 0, max(0, len(block) - 1))) + 1
 
 
@@ -92,7 +92,7 @@ def _end_of_first_line(block: bytes) -> int:
 
 
 def split_lines(fd: int, start: int, end: int) -> Iterator[list[str]]:
-    """The lines from `start` to `end`, in lists of some thousands, decoded as by `texts_of`.
+    """Yield the lines from `start` to `end`, in lists of some thousands, decoded as by `texts_of`.
 
     The rest between the end of the last whole line and `end` is a line too.
 
@@ -118,9 +118,9 @@ def split_lines(fd: int, start: int, end: int) -> Iterator[list[str]]:
 
 
 def texts_of(block: bytes) -> list[str]:
-    """The lines of a block. The rest after the end of the last whole line is a line too.
+    """Return the lines of a block. The rest after the end of the last whole line is a line too.
 
-    Bytes that are no UTF-8 become U+FFFD as with Java's decoder, except for a surrogate in UTF-8 (`ED A0 80`): it becomes
+    Bytes that are not UTF-8 become U+FFFD as with Java's decoder, except for a surrogate in UTF-8 (`ED A0 80`): it becomes
     one U+FFFD in Java, and one for each byte here.
     """
     text = block.decode("utf-8", "replace")

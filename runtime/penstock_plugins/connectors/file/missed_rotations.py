@@ -1,4 +1,4 @@
-"""Finds files that had the path between two checks: they are beside it now, and are read in the order they had it."""
+"""Files that had the path between two checks: they are now in its folder, and are read in the order they had it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class MissedFiles:
     """Files that had the path, or may have had it.
 
     Attributes:
-        handles: the files to read, oldest first.
+        handles: files to read, oldest first.
         unread: other files that were written in between: their names are ambiguous, or they are compressed.
     """
 
@@ -44,19 +44,20 @@ def find_missed(
     most: int,
     until: int | None = None,
 ) -> MissedFiles:
-    """The files that had the path after `last`, or held its content before it was truncated.
+    """Return the files that had the path after `last`, or held its content before it was truncated.
 
-    A file is read if its name says that it was rotated (`AFTER`; `INSIDE` if the last file has such a name now, too), if it
+    A file is read if its name means that it was rotated (`AFTER`; `INSIDE` if the last file has such a name now, too), if it
     was written at `since` or later, and if it is neither open (`known`) nor finished (`ends`).
 
     Args:
-        path: as configured.
-        last: the file that had the path before. If it is lost, its name is unknown.
-        known: the open files.
+        path: the path as configured.
+        last: file that had the path before. If it is lost, its name is unknown.
+        known: open files.
         ends: `Fingerprint.end` of the finished files.
-        since: nanoseconds.
-        most: the maximum number of files to open.
-        until: nanoseconds; ignore files written then or later, and files whose names say that they had the path later.
+        since: time in nanoseconds.
+        most: maximum number of files to open.
+        until: time in nanoseconds; ignore files written then or later, and files whose names mean that they had the
+            path later.
 
     Raises:
         RetriableError: there is no permission to read a file, or the folder keeps changing.
@@ -65,7 +66,7 @@ def find_missed(
         missed = _find_once(path, last, known, ends, since, most, until)
         if missed is not None:
             return missed
-    raise RetriableError(f"The files beside {path} are renamed again and again; they are checked again later.")
+    raise RetriableError(f"The files in the folder of {path} keep being renamed; they are checked again later.")
 
 
 def _find_once(

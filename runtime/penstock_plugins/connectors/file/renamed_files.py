@@ -1,4 +1,4 @@
-"""Finds the file of a fingerprint beside the path: the file itself under another name, or a copy of it."""
+"""Search for the file of a fingerprint in the folder of the path: the file under another name, or a copy of it."""
 
 from collections.abc import Collection, Iterable
 from typing import Final
@@ -10,13 +10,13 @@ from penstock_plugins.connectors.file.siblings import Sibling, list_siblings
 __all__ = ["find_copy", "find_renamed", "has_end"]
 
 _NANOSECONDS: Final = 1_000_000_000
-"""In a second."""
+"""Nanoseconds in a second."""
 
 
 def find_renamed(path: str, mark: Fingerprint) -> Handle | None:
-    """The file of a fingerprint under another name beside the path: inode and content match.
+    """Open the file of a fingerprint under another name in the folder of the path: inode and content match.
 
-    Its name may be anything, unless nothing was read of the file: then only the inode can match, and a compressed file may
+    It may have any name, unless nothing was read of the file: then only the inode can match, and a compressed file may
     have got it since.
     """
     files = [
@@ -28,10 +28,10 @@ def find_renamed(path: str, mark: Fingerprint) -> Handle | None:
 
 
 def find_copy(path: str, mark: Fingerprint, ends: Collection[str]) -> Handle | None:
-    """A copy of the content up to a fingerprint, beside the path.
+    """Open a copy of the content up to a fingerprint, in the folder of the path.
 
-    It must be written since then: an older file may begin with the same bytes. Finished files are excluded. Of several
-    copies the longest is taken, then the newest.
+    It must be written since then: an older file may begin with the same bytes. Finished files are excluded. The longest copy
+    is opened; among copies of that length, the newest.
     """
     if not mark.position:
         return None
@@ -45,7 +45,7 @@ def find_copy(path: str, mark: Fingerprint, ends: Collection[str]) -> Handle | N
 
 
 def has_end(handle: Handle, ends: Iterable[str]) -> bool:
-    """Whether the file is one of the finished files."""
+    """Return whether the file is one of the finished files."""
     return any(is_end(end, handle.fd) for end in ends)
 
 
@@ -61,6 +61,6 @@ def _open_first_match(files: Iterable[Sibling], mark: Fingerprint, ends: Collect
 
 
 def _is_written_since(file: Sibling, modified: int) -> bool:
-    """Whether the file was written at `modified` or later. A copy may have its original's time in whole seconds."""
+    """Return whether the file was written at `modified` or later. A copy may have its original's time in whole seconds."""
     whole = file.modified % _NANOSECONDS == 0
     return file.modified >= (modified - modified % _NANOSECONDS if whole else modified)

@@ -1,4 +1,4 @@
-"""Files beside a path that may have had the path before: what their names mean, and the order in which they had it.
+"""Files in the folder of a path that may have had the path before: the meaning of their names, and their order.
 
 Names alone do not determine the order: `app.log.1` is the newest file under logrotate and the oldest under Log4j. The order
 is that of the last writes; names decide between files that were last written at the same time.
@@ -29,20 +29,20 @@ _MAX_LISTINGS: Final = 5
 
 
 class RotationName(Enum):
-    """The kinds of file names beside the path `app.log`."""
+    """Kinds of file names in the folder of the path `app.log`."""
 
     AFTER = "app.log.1, app.log-20261122, app.log.old"
-    INSIDE = "app.1.log, app-2026-11-22.log: also what independent files are called"
+    INSIDE = "app.1.log, app-2026-11-22.log: also names of independent files"
     OTHER = "app.log.1.gz, app.log.bak, app.log.lock"
 
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """A file beside the path.
+    """File in the folder of the path.
 
     Attributes:
-        mark: the part of its name that the path's name does not have.
-        modified: the time of the last write, in nanoseconds.
+        mark: part of its name that the path's name does not have.
+        modified: time of the last write, in nanoseconds.
     """
 
     path: str
@@ -55,12 +55,12 @@ class Sibling:
 
     @property
     def compressed(self) -> bool:
-        """Whether its name says that it is compressed."""
+        """Return whether its name means that it is compressed."""
         return bool(_COMPRESSED.search(self.mark))
 
 
 def rotation_name(name: str, other: str) -> tuple[RotationName, str] | None:
-    """The kind of another file's name, and its part that the path's name does not have; None if it is unrelated."""
+    """Return the kind of another file's name, and its part that the path's name does not have; None if it is unrelated."""
     if other == name:
         return None
     if other.startswith(name):
@@ -79,7 +79,7 @@ def rotation_name(name: str, other: str) -> tuple[RotationName, str] | None:
 
 
 def folders_of(path: str) -> list[tuple[str, frozenset[str]]]:
-    """The folders that may contain files of this path, with their names there: for a link its own and its target's."""
+    """Return the folders that may contain files of this path, with their names: for a link its own and its target's."""
     folder, name = os.path.split(path)
     folders = {folder or ".": {name}}
     if os.path.islink(path):  # noqa: PTH114
@@ -89,7 +89,7 @@ def folders_of(path: str) -> list[tuple[str, frozenset[str]]]:
 
 
 def folder_times(path: str) -> tuple[int, ...]:
-    """The times of the last change of the folders: they change if a file is created, deleted or renamed beside the path."""
+    """Return the times of the last change of the folders, which change if a file is created, deleted or renamed in them."""
     times = []
     for folder, _ in folders_of(path):
         try:
@@ -100,7 +100,7 @@ def folder_times(path: str) -> tuple[int, ...]:
 
 
 def list_siblings(path: str, inodes: Iterable[int] = ()) -> list[Sibling]:
-    """The regular files beside a path whose names begin like its own, and those with these inodes whatever their names.
+    """Return the regular files in a path's folder whose names begin like its own, and with any name those with these inodes.
 
     If files are renamed during the listing, the folder is listed again. A folder that cannot be listed counts as empty.
     """
@@ -139,12 +139,12 @@ def _list_folder(folder: str, names: frozenset[str], inodes: frozenset[int]) -> 
 
 
 def written_since(files: Iterable[Sibling], since: int, after: Sibling | None = None) -> list[Sibling]:
-    """The files that were last written at `since` or later, oldest first.
+    """Return the files that were last written at `since` or later, oldest first.
 
     Args:
-        files: beside the path.
-        since: nanoseconds.
-        after: the file that had the path before them, if it is known.
+        files: files in the folder of the path.
+        since: time in nanoseconds.
+        after: file that had the path before them, if it is known.
     """
     later = [b for b in files if b.modified >= since]
     if after is not None:
@@ -154,13 +154,13 @@ def written_since(files: Iterable[Sibling], since: int, after: Sibling | None = 
 
 
 def is_named_later(file: Sibling, other: Sibling) -> bool:
-    """Whether a file's name says that it had the path after the other. False for a number and a date."""
+    """Return whether a file's name means that it had the path after the other. False for a number and a date."""
     alike = bool(_NUMBER.fullmatch(file.mark)) == bool(_NUMBER.fullmatch(other.mark))
     return alike and _name_order(file) > _name_order(other)
 
 
 def _name_order(file: Sibling) -> tuple[int, list[int], str]:
-    """Sorts names, oldest first: small numbers count downwards, as with logrotate; dates and what follows them upwards."""
+    """Return a sort key for names, oldest first: small numbers descend, as with logrotate; dates and suffixes ascend."""
     small = _NUMBER.fullmatch(file.mark)
     if small:
         return -int(small[1]), [], ""

@@ -1,6 +1,6 @@
 """FileStreamSink: writes one line for each record to a file, as Kafka Connect's connector of that name.
 
-A line is the Java text of the value. Lines are appended whole or not at all where the file system allows it, and are on
+A line is the Java text of the value. Lines are appended whole or not at all if the file system allows it, and are on
 disk before their offsets are committed. With a backlog, several processes prepare lines and one appends them in order.
 Without a file the lines go to standard output (`stdout_sink.py`).
 """
@@ -34,14 +34,14 @@ class FileSinkConfig(Config):
     file: str | None = prop(
         "file",
         None,
-        doc="The file to append lines to. It is created when missing; its directory must exist. Without it lines go to "
+        doc="The file to append lines to. It is created if it is missing; its directory must exist. Without it, lines go to "
         "standard output, which is the task's log.",
         importance=Importance.HIGH,
     )
 
 
 class FileStreamSink(SinkConnector):
-    """Writes records from Kafka to a file, or to standard output, a line each."""
+    """Writes records from Kafka to a file, or to standard output, one line for each record."""
 
     Config: ClassVar[type[Config]] = FileSinkConfig
     java_names: ClassVar[tuple[str, ...]] = ("org.apache.kafka.connect.file.FileStreamSinkConnector",)
@@ -49,7 +49,7 @@ class FileStreamSink(SinkConnector):
     staged: ClassVar[bool] = True
 
     def validate(self, config: FileSinkConfig) -> Iterable[Problem]:
-        """Refuses only what is wrong on any machine: the task may run where there are other folders."""
+        """Reject only values that are wrong on any machine: the task may run on a machine with other folders."""
         if not config.file:
             return
         if config.file.endswith("/") or Path(config.file).is_dir():
@@ -64,12 +64,12 @@ class FileStreamSink(SinkConnector):
         return FileWriter(config.file) if config.file else StdoutWriter()
 
     def alter_offsets(self, config: FileSinkConfig, offsets: Mapping[Any, Any]) -> bool:
-        """Accepts all: the sink itself stores no offsets."""
+        """Accept all: the sink stores no offsets."""
         return True
 
 
 class FileSink(Sink):
-    """The driver half: appends staged lines, and makes lines durable before their offsets are committed."""
+    """Driver half: appends staged lines, and makes lines durable before their offsets are committed."""
 
     def __init__(self, path: str) -> None:
         self._file = CurrentFile(path)
@@ -78,16 +78,16 @@ class FileSink(Sink):
         self._written: set[tuple[int, int]] = set()
 
     def start(self) -> None:
-        """Fails at once if the file cannot be written."""
+        """Fail immediately if the file cannot be written."""
         LineFile(self._path).close()
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Discards the lines that a failed batch has staged."""
+        """Discard the lines that a failed batch has staged."""
         discard_staged(self._path)
         return {}
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Appends staged lines, then makes all written files durable: more than one if the file was rotated."""
+        """Append staged lines, then make all written files durable: more than one if the file was rotated."""
         names = [message["staged"] for message in messages if "staged" in message]
         if len(set(names)) < len(names):
             raise ConnectError(
@@ -116,7 +116,7 @@ class FileSink(Sink):
 
 
 class FileWriter(StagingWriter):
-    """The task half: appends lines, or stages them."""
+    """Task half: appends lines, or stages them."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -124,7 +124,7 @@ class FileWriter(StagingWriter):
         self._file = CurrentFile(path)
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> Any:
-        """Appends the lines of all records, or of none."""
+        """Append the lines of all records, or of none."""
         data = lines_of(batches)
         if not data:
             return None

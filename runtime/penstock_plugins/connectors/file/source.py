@@ -1,10 +1,10 @@
 """FileStreamSource: reads the lines of a growing file, or of standard input, as Kafka Connect's connector of that name.
 
-Differences from Kafka Connect, all on purpose:
+Differences from Kafka Connect, all intentional:
 
 * Positions count bytes. Connect counts characters while it reads, and skips that many bytes after a restart, so it resumes
   at the wrong place in a file that is not ASCII.
-* Rotation and truncation are detected, also while the task does not run.
+* Rotation and truncation are detected, even if they happen while the task does not run.
 * The offsets of standard input, which are always null, can be deleted.
 
 The position is stored in the offsets topic as Kafka Connect stores it: `{"filename": ...}` -> `{"position": 35}`. A second
@@ -51,14 +51,14 @@ from penstock_plugins.connectors.file.stdin_source import StdinSource
 __all__ = ["FileReader", "FileSource", "FileSourceConfig", "FileStreamSource"]
 
 _MISSING: Final = 1.0
-"""Seconds until a file that does not exist is looked for again, as in Kafka Connect."""
+"""Seconds until the task looks again for a file that does not exist, as in Kafka Connect."""
 
 
 class FileSourceConfig(Config):
     file: str | None = prop(
         "file",
         None,
-        doc="The file to read. It may be created later, grow, be rotated or truncated. Without it standard input is read, "
+        doc="The file to read. It may be created later, grow, be rotated or truncated. Without it, standard input is read, "
         "which `penstock run` passes on, and which is empty in a pod.",
         importance=Importance.HIGH,
     )
@@ -66,7 +66,7 @@ class FileSourceConfig(Config):
     batch_size: Int = prop(
         "batch.size",
         2000,
-        doc="The most lines that stand in one portion between the stages of a task. Below 1 it is 1, as in Kafka Connect.",
+        doc="Maximum number of lines in one portion between the stages of a task. Below 1 it is 1, as in Kafka Connect.",
         importance=Importance.LOW,
     )
 
@@ -83,24 +83,24 @@ class FileStreamSource(SourceConnector):
 
     Config: ClassVar[type[Config]] = FileSourceConfig
     java_names: ClassVar[tuple[str, ...]] = ("org.apache.kafka.connect.file.FileStreamSourceConnector",)
-    # Lines come from the page cache, so reading takes CPU time and no waiting: a thread would gain nothing.
+    # Lines come from the page cache, so reading takes only CPU time: a thread would gain nothing.
     read_ahead: ClassVar[bool] = False
 
     def validate(self, config: FileSourceConfig) -> Iterable[Problem]:
-        """Refuses a directory. The file need not exist yet."""
+        """Reject a directory. The file need not exist yet."""
         if config.file and Path(config.file).is_dir():
             yield Problem("file", f"{config.file} is a directory; property `file` must name a file.")
 
     def exactly_once(self, config: FileSourceConfig) -> bool:
-        """Files support exactly once, standard input does not."""
+        """Return whether a file is configured: standard input does not support exactly once."""
         return bool(config.file)
 
     def standard_input(self, config: FileSourceConfig) -> str | None:
-        """The property `file`, if it is not set."""
+        """Return the property `file`, if it is not set."""
         return None if config.file else "file"
 
     def source(self, config: FileSourceConfig) -> Source | PollingSource:
-        """The driver half. For standard input there is no task half."""
+        """Return the driver half. For standard input there is no task half."""
         if not config.file:
             return StdinSource(config.topic, _portion(config), config.file)
         return FileSource(config.file)
@@ -109,7 +109,7 @@ class FileStreamSource(SourceConnector):
         return FileReader(config.topic, _portion(config))
 
     def alter_offsets(self, config: FileSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accepts byte positions of the file, and any deletion. Errors have Kafka Connect's messages, where it has one."""
+        """Accept byte positions of the file, and any deletion. Errors have Kafka Connect's messages, if it has one."""
         if not config.file and any(offset is not None for offset in offsets.values()):
             raise ConnectError(
                 "Offsets cannot be modified if the 'file' configuration is unspecified. This is because stdin is used for "
@@ -138,11 +138,11 @@ class FileStreamSource(SourceConnector):
 
 
 class FileSource(Source):
-    """The driver half: follows the file and plans batches of whole lines.
+    """Driver half: follows the file and plans batches of whole lines.
 
     Args:
-        path: of the file as configured, which is also its name in the offsets.
-        clock: seconds, monotonic.
+        path: path of the file as configured, which is also its name in the offsets.
+        clock: returns seconds, monotonic.
     """
 
     def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -151,17 +151,17 @@ class FileSource(Source):
         self._fingerprint_partition = SourcePartition({"filename": path, "penstock": "fingerprint"})
         self._follower = Follower(path, clock)
         self._fingerprints: deque[tuple[Offset, Fingerprint | None]] = deque(maxlen=3)
-        """The fingerprints of the last offsets: parsing one takes longer than checking the file."""
+        """Fingerprints of the last offsets: parsing one takes longer than checking the file."""
 
     def start(self, offsets: Offsets) -> None:
-        """Opens the file of the committed position, or the file at the path if it exists."""
+        """Open the file of the committed position, or the file at the path if it exists."""
         try:
             self._follower.look(self._fingerprint(offsets))
         except OSError as e:
             raise self._unreadable(e) from e
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> Offsets:
-        """The end of the last whole line of the file, or of the next file.
+        """Return the end of the last whole line of the file, or of the next file.
 
         Raises:
             RetriableError: no file was found at the path yet.
@@ -182,7 +182,7 @@ class FileSource(Source):
         return {self._fingerprint_partition: offset, self._partition: {"position": end.position}}
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """One partition, because the lines of a file have an order."""
+        """Return one partition, because the lines of a file have an order."""
         start_mark, end_mark = self._fingerprint(start), self._fingerprint(end)
         if end_mark is None or end_mark == start_mark:
             return []
@@ -203,12 +203,12 @@ class FileSource(Source):
         ]
 
     def backlog(self, offsets: Offsets) -> Backlog | None:
-        """The bytes of the file, and of those after it, that were not read."""
+        """Return the unread bytes of the file and of the files after it."""
         left = self._follower.left(self._position(offsets), self._fingerprint(offsets))
         return None if left is None else Backlog(bytes=left)
 
     def commit(self, offsets: Offsets) -> None:
-        """Closes rotated files that are read to their end and committed."""
+        """Close rotated files that are read to their end and committed."""
         mark = self._fingerprint(offsets)
         if mark is not None:
             self._follower.committed(mark)
@@ -222,12 +222,12 @@ class FileSource(Source):
             return 0
         if not _is_integer(position) or position < 0:
             raise ConnectError(
-                f"File {self._path}: its offset {position!r} is no position in a file. Alter the offset."
+                f"File {self._path}: its offset {position!r} is not a position in a file. Alter the offset."
             )
         return position
 
     def _fingerprint(self, offsets: Offsets) -> Fingerprint | None:
-        """The fingerprint of the position; None if the position was not written together with one."""
+        """Return the fingerprint of the position; None if the position was not written together with one."""
         position, stored = self._position(offsets), offsets.get(self._fingerprint_partition)
         if stored is None or self._partition not in offsets:
             return None
@@ -245,14 +245,14 @@ class FileSource(Source):
 
 
 class FileReader(PartitionReader):
-    """The task half: reads the lines that the driver half planned."""
+    """Task half: reads the lines that the driver half planned."""
 
     def __init__(self, topic: str, portion: int) -> None:
         self._topic = topic
         self._portion = portion
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
-        """The lines as strings."""
+        """Yield the lines as strings."""
         data = partition.data
         start, end, device, inode = data["start"], data["end"], data["device"], data["inode"]
         if start == end:
@@ -263,7 +263,7 @@ class FileReader(PartitionReader):
         try:
             size = os.fstat(fd).st_size
             if size < end:
-                raise RetriableError(f"it has {size} bytes and had {end} when the batch was planned")
+                raise RetriableError(f"it has {size} bytes but had {end} when the batch was planned")
             pending: list[str] = []
             for lines in split_lines(fd, start, end):
                 pending = pending + lines if pending else lines
@@ -274,7 +274,7 @@ class FileReader(PartitionReader):
             if pending:
                 yield self._batch(pending)
             if digest_before(fd, end) != data["digest"]:
-                raise RetriableError(f"its content up to byte {end} is another one than when the batch was planned")
+                raise RetriableError(f"its content up to byte {end} differs from when the batch was planned")
         except RetriableError as e:
             raise RetriableError(f"File {data['path']} was truncated while it was read: {e}.") from e
         except OSError as e:

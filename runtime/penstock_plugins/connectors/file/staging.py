@@ -1,4 +1,4 @@
-"""Stages lines: several processes write them to temporary files, and one process appends them in order.
+"""Staging of lines: several processes write them to temporary files, and one process appends them in order.
 
 The target is the file at a path, or standard output, whose path is empty.
 """
@@ -20,7 +20,7 @@ __all__ = ["PartFiles", "StagingWriter", "append_staged", "discard_staged"]
 
 
 _AT_ONCE: Final = mmap.MAP_PRIVATE | getattr(mmap, "MAP_POPULATE", 0)
-"""With MAP_POPULATE, Linux maps all pages at once."""
+"""Flags of the mapping. With MAP_POPULATE, Linux maps all pages in the same call."""
 
 
 _PART: Final = "part-"
@@ -28,7 +28,7 @@ _FREE: Final = "free-"
 
 
 class PartFiles:
-    """Writes lines for `path` to temporary files, one for each part of a batch.
+    """Writer of lines for `path` to temporary files, one for each part of a batch.
 
     A part's file is reserved until `append_staged` or `discard_staged`; then any process may reuse it for another part. Any
     number of parts may wait at the same time.
@@ -41,7 +41,7 @@ class PartFiles:
         self._size = 0
 
     def add(self, data: bytes) -> None:
-        """Appends data to the current part.
+        """Append data to the current part.
 
         Raises:
             RetriableError: there is no space left.
@@ -61,7 +61,7 @@ class PartFiles:
         self._size = end
 
     def end(self) -> tuple[str, int] | None:
-        """Ends the part. Returns its file's name and the number of bytes that count; None if the part is empty."""
+        """End the part. Return its file's name and the number of bytes to append; None if the part is empty."""
         part, size = self._part, self._size
         self._part, self._size = None, 0
         if part is None:
@@ -70,14 +70,14 @@ class PartFiles:
         return part[1], size
 
     def close(self) -> None:
-        """Deletes a part that has not ended. A second call does nothing."""
+        """Delete a part that has not ended. A second call does nothing."""
         part = self.end()
         if part is not None:
             with suppress(OSError):
                 os.unlink(part[0])  # noqa: PTH108 (next to the os calls that made it)
 
     def _reuse_file(self) -> tuple[int, str] | None:
-        """Reuses a free file: writing to its memory again costs a tenth of new memory."""
+        """Reuse a free file: writing to its memory again costs a tenth of new memory."""
         with suppress(FileNotFoundError):
             for free in self._folder.glob(f"{_FREE}*"):
                 name = str(self._folder / f"{_PART}{uuid.uuid4().hex}")
@@ -92,33 +92,33 @@ class PartFiles:
 
 
 class StagingWriter(Writer):
-    """A writer that stages lines. The driver half calls `append_staged` for each of its messages."""
+    """Writer that stages lines. The driver half calls `append_staged` for each of its messages."""
 
     def __init__(self, path: str) -> None:
         self._stage = PartFiles(path)
 
     def stage(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
-        """Writes the lines of all records to a temporary file, for `Sink.commit`."""
+        """Write the lines of all records to a temporary file, for `Sink.commit`."""
         data = lines_of(batches)
         if data:
             self._stage.add(data)
 
     def staged(self) -> Any:
-        """The message for the driver half: the file with the lines of this process."""
+        """Return the message for the driver half: the file with the lines of this process."""
         part = self._stage.end()
         return None if part is None else {"staged": part[0], "bytes": part[1]}
 
     def close(self) -> None:
-        """Deletes a part that has not ended."""
+        """Delete a part that has not ended."""
         self._stage.close()
 
 
 def append_staged(append: Callable[[mmap.mmap], None], name: str, size: int) -> None:
-    """Appends the first `size` bytes of a part's file, and frees the file for another part.
+    """Append the first `size` bytes of a part's file, and free the file for another part.
 
     Raises:
-        ConnectError: the file does not exist any more.
-        Exception: as `append`; the part is kept.
+        ConnectError: the file no longer exists.
+        Exception: as for `append`; the part is kept.
     """
     try:
         with Path(name).open("rb") as staged:
@@ -134,7 +134,7 @@ def append_staged(append: Callable[[mmap.mmap], None], name: str, size: int) -> 
 
 
 def discard_staged(path: str, *, only_free: bool = False) -> None:
-    """Deletes the staged lines for `path`, whose records come again; with `only_free`, deletes the unused files alone."""
+    """Delete the staged lines for `path`, whose records come again; with `only_free`, delete only the unused files."""
     with suppress(OSError):
         for staged in _folder(path).glob(f"{_FREE}*" if only_free else "*"):
             with suppress(OSError):
@@ -142,5 +142,5 @@ def discard_staged(path: str, *, only_free: bool = False) -> None:
 
 
 def _folder(path: str) -> Path:
-    """The staging folder for a path: the same in all processes of a task, since they share a temporary folder."""
+    """Return the staging folder for a path: the same in all processes of a task, since they share a temporary folder."""
     return Path(tempfile.gettempdir()) / f"staged-{sha256(os.path.abspath(path).encode()).hexdigest()[:16]}"  # noqa: PTH100

@@ -24,13 +24,13 @@ _LONGEST: Final = 64 << 20  # bytes
 
 
 class StdinSource(PollingSource):
-    """Reads the available lines, and never waits for more. The task goes on after the end of the input.
+    """Source that reads the available lines, and never waits for more. The task continues after the end of the input.
 
     Args:
-        topic: of the records.
-        portion: the maximum number of lines in one portion.
+        topic: topic of the records.
+        portion: maximum number of lines in one portion.
         file: the property `file` as configured, null or empty: it is part of the source partition.
-        descriptor: to read from.
+        descriptor: descriptor to read from.
     """
 
     def __init__(self, topic: str, portion: int, file: str | None, descriptor: int = 0) -> None:
@@ -39,18 +39,18 @@ class StdinSource(PollingSource):
         self._offsets: Offsets = {SourcePartition({"filename": file}): {"position": None}}
         self._descriptor = descriptor
         self._incomplete = bytearray()
-        """The beginning of a line that has no end yet."""
+        """Beginning of a line that has no end yet."""
         self._lines: list[str] = []
-        """The lines that are not delivered yet."""
+        """Lines that are not delivered yet."""
         self._in_batch = 0
-        """The number of lines at the beginning of `_lines` that the current batch contains."""
+        """Number of lines at the beginning of `_lines` that the current batch contains."""
         self._ended = False
 
     def start(self, offsets: Offsets) -> None:
-        """Does nothing: standard input has no positions."""
+        """Do nothing: standard input has no positions."""
 
     def read(self, start: Offsets, limits: Limits) -> Iterator[tuple[RecordBatch, Offsets]]:
-        """The available lines; those of a failed batch come first."""
+        """Yield the available lines; those of a failed batch come first."""
         self._fill(limits)
         ends = list(accumulate(map(len, self._lines[: limits.records])))
         self._in_batch = min(len(ends), max(1, bisect_right(ends, limits.bytes)))
@@ -59,7 +59,7 @@ class StdinSource(PollingSource):
             yield self._batch(lines), self._offsets
 
     def commit(self, offsets: Offsets) -> None:
-        """Drops the lines of the delivered batch."""
+        """Drop the lines of the delivered batch."""
         del self._lines[: self._in_batch]
         self._in_batch = 0
 
@@ -73,7 +73,7 @@ class StdinSource(PollingSource):
             self._split(data)
 
     def _available(self) -> bytes:
-        """The available bytes; empty if there are none."""
+        """Return the available bytes; empty if there are none."""
         try:
             ready, _, _ = select.select([self._descriptor], [], [], 0)
             if not ready:
@@ -85,11 +85,11 @@ class StdinSource(PollingSource):
             raise RetriableError(f"Cannot read standard input: {e.strerror}.") from e
         if not data and not self._ended:
             self._ended = True
-            log.info("Standard input is at its end; the task goes on and reads later input")
+            log.info("Standard input is at its end; the task continues and reads later input")
         return data
 
     def _split(self, data: bytes) -> None:
-        begin = max(0, len(self._incomplete) - 1)  # the byte after a \r at the end decides about it
+        begin = max(0, len(self._incomplete) - 1)  # a \r at the end needs the byte after it
         self._incomplete += data
         end = end_of_last_line(self._incomplete[begin:])
         if end:

@@ -1,7 +1,7 @@
 """Standard output as a sink: FileStreamSink writes to it if no file is configured, as Kafka Connect's connector does.
 
 A task's standard output is part of its log, so this is for trying things out. Only the driver writes to it, because output
-of Spark's workers gets into the log in no order: with a backlog the workers stage lines, and the driver prints them.
+of Spark's workers gets into the log out of order: with a backlog the workers stage lines, and the driver prints them.
 """
 
 import sys
@@ -20,15 +20,15 @@ _AT_ONCE: Final = 64 << 10  # bytes
 
 
 class StdoutSink(Sink):
-    """The driver half: prints staged lines."""
+    """Driver half: prints staged lines."""
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Discards the lines that a failed batch has staged."""
+        """Discard the lines that a failed batch has staged."""
         discard_staged(_PATH)
         return {}
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Prints staged lines. All others are printed already."""
+        """Print staged lines. All others are printed already."""
         for message in messages:
             append_staged(_print, message["staged"], message["bytes"])
         if not messages:  # the backlog is over
@@ -36,23 +36,23 @@ class StdoutSink(Sink):
         return offsets
 
     def stop(self) -> None:
-        """Discards staged lines."""
+        """Discard staged lines."""
         discard_staged(_PATH)
 
 
 class StdoutWriter(StagingWriter):
-    """The task half: prints lines, or stages them."""
+    """Task half: prints lines, or stages them."""
 
     def __init__(self) -> None:
         super().__init__(_PATH)
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
-        """Prints the lines of all records."""
+        """Print the lines of all records."""
         _print(lines_of(batches))
 
 
 def _print(lines: bytes | mmap) -> None:
-    """Prints whole lines and flushes them; in pieces, because the capture of the log copies each piece several times."""
+    """Print whole lines and flush them; in pieces, because the capture of the log copies each piece several times."""
     start, size = 0, len(lines)
     try:
         while start < size:

@@ -1,8 +1,8 @@
-"""The partitions of a reader, as bytes for other processes, in parts that are known again after a crash.
+"""Partitions of a reader, pickled for other processes, in parts that can be recognized after a crash.
 
-The digest of a cut depends on what the partitions hold and not on the order in which the reader names them, nor on which of
-their values are the same object, so that it is the same in another process. The number of a part depends on its partitions
-alone likewise.
+The digest of a cut depends on the contents of the partitions. It does not depend on the order in which the reader returns
+them, or on which of their values are the same object, so it is the same in another process. In the same way, the number of
+a part depends only on its partitions.
 """
 
 import io
@@ -14,7 +14,7 @@ from typing import Any, Final
 __all__ = ["Cut", "cut", "pickled"]
 
 _MOST_PARTS: Final = 32
-"""Each part writes an offset that names both ends, so there are not more than processes that could read them."""
+"""Maximum number of parts: each writes an offset with both ends, so there are no more than processes that read them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class Cut:
     """Partitions in parts.
 
     Attributes:
-        parts: the pickled partitions of each part, in the order in which the reader named them.
-        digest: of all partitions.
+        parts: the pickled partitions of each part, in the order in which the reader returned them.
+        digest: digest of all partitions.
     """
 
     parts: tuple[tuple[bytes, ...], ...]
@@ -31,7 +31,7 @@ class Cut:
 
 
 def cut(partitions: Iterable[Any]) -> Cut:
-    """Partitions in parts, one for each as long as they are few."""
+    """Return the partitions in parts, one partition in each if they are few."""
     named = [(pickled(p), _digest(p)) for p in partitions]
     ranks = sorted(range(len(named)), key=lambda at: named[at][1])
     count = min(len(named), _MOST_PARTS)
@@ -40,7 +40,7 @@ def cut(partitions: Iterable[Any]) -> Cut:
 
 
 def pickled(partition: Any) -> bytes:
-    """A partition for another process."""
+    """Return a pickled partition for another process."""
     from pyspark import cloudpickle
 
     data: bytes = cloudpickle.dumps(partition)  # type: ignore[no-untyped-call]
@@ -48,7 +48,7 @@ def pickled(partition: Any) -> bytes:
 
 
 def _digest(partition: Any) -> bytes:
-    """A digest of what a partition holds."""
+    """Return a digest of a partition's contents."""
     from pyspark import cloudpickle
 
     written = io.BytesIO()
@@ -56,6 +56,6 @@ def _digest(partition: Any) -> bytes:
     pickler.fast = True  # equal values are written again, whether or not they are one object
     try:
         pickler.dump(partition)  # type: ignore[no-untyped-call]
-    except (ValueError, RecursionError):  # it holds itself
+    except (ValueError, RecursionError):  # it contains itself
         return sha256(pickled(partition)).digest()
     return sha256(written.getvalue()).digest()

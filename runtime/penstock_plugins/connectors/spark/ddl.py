@@ -1,4 +1,4 @@
-"""Parses Spark's DDL for schemas (`id bigint, tags array<string>`). PySpark's own parser needs a Spark session."""
+"""Parser of Spark's DDL for schemas (`id bigint, tags array<string>`). PySpark's own parser needs a Spark session."""
 
 import re
 from typing import TYPE_CHECKING, Final
@@ -14,10 +14,10 @@ _TOKEN: Final = re.compile(r"\s*(?:`((?:[^`]|``)*)`|'((?:[^'\\]|\\.)*)'|([A-Za-z
 
 
 def parse_ddl(ddl: str) -> "StructType":
-    """The struct type that `ddl` describes, with or without `struct<..>` around it.
+    """Return the struct type that `ddl` describes, with or without `struct<..>` around it.
 
     Raises:
-        ConnectError: the text is no DDL, or contains a type that is not supported here.
+        ConnectError: the text is not DDL, or contains a type that is not supported here.
     """
     from pyspark.sql.types import StructType
 
@@ -32,7 +32,7 @@ def parse_ddl(ddl: str) -> "StructType":
 
 
 class _Parser:
-    """A recursive descent parser. Tokens are pairs: the text, and whether it was quoted."""
+    """Recursive descent parser. Tokens are pairs: the text, and whether it was quoted."""
 
     def __init__(self, ddl: str) -> None:
         self._ddl = ddl
@@ -53,23 +53,23 @@ class _Parser:
             at = match.end()
 
     def peek(self, ahead: int = 0) -> str | None:
-        """The token at this distance; None if it is quoted, or at the end."""
+        """Return the token at this distance; None if it is quoted, or at the end."""
         token = self._tokens[self._at + ahead] if self._at + ahead < len(self._tokens) else ("", True)
         return None if token[1] else token[0]
 
     def next_word(self) -> str:
-        """The next token in lower case; empty if it is quoted, or at the end."""
+        """Return the next token in lower case; empty if it is quoted, or at the end."""
         return (self.peek() or "").lower()
 
     def take(self) -> str:
-        """Takes the next token, quoted or not."""
+        """Take the next token, quoted or not."""
         if self._at == len(self._tokens):
             raise ConnectError(f"Schema {self._ddl!r} ends too early.")
         self._at += 1
         return self._tokens[self._at - 1][0]
 
     def expect(self, sign: str | None) -> None:
-        """Takes the sign, which must come next; None stands for the end."""
+        """Take the sign, which must come next; None means the end."""
         if sign is None and self._at == len(self._tokens):
             return
         if sign is None or self.peek() != sign:
@@ -78,14 +78,14 @@ class _Parser:
         self._at += 1
 
     def optional(self, *words: str) -> bool:
-        """Takes these words if they come next, and returns whether they did."""
+        """Take these words if they come next. Return whether they did."""
         if [(self.peek(i) or "").lower() for i in range(len(words))] != list(words):
             return False
         self._at += len(words)
         return True
 
     def fields(self) -> "StructType":
-        """Parses fields up to the end or a closing bracket."""
+        """Parse fields up to the end or a closing bracket."""
         from pyspark.sql.types import StructField, StructType
 
         struct = StructType([])
@@ -100,7 +100,7 @@ class _Parser:
                 return struct
 
     def type(self) -> "DataType":
-        """Parses a type."""
+        """Parse a type."""
         from pyspark.sql import types as t
 
         name = self.take().lower()
@@ -156,7 +156,7 @@ class _Parser:
             "void": t.NullType,
         }
         if name not in simple:
-            raise ConnectError(f"Schema {self._ddl!r}: type {name} is not known here.")
+            raise ConnectError(f"Schema {self._ddl!r}: type {name} is not supported.")
         return simple[name]()
 
     def _numbers(self) -> list[str]:

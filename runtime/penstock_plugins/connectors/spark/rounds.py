@@ -1,11 +1,11 @@
-"""A backlog of a data source in parts, which are read in parallel. Pure.
+"""Rounds: a backlog of a data source in parts, which are read in parallel. Pure.
 
-All partitions that a reader gives for two offsets reach the same end, so one offset cannot tell which of them were read.
-For the time of such a *round* each part of them is a source partition of its own. Its offset is committed with its records,
-and names the round: where it begins and ends, the number of parts, and a digest of what they are. Whoever finds one part of
-a round after a crash knows which others are left. The source's own offset stays where the round begins, and the round counts
-for that offset alone. Once all parts are read, a batch without records sets the offset to the end and removes the parts, so
-no round begins while parts of another one are there.
+All partitions that a reader returns for two offsets reach the same end, so one offset cannot show which of them were read.
+For the time of such a *round*, each part of them is a separate source partition. Its offset is committed with its records,
+and describes the round: its start and end, the number of parts, and a digest of their contents. After a crash, one part of
+a round is enough to know which other parts are left. The source's own offset stays at the start of the round, and the round
+is valid only for that offset. Once all parts are read, a batch without records sets the offset to the end and removes the
+parts, so no round begins while parts of another one exist.
 """
 
 import json
@@ -18,9 +18,9 @@ from penstock import ConnectError, Limits, Offset, Offsets, OffsetUpdates, Sourc
 __all__ = ["PART", "Round", "RoundProgress", "is_backlog", "number_of", "progress"]
 
 PART: Final = "part"
-"""The field that a part has more than the source partition of its data source."""
+"""Field of a part's source partition that the data source's own partition does not have."""
 _BACKLOG: Final = Limits(100_000, 16 << 20)
-"""The limits of a batch grow with the load. From here on, in either of both, Spark's workers share it."""
+"""Limits of a batch from which Spark's workers share it, if either is reached: limits grow with the load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Round:
 
     Attributes:
         start, end: the reader's offsets.
-        parts: their number.
-        digest: of what the parts are; see `cuts`.
+        parts: number of parts.
+        digest: digest of the contents of the parts; see `cuts`.
     """
 
     start: Mapping[str, Any]
@@ -40,12 +40,12 @@ class Round:
 
     @property
     def offset(self) -> Offset:
-        """The offset of a part that was read."""
+        """Return the offset of a part that was read."""
         return {"start": _json(self.start), "end": _json(self.end), "parts": self.parts, "digest": self.digest}
 
     @classmethod
     def of(cls, partition: SourcePartition, offset: Offset) -> "Round":
-        """The round of a part, by its offset.
+        """Return the round of a part, from its offset.
 
         Raises:
             ConnectError: these are not the partition and the offset of a part.
@@ -58,24 +58,24 @@ class Round:
             is_one = False
         if not is_one or not 0 <= number_of(partition) < found.parts:
             raise ConnectError(
-                f"{dict(partition)} with {dict(offset)} is no part of a round, as this connector writes them: remove the "
-                "offsets of all parts, and reading goes on at the data source's own offset"
+                f"{dict(partition)} with {dict(offset)} is not a part of a round, as this connector writes them: remove the "
+                "offsets of all parts, and reading continues at the data source's own offset"
             )
         return found
 
     def read(self, source: SourcePartition, numbers: Iterable[int]) -> Offsets:
-        """What changes when these parts are read."""
+        """Return the offsets that change when these parts are read."""
         return {SourcePartition({**source, PART: number}): self.offset for number in numbers}
 
 
 @dataclass(frozen=True, slots=True)
 class RoundProgress:
-    """Where a data source stands.
+    """Progress of a data source.
 
     Attributes:
-        parts: the source partitions of all parts that have an offset, also of those that do not count.
-        round: the round that was begun.
-        left: the numbers of its parts that are still to be read, in their order.
+        parts: source partitions of all parts that have an offset, including those that are not valid.
+        round: the round in progress.
+        left: numbers of its parts that are still to be read, in their order.
     """
 
     parts: tuple[SourcePartition, ...] = ()
@@ -83,31 +83,31 @@ class RoundProgress:
     left: tuple[int, ...] = ()
 
     def closed(self) -> OffsetUpdates:
-        """What changes beside the source's own offset when no part is to be left."""
+        """Return the offsets that change, in addition to the source's own offset, to remove all parts."""
         return dict.fromkeys(self.parts)
 
 
 def is_backlog(limits: Limits) -> bool:
-    """Whether a batch under these limits is worth a round."""
+    """Return whether a batch under these limits is worth a round."""
     return limits.records >= _BACKLOG.records or limits.bytes >= _BACKLOG.bytes
 
 
 def number_of(partition: SourcePartition) -> int:
-    """The number of a part; -1 if it has none."""
+    """Return the number of a part; -1 if it has none."""
     number = partition.get(PART)
     return number if type(number) is int else -1
 
 
 def progress(source: SourcePartition, at: Mapping[str, Any] | None, offsets: Offsets) -> RoundProgress:
-    """Where a data source stands.
+    """Return the progress of a data source.
 
     Args:
         source: its source partition.
-        at: its own offset, as the reader gave it; None: it has none.
-        offsets: of all source partitions.
+        at: its own offset, as the reader returned it; None: it has none.
+        offsets: offsets of all source partitions.
 
     Raises:
-        ConnectError: an offset of a part is none.
+        ConnectError: the offset of a part is invalid.
     """
     parts = [p for p in offsets if PART in p and {**p, PART: None} == {**source, PART: None}]
     if not parts:
@@ -120,7 +120,7 @@ def progress(source: SourcePartition, at: Mapping[str, Any] | None, offsets: Off
             begun.setdefault(_json(found.offset), (found, set()))[1].add(number_of(part))
     if not begun:
         return RoundProgress(tuple(parts))
-    # At least once, two processes may have written at the same time. What each says of its own round is true.
+    # At least once, two processes may have written at the same time. Each one's records of its own round are correct.
     of, done = max(begun.values(), key=lambda each: len(each[1]))
     return RoundProgress(tuple(parts), of, tuple(n for n in range(of.parts) if n not in done))
 

@@ -1,4 +1,4 @@
-"""Converts the rows of PySpark data sources (tuples, `Row`s, Arrow batches) to Connect's values."""
+"""Conversion of rows of PySpark data sources (tuples, `Row`s, Arrow batches) to Connect's values."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time
@@ -18,7 +18,7 @@ _DAY: Final = 86_400_000
 
 
 def portions(rows: Iterable[Any], shape: "StructType", size: int) -> Iterator[list[dict[str, Any]]]:
-    """The values of a struct schema, in lists of at most `size`.
+    """Yield the values of a struct schema, in lists of at most `size`.
 
     Raises:
         DataError: a row does not fit the shape.
@@ -45,7 +45,7 @@ def portions(rows: Iterable[Any], shape: "StructType", size: int) -> Iterator[li
 
 
 def _decoder(kind: "DataType") -> Decode | None:
-    """The conversion of Python values of a Spark type to Connect's values; None if they are the same."""
+    """Return the conversion of Python values of a Spark type to Connect's values; None if they are the same."""
     from pyspark.sql import types as t
 
     match kind:
@@ -107,7 +107,7 @@ def _or_none(decode: Decode) -> Decode:
 
 
 def _timestamp(moment: datetime) -> Instant:
-    # To Spark, a datetime without a time zone is local time.
+    # For Spark, a datetime without a time zone is local time.
     return Instant.of(moment.astimezone(UTC))
 
 

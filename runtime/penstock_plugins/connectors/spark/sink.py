@@ -24,27 +24,31 @@ class SparkSinkConfig(Config):
         "format", "parquet", doc="The format, as `DataFrameWriter.format` takes it.", importance=Importance.HIGH
     )
     path: str | None = prop(
-        "path", None, doc="Where to write. File formats need it; others take their options.", importance=Importance.HIGH
+        "path",
+        None,
+        doc="The path to write to. Required for file formats; others use their options.",
+        importance=Importance.HIGH,
     )
     partition_by: list[str] = prop("partition.by", [], doc="Fields by whose values the data is split into directories.")
 
     @property
     def options(self) -> dict[str, str]:
-        """The properties `spark.option.<name>`, by name."""
+        """Return the properties `spark.option.<name>`, by name."""
         return self.open_properties("spark.option.")
 
 
 class SparkSink(SinkConnector):
-    """Appends each batch of records with a schema to what Spark's writer of a format stores.
+    """Appends each batch of records with a schema to a store, with Spark's writer for a format.
 
-    At least once: a batch that failed half way comes again. With file formats, readers see whole files only; those of one
-    batch appear one after the other. Other tasks, connectors and Spark jobs may append to the same folder (`staging.py`).
+    At least once: a batch that failed halfway is written again. With file formats, readers see only whole files; the files
+    of one batch appear one after the other. Other tasks, connectors and Spark jobs may append to the same folder
+    (`staging.py`).
     """
 
     Config: ClassVar[type[Config]] = SparkSinkConfig
 
     def validate(self, config: SparkSinkConfig) -> Iterable[Problem]:
-        """File formats need a path."""
+        """Check that file formats have a path."""
         if not config.path and config.format.lower() in _FILES:
             yield Problem("path", f"Format {config.format} writes files and needs a path.")
 
@@ -52,22 +56,22 @@ class SparkSink(SinkConnector):
         return SparkWrite(config)
 
     def writes_anywhere(self, config: SparkSinkConfig) -> bool:
-        """Whether what is written lies on no machine's own disk: a path names where (`s3a://`), other formats say it."""
+        """Return whether the path (`s3a://`) or the format writes to shared storage instead of a machine's disk."""
         options = {name.lower(): text for name, text in config.options.items()}
         path, url = config.path or options.get("path"), options.get("url", "")
         if path:
             return urlsplit(path).scheme not in ("", "file")
         if url.startswith("jdbc:"):
-            return "//" in url or "@" in url  # the others are a file's, or of a database within Java
+            return "//" in url or "@" in url  # others are in a file, or in a database within the JVM
         return config.format.lower() not in _FILES
 
     def alter_offsets(self, config: SparkSinkConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accepts all: the sink itself stores no offsets."""
+        """Accept all: the sink stores no offsets."""
         return True
 
 
 class SparkWrite(FrameSink):
-    """The driver half: passes each DataFrame to Spark's writer."""
+    """Driver half: passes each DataFrame to Spark's writer."""
 
     def __init__(self, config: SparkSinkConfig) -> None:
         self._config = config
@@ -76,16 +80,16 @@ class SparkWrite(FrameSink):
         self._direct = False
 
     def initialize(self, context: SinkTaskContext) -> None:
-        """Keeps the context, which names the staging folder."""
+        """Keep the context, which names the staging folder."""
         self._context = context
 
     @property
     def ordered(self) -> bool:
-        """Whether batches must be written in order. Files need no order; a table may keep the last row of each key."""
+        """Return whether batches must be written in order. Files need no order; a table may keep each key's last row."""
         return self._config.format.lower() not in _FILES
 
     def put_frame(self, frame: "DataFrame") -> None:
-        """Appends the frame."""
+        """Append the frame."""
         config = self._config
         absent = [name for name in config.partition_by if name not in frame.columns]
         if absent:
@@ -102,12 +106,12 @@ class SparkWrite(FrameSink):
             staging.write(writer.save)
 
     def stop(self) -> None:
-        """Removes the staging folder."""
+        """Remove the staging folder."""
         if self._staging is not None:
             self._staging.remove()
 
     def _staging_for(self, frame: "DataFrame") -> StagingFolder | None:
-        """The staging folder; None for a format that writes no files, since its writer commits by itself."""
+        """Return the staging folder; None for a format that writes no files, since its writer commits itself."""
         if self._staging is None and not self._direct:
             config, session = self._config, frame.sparkSession
             path = config.path or config.options.get("path")

@@ -63,7 +63,7 @@ class SparkSourceConfig(Config):
 
     @property
     def options(self) -> dict[str, str]:
-        """The properties `option.<name>`, by name."""
+        """Return the properties `option.<name>`, by name."""
         return self.open_properties("option.")
 
 
@@ -73,7 +73,7 @@ class SparkDataSource(SourceConnector):
     Config: ClassVar[type[Config]] = SparkSourceConfig
 
     def validate(self, config: SparkSourceConfig) -> Iterable[Problem]:
-        """Checks that the class can be loaded, and that it supports streaming."""
+        """Check that the class can be loaded, and that it supports streaming."""
         try:
             _OpenedSource(config)
         except ConfigError as e:
@@ -86,18 +86,18 @@ class SparkDataSource(SourceConnector):
         return SparkSourceReader(config)
 
     def reads_anywhere(self, config: SparkSourceConfig) -> bool:
-        """As in Spark, where executors read the partitions of a `DataSourceStreamReader`; a simple reader has one."""
+        """Return whether executors can read partitions, as in Spark: `DataSourceStreamReader` yes, a simple reader no."""
         return not isinstance(_OpenedSource(config).reader, _SimpleReaderAdapter)
 
     def alter_offsets(self, config: SparkSourceConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
-        """Accepts offsets of the data source and of its parts, and deletions. What an offset means only its reader knows."""
+        """Accept offsets of the data source and of its parts, and deletions. Only the reader can interpret an offset."""
         own = {"source": config.data_source}
         for partition, offset in offsets.items():
             if offset is None:
                 continue
             if {**partition, PART: None} != {**own, PART: None}:
                 raise ConnectError(
-                    f'The partition of this connector is {{"source": "{config.data_source}"}}, and no other, but for the '
+                    f'The partition of this connector is {{"source": "{config.data_source}"}}, and no other, except for the '
                     "parts of a backlog, as the list of offsets has them"
                 )
             if PART in partition:
@@ -113,7 +113,7 @@ class SparkDataSource(SourceConnector):
 
 
 class SparkSource(Source):
-    """The driver half: gets offsets and partitions from the reader."""
+    """Driver half: gets offsets and partitions from the reader."""
 
     def __init__(self, config: SparkSourceConfig) -> None:
         self._config = config
@@ -125,14 +125,14 @@ class SparkSource(Source):
         self._planned: tuple[Round, Cut] | None = None
 
     def start(self, offsets: Offsets) -> None:
-        """Makes the reader. Without a committed offset, reading starts at its initial offset."""
+        """Make the reader. Without a committed offset, reading starts at its initial offset."""
         self._reader = _OpenedSource(self._config).reader
         self._told = offsets.get(self._partition)
         if self._told is None:
             self._initial = self._reader.initialOffset()
 
     def latest_offsets(self, start: Offsets, limits: Limits) -> OffsetUpdates:
-        """The latest offset of the reader. It may exceed the limits, because not every reader supports limits."""
+        """Return the latest offset of the reader. It may exceed the limits, because not every reader supports limits."""
         at = self._progress(start)
         if at.round is not None and at.left:
             return at.round.read(self._partition, at.left if is_backlog(limits) else at.left[:1])
@@ -145,7 +145,7 @@ class SparkSource(Source):
             latest = self._reader.latestOffset()
         if latest == begin:
             return {}
-        # A round begins at an offset that is committed: another life may have another initial one.
+        # A round begins at a committed offset: the initial offset may differ after a restart.
         if is_backlog(limits) and self._partition in start:
             found = self._cut(begin, latest)
             of = Round(begin, latest, len(found.parts), found.digest)
@@ -155,7 +155,7 @@ class SparkSource(Source):
         return {self._partition: _encode(latest)}
 
     def _latest(self, begin: dict[str, Any], limits: Limits) -> dict[str, Any]:
-        """Passes the limit of a batch to a reader without a limit of its own: by Spark's contract it must respect that."""
+        """Pass the limit of a batch to a reader without its own limit: by Spark's contract the reader must respect it."""
         default = self._reader.getDefaultReadLimit()
         limit = _max_rows(default, limits) if self._takes_rows else default
         try:
@@ -169,14 +169,14 @@ class SparkSource(Source):
         return latest
 
     def partitions(self, start: Offsets, end: OffsetUpdates) -> Sequence[InputPartition]:
-        """One input partition for each part of a round; otherwise one with all partitions of the reader."""
+        """Return one input partition for each part of a round; otherwise one with all partitions of the reader."""
         planned, self._planned = self._planned, None
         read = {p: o for p, o in end.items() if PART in p and o is not None}
         if read:
             of = Round.of(*next(iter(read.items())))
             parts = planned[1].parts if planned is not None and planned[0] == of else self._parts(of, start)
             return [InputPartition({"partitions": [*parts[number_of(p)]]}, {p: o}) for p, o in read.items()]
-        if any(PART in p for p in end):  # for a batch without records no job of Spark's is needed
+        if any(PART in p for p in end):  # a batch without records needs no Spark job
             return [InputPartition({"partitions": []}, end, local=True)]
         changed, begin = end.get(self._partition), self._offset(start)
         if changed is None or begin == _decode(changed):
@@ -188,14 +188,14 @@ class SparkSource(Source):
         return [InputPartition({"partitions": one}, {self._partition: changed})]
 
     def commit(self, offsets: Offsets) -> None:
-        """Passes the offset to the reader, once all up to it is committed."""
+        """Pass the offset to the reader, once everything up to it is committed."""
         own = offsets.get(self._partition)
         if own is not None and own != self._told:
             self._reader.commit(_decode(own))
             self._told = own
 
     def stop(self) -> None:
-        """Stops the reader."""
+        """Stop the reader."""
         if self._reader is not None:
             self._reader.stop()
             self._reader = None
@@ -209,31 +209,31 @@ class SparkSource(Source):
         return progress(self._partition, None if own is None else _decode(own), offsets)
 
     def _cut(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Cut:
-        """The partitions that the reader gives by offsets that come from JSON, as after a crash."""
+        """Return the partitions that the reader returns for offsets that come from JSON, as after a crash."""
         return cut(self._reader.partitions(*(json.loads(json.dumps(offset)) for offset in (start, end))))
 
     def _parts(self, of: Round, start: Offsets) -> Sequence[Sequence[bytes]]:
-        """The parts of a round that was begun, as the reader gives them again.
+        """Return the parts of a round in progress, as the reader returns them again.
 
         Raises:
-            ConnectError: it gives other ones.
+            ConnectError: the reader returns different parts.
         """
         found = self._cut(of.start, of.end)
         if (len(found.parts), found.digest) != (of.parts, of.digest):
             at = self._progress(start)
             raise ConnectError(
-                f"{self._config.data_source} gives other partitions than before for the same offsets, so that nobody knows "
+                f"{self._config.data_source} returns other partitions than before for the same offsets, so it is unknown "
                 f"which rows are left: {of.parts - len(at.left)} of {of.parts} parts of the rows from {dict(of.start)} to "
-                f"{dict(of.end)} are in Kafka, the others are not. Nothing more was written. Let it give the partitions of "
-                "before and start the connector again; or remove the offsets of the parts, "
+                f"{dict(of.end)} are in Kafka, the others are not. Nothing more was written. Make it return the same "
+                "partitions as before and start the connector again; or remove the offsets of the parts, "
                 f'{{"source": "{self._config.data_source}", "part": ..}}, and all of these rows are read again, so that '
-                "those of the parts that are in Kafka come twice"
+                "those of the parts that are in Kafka are written twice"
             )
         return found.parts
 
 
 class SparkSourceReader(PartitionReader):
-    """The task half: reads partitions with a reader of its own."""
+    """Task half: reads partitions with its own reader."""
 
     def __init__(self, config: SparkSourceConfig) -> None:
         self._opened = _OpenedSource(config)
@@ -241,7 +241,7 @@ class SparkSourceReader(PartitionReader):
         self._schema = from_spark(self._opened.shape)
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
-        """The rows as structs."""
+        """Yield the rows as structs."""
         for data in partition.data["partitions"]:
             rows = self._opened.reader.read(pickle.loads(data))  # noqa: S301 (made by the driver half)
             for values in portions(rows, self._opened.shape, _PORTION):
@@ -251,7 +251,7 @@ class SparkSourceReader(PartitionReader):
 
 
 class _OpenedSource:
-    """A data source with its options, its schema and a stream reader.
+    """Data source with its options, its schema and a stream reader.
 
     Raises:
         ConfigError: the class cannot be loaded, or does not support streaming.
@@ -274,10 +274,10 @@ class _OpenedSource:
 
 
 class _SimpleReaderAdapter:
-    """A `SimpleDataSourceStreamReader` with the methods of a `DataSourceStreamReader`: each batch is one partition.
+    """`SimpleDataSourceStreamReader` with the methods of a `DataSourceStreamReader`: each batch is one partition.
 
-    `read` determines the end of a batch, and `readBetweenOffsets` reads it, also the first time, so a repeated batch has the
-    same rows.
+    `read` determines the end of a batch, and `readBetweenOffsets` reads it, the first time as well, so a repeated batch has
+    the same rows.
     """
 
     def __init__(self, reader: Any) -> None:
@@ -312,7 +312,7 @@ def _load(path: str) -> "type[DataSource]":
             Problem("data.source", f"Cannot load {path}: {e}. Write `module:Class`, and install the module.")
         ) from e
     if not (isinstance(cls, type) and issubclass(cls, DataSource)):
-        raise ConfigError(Problem("data.source", f"{path} is no subclass of pyspark.sql.datasource.DataSource."))
+        raise ConfigError(Problem("data.source", f"{path} is not a subclass of pyspark.sql.datasource.DataSource."))
     return cls
 
 
@@ -323,7 +323,7 @@ def _shape(config: SparkSourceConfig, source: "DataSource") -> "StructType":
         schema = config.data_schema or source.schema()
     except (PySparkNotImplementedError, NotImplementedError):
         raise ConfigError(
-            Problem("data.schema", f"{config.data_source} has no schema of its own; say which one to read with.")
+            Problem("data.schema", f"{config.data_source} has no schema; set one to read with.")
         ) from None
     if not isinstance(schema, str):
         return schema
@@ -334,7 +334,7 @@ def _shape(config: SparkSourceConfig, source: "DataSource") -> "StructType":
 
 
 def _max_rows(default: object, limits: Limits) -> object:
-    """The limit of a batch, if the reader has none of its own. Before Spark 4.2 there are no limits."""
+    """Return the limit of a batch, if the reader has no limit. Before Spark 4.2 there are no limits."""
     try:
         from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
     except ImportError:

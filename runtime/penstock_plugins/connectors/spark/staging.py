@@ -1,7 +1,7 @@
-"""Stages the files that Spark writes, and moves them into a folder that other jobs may write to as well.
+"""Staging of the files that Spark writes, and moving them to a folder to which other jobs may write as well.
 
 Hadoop's committer stages the files of a job in `_temporary` of the target folder, and removes that folder at the end of the
-job, together with the files of other jobs, without an error. So each job writes to a folder of its own:
+job, together with the files of other jobs, without an error. Therefore each job writes to a separate folder:
 
     <path>/_penstock-<connector>-<hash of it>-<task>/<start>/_alive      exists until a later start of the task removes it
                                                            /<number>/   the files of one frame
@@ -32,34 +32,34 @@ _SOURCES: Final = "org.apache.spark.sql.execution.datasources"
 
 
 def writes_files(session: "SparkSession", name: str) -> bool:
-    """Whether Spark writes the format as files with Hadoop's committer. Table formats have commits of their own."""
+    """Return whether Spark writes the format as files with Hadoop's committer. Table formats have their own commits."""
     jvm: Any = session.sparkContext._jvm  # noqa: SLF001 (no other way to Spark's table of formats)
     conf = session._jsparkSession.sessionState().conf()  # noqa: SLF001
     try:
         source_class = jvm.org.apache.spark.sql.execution.datasources.DataSource.lookupDataSource(name, conf)
         bases = [jvm.java.lang.Class.forName(f"{_SOURCES}.{base}") for base in ("FileFormat", "v2.FileDataSourceV2")]
         return any(base.isAssignableFrom(source_class) for base in bases)
-    except Exception as e:  # noqa: BLE001 (the writer itself says what is wrong with the format)
+    except Exception as e:  # noqa: BLE001 (the writer reports problems of the format)
         log.debug("Format %s: %s", name, e)
         return False
 
 
 def folder_name(context: SinkTaskContext) -> str:
-    """The name of a task's staging folder, valid for any connector name. Readers ignore it."""
+    """Return the name of a task's staging folder, valid for any connector name. Readers ignore it."""
     plain = re.sub(r"[^A-Za-z0-9.-]", "_", context.connector)[:80]
     return f"_penstock-{plain}-{sha256(context.connector.encode()).hexdigest()[:8]}-{context.task}"
 
 
 class StagingFolder:
-    """The staging folder of one start of a task.
+    """Staging folder of one start of a task.
 
-    The first write removes what earlier starts of the same task left. Folders of other tasks are never touched.
+    The first write removes the files of earlier starts of the same task. Folders of other tasks are never touched.
 
     Args:
-        session: of Spark.
-        path: the target folder, as in the property `path`.
-        options: of the writer, including those of the file system.
-        context: of the task.
+        session: Spark session.
+        path: target folder, as in the property `path`.
+        options: options of the writer, including those of the file system.
+        context: context of the task.
 
     Raises:
         ConnectError: Hadoop has no file system for the path.
@@ -86,7 +86,7 @@ class StagingFolder:
         self._frames = 0
 
     def write(self, save: Callable[[str], None]) -> None:
-        """Writes files to the staging folder, then moves them to the path.
+        """Write files to the staging folder, then move them to the path.
 
         On return all of them are at the path. After an error some may be; the rest is removed from the staging folder.
 
@@ -95,7 +95,7 @@ class StagingFolder:
 
         Raises:
             ConnectError: the path cannot be written, or a later start of the task has begun.
-            Exception: as `save`.
+            Exception: as for `save`.
         """
         if not self._begun:
             self._begin()
@@ -110,16 +110,16 @@ class StagingFolder:
                 self._files.delete(folder, True)
 
     def remove(self) -> None:
-        """Removes the folder of this start. The task's folder stays, empty."""
+        """Remove the folder of this start. The task's folder stays, empty."""
         if self._begun:
             self._delete(self._start_folder)
 
     def _begin(self) -> None:
         with self._hadoop_errors("written"):
-            # Made only once: if it does not exist later, a later start of the task has removed it.
+            # Created only once: if it does not exist later, a later start of the task has removed it.
             if not self._files.mkdirs(self._start_folder):
                 raise ConnectError(
-                    self._error_text("written", f"no folder can be made in it ({self._task_folder.getName()})")
+                    self._error_text("written", f"no folder can be created in it ({self._task_folder.getName()})")
                 )
             self._files.create(self._alive, False).close()
         self._begun = True
@@ -130,7 +130,7 @@ class StagingFolder:
                     self._delete(left.getPath())
 
     def _delete(self, start: Any) -> None:
-        """Deletes the folder of a start, `_alive` first: if `_alive` exists after files were listed, none was deleted."""
+        """Delete the folder of a start, `_alive` first: if `_alive` exists after files were listed, none was deleted."""
         self._files.delete(self._new(start, _ALIVE), False)
         self._files.delete(start, True)
 
@@ -149,13 +149,13 @@ class StagingFolder:
             directory = relative.rpartition("/")[0]
             if directory and directory not in directories:
                 if not self._files.mkdirs(target.getParent()):
-                    raise ConnectError(self._error_text("written", f"its folder {directory} cannot be made"))
+                    raise ConnectError(self._error_text("written", f"its folder {directory} cannot be created"))
                 directories.add(directory)
             if not self._files.rename(source, target):
                 raise ConnectError(self._error_text("written", f"{source.toString()} cannot be moved to {relative}"))
 
     def _written(self, folder: Any) -> Iterator[tuple[Any, str]]:
-        """The files in a folder with their relative paths, without files that readers ignore, such as `_SUCCESS`."""
+        """Yield the files in a folder with their relative paths, without files that readers ignore, such as `_SUCCESS`."""
         above = len(folder.toString()) + 1
         files = self._files.listFiles(folder, True)
         while files.hasNext():
@@ -174,7 +174,7 @@ class StagingFolder:
 
     def _error_text(self, what: str, why: str) -> str:
         return (
-            f"The folder {self._path} of property `path` cannot be {what}: {why}. The task needs the right to make, rename "
-            f"and remove files and folders there: grant it, or set `path` to a folder where it has that. The records are "
-            f"not committed, and come again."
+            f"The folder {self._path} of property `path` cannot be {what}: {why}. The task needs permission to create, "
+            f"rename and remove files and folders there: grant it, or set `path` to a folder where it has that permission. "
+            f"The records are not committed, and come again."
         )

@@ -1,4 +1,4 @@
-"""Writes many values as JSON at once with msgspec. Where its output differs from Jackson's, the value is written again."""
+"""Writer of many values as JSON with msgspec. Values for which its output differs from Jackson's are written again."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ _DIFFERENT: Final = re.compile(rb"\\u00|[\xf0-\xf4]")
 """msgspec writes control characters with lower-case hex digits, and characters beyond the BMP without escapes."""
 
 _CONTROL: Final = re.compile(rb"\\u00")
-"""Escaped quotes slow down `in`, which takes twice as long where there are many."""
+"""Escaped quotes slow down `in`, which takes twice as long if there are many."""
 
 _WIDTHS: Final = frozenset((Int8, Int16, Int32, Int64))
 _SAME_TYPES: Final = frozenset((str, bool, type(None), int, float, dict, list)) | _WIDTHS
@@ -32,11 +32,11 @@ _ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_width)
 
 
 def encode_lines(values: Sequence[Any], exactly: Callable[[int], bytes]) -> list[bytes] | None:
-    """The JSON of each value as Jackson writes it; None if msgspec refuses one of them.
+    """Return the JSON of each value as Jackson writes it; None if msgspec rejects one of them.
 
     Args:
         values: values whose numbers both write alike.
-        exactly: writes the value with the given index the exact way.
+        exactly: writes the value with the given index exactly.
     """
     try:
         joined = _ENCODER.encode_lines(values)
@@ -54,7 +54,7 @@ def encode_lines(values: Sequence[Any], exactly: Callable[[int], bytes]) -> list
 
 
 def writes_alike(values: Sequence[Any]) -> bool:
-    """Whether msgspec writes these values without a schema as Jackson does, except for some characters of strings."""
+    """Return whether msgspec writes these values without a schema as Jackson does, except for some characters of strings."""
     level: Sequence[Any] = values
     while level:
         types = set(map(type, level))

@@ -1,4 +1,4 @@
-"""Converts rows that msgspec read to Connect's values under a schema, column by column."""
+"""Conversion of rows that msgspec read to Connect's values under a schema, column by column."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -20,7 +20,7 @@ _NESTED: Final = (Type.ARRAY, Type.MAP)
 
 
 def reads_columns(schema: Schema) -> bool:
-    """Whether `to_connect` supports the schema: structs without arrays and maps."""
+    """Return whether `to_connect` supports the schema: structs without arrays and maps."""
     return (
         schema.type is Type.STRUCT
         and schema.name not in LOGICAL
@@ -30,10 +30,10 @@ def reads_columns(schema: Schema) -> bool:
 
 
 def to_connect(schema: Schema, fields: Fields, nodes: NodeReader) -> Fields | None:
-    """The rows as structs of the schema; None if a value may not fit, so that the exact way has to decide.
+    """Return the rows as structs of the schema; None if a value may not fit, so that the exact reader must decide.
 
     Args:
-        schema: of the structs; `reads_columns` is true for it.
+        schema: schema of the structs; `reads_columns` is true for it.
         fields: rows whose numbers fit 64 bits.
         nodes: reads the values that Connect represents differently from JSON.
     """
@@ -69,7 +69,7 @@ def _inner_rows(schema: Schema, column: list[Any], types: frozenset[type], nodes
 
 
 def _is_unchanged(schema: Schema, column: Sequence[Any], types: frozenset[type]) -> bool:
-    """Whether the values are the same in Connect as in JSON, and valid."""
+    """Return whether the values are the same in Connect as in JSON, and valid."""
     if schema.name in LOGICAL:
         return False
     if _NULL in types:
@@ -94,5 +94,5 @@ def _convert(name: str, schema: Schema, column: list[Any], nodes: NodeReader) ->
         for value in values:
             validate_value(name, schema, value)
     except DataError:
-        return None  # the exact way raises it for the record concerned
+        return None  # the exact reader raises it for the record concerned
     return values

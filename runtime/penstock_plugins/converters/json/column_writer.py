@@ -1,8 +1,8 @@
-"""Prepares values for msgspec column by column. A value that is the same in all rows is written once.
+"""Preparation of values for msgspec column by column. A value that is the same in all rows is written once.
 
-Structs, arrays and maps that do not fit their schema's shape as a whole are taken apart into columns, at any depth: often a
-single field does not fit, such as a decimal, or a null in place of a default. Only the columns that msgspec would write
-differently from Jackson are written the exact way.
+Structs, arrays and maps that do not fit their schema's shape as a whole are split into columns, at any depth: often only a
+single field does not fit, such as a decimal, or a null that is written as a default. Only columns that msgspec would write
+differently from Jackson are written exactly.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ _ABSENT: Final = Same(None)
 
 
 class ColumnWriter:
-    """Makes objects that msgspec encodes as the JSON of values, in the order of their schema's fields.
+    """Maker of objects that msgspec encodes as the JSON of values, in the order of their schema's fields.
 
     Args:
-        writer: writes single values the exact way.
+        writer: writes single values exactly.
         replace_null: a null under a schema with a default is written as the default.
-        cache_size: the maximum number of cached row types and schema shapes.
+        cache_size: maximum number of cached row types and schema shapes.
     """
 
     def __init__(self, writer: JsonWriter, *, replace_null: bool, cache_size: int) -> None:
@@ -122,7 +122,7 @@ class ColumnWriter:
         return [msgspec.Raw(write(schema, value).encode()) for value in column]
 
     def _shape(self, schema: Schema) -> SchemaShape | None:
-        """As `shape_of`, cached."""
+        """Return the result of `shape_of`, cached."""
         try:
             return self._shapes[schema]
         except KeyError:
@@ -150,7 +150,7 @@ def _is_struct(schema: Schema) -> bool:
 
 
 def _split(schema: Schema, rows: Sequence[Any]) -> Fields | None:
-    """Return the columns of the schema's fields; None if a row is no dict, or has another key."""
+    """Return the columns of the schema's fields; None if a row is not a dict, or has another key."""
     names = [f.name for f in schema.fields]
     if not set(map(type, rows)) <= {dict}:
         return None

@@ -71,7 +71,7 @@ class JsonConverter(Converter):
         """Configure the converter.
 
         Raises:
-            ConfigError: `schema.content` is no schema.
+            ConfigError: `schema.content` is not a schema.
         """
         self._enveloped = config.schemas_enable
         cache_size = max(config.schemas_cache_size, 1)
@@ -89,7 +89,7 @@ class JsonConverter(Converter):
             raise ConfigError(Problem("schema.content", str(e))) from e
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The JSON of a value; None for a null without a schema."""
+        """Return the JSON of a value; None for a null without a schema."""
         if schema is None and value is None:
             return None
         if not self._enveloped:
@@ -98,7 +98,7 @@ class JsonConverter(Converter):
         return start + self._writer.write(schema, value).encode() + ENVELOPE_END
 
     def to_connect(self, topic: str, data: bytes | None) -> tuple[Schema | None, Any]:
-        """The schema and value of a message."""
+        """Return the schema and value of a message."""
         return self._reader.read(data)
 
     def from_connect_batch(
@@ -107,7 +107,7 @@ class JsonConverter(Converter):
         schema: Schema | None,
         values: Sequence[Any],
     ) -> list[bytes | None]:
-        """As `from_connect`. msgspec writes values that it writes as Jackson does."""
+        """Convert as `from_connect` does. msgspec writes the values that it writes as Jackson does."""
         if schema is None and not isinstance(values, Fields) and None in values:
             return map_present(partial(self._messages, None), values)
         return list(self._messages(schema, values))
@@ -117,7 +117,7 @@ class JsonConverter(Converter):
         topic: str,
         data: Sequence[bytes | None],
     ) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """As `to_connect`. msgspec reads messages that it reads as Jackson does."""
+        """Convert as `to_connect` does. msgspec reads the messages that it reads as Jackson does."""
         return self._reader.read_batch(data)
 
     def _messages(self, schema: Schema | None, values: Sequence[Any]) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""The envelope of a message that contains its schema: `{"schema":...,"payload":...}`, with these two fields alone."""
+"""Envelope of a message that contains its schema: `{"schema":...,"payload":...}`, with only these two fields."""
 
 from typing import Any, Final
 
@@ -17,10 +17,10 @@ _NOT_AN_ENVELOPE: Final = (
 
 
 def open_envelope(node: Any) -> tuple[Any, Any]:
-    """The nodes of the schema and the payload.
+    """Return the nodes of the schema and the payload.
 
     Raises:
-        DataError: the node is no envelope; with Kafka Connect's message.
+        DataError: the node is not an envelope; with Kafka Connect's message.
     """
     if not isinstance(node, dict) or node.keys() != _FIELDS:
         raise DataError(_NOT_AN_ENVELOPE)
@@ -28,16 +28,16 @@ def open_envelope(node: Any) -> tuple[Any, Any]:
 
 
 def envelope_start(schema: bytes) -> bytes:
-    """The text of an envelope up to its payload, as Kafka Connect writes it. `schema` is JSON."""
+    """Return the text of an envelope up to its payload, as Kafka Connect writes it. `schema` is JSON."""
     return b'{"schema":' + schema + b',"payload":'
 
 
 class EnvelopeWriter:
-    """Writes the part of envelopes before the payload, once for each schema.
+    """Writer of the part of envelopes before the payload, once for each schema.
 
     Args:
         writer: writes defaults.
-        cache_size: the maximum number of cached schemas.
+        cache_size: maximum number of cached schemas.
     """
 
     def __init__(self, writer: JsonWriter, *, cache_size: int) -> None:
@@ -46,7 +46,7 @@ class EnvelopeWriter:
         self._starts: dict[Schema | None, bytes] = {}
 
     def start(self, schema: Schema | None) -> bytes:
-        """The text up to the payload. `ENVELOPE_END` follows the payload.
+        """Return the text up to the payload. `ENVELOPE_END` follows the payload.
 
         Raises:
             DataError: a default does not fit its schema.

@@ -1,4 +1,4 @@
-"""Splits many envelopes into schema and payload without parsing these parts. `envelope` reads one exactly."""
+"""Splitting of many envelopes into schema and payload without parsing these parts. `envelope` reads one exactly."""
 
 from collections.abc import Sequence
 from operator import itemgetter
@@ -24,7 +24,7 @@ _OPEN: Final = msgspec.json.Decoder(_Envelope).decode
 
 
 def split(messages: Sequence[bytes]) -> tuple[list[bytes], list[bytes]] | None:
-    """The schema texts and the payloads; None if a message is no envelope or no JSON."""
+    """Return the schema texts and the payloads; None if a message is not an envelope or not JSON."""
     try:
         parts = list(map(_OPEN, messages))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -34,15 +34,15 @@ def split(messages: Sequence[bytes]) -> tuple[list[bytes], list[bytes]] | None:
 
 
 def _repeats_key(message: bytes, schema: bytes, payload: bytes) -> bool:
-    """Whether a key of the envelope occurs twice: msgspec did not validate the first value."""
+    """Return whether a key of the envelope occurs twice: msgspec did not validate the first value."""
     return any(message.count(key) > 1 + schema.count(key) + payload.count(key) for key in _KEYS)
 
 
 def split_same_schema(messages: Sequence[bytes]) -> tuple[bytes, list[bytes]] | None:
-    """The schema text and the payloads of messages that all begin with the same text up to their payload; else None.
+    """Return the schema text and the payloads of messages that begin with the same text up to their payload; else None.
 
     The payload is the text between that beginning and the last brace. It is valid JSON only if the message is an envelope;
-    reading the payloads shows it.
+    reading the payloads detects other messages.
     """
     first = split(messages[:1])
     if not first or not first[0]:

@@ -1,4 +1,4 @@
-"""Finds messages that msgspec may read differently from Jackson; they are then read the exact way.
+"""Detection of messages that msgspec may read differently from Jackson; they are then read exactly.
 
 Both read strings alike, and numbers that fit 64 bits. They differ in negative zeros, in larger numbers, and in Jackson's
 limits: 1,000 levels of nesting, numbers of 1,000 characters, field names of 50,000 bytes.
@@ -34,27 +34,27 @@ _LARGE_EXPONENT: Final = re.compile(rb"[0-9][eE][+-]?[0-9]{3}")
 
 
 def may_hold_long_name(message: bytes) -> bool:
-    """Whether a text of the message may be a field name beyond Jackson's limit."""
+    """Return whether a text of the message may be a field name beyond Jackson's limit."""
     return len(message) > _MAX_NAME and _LONG_TEXT.search(message) is not None
 
 
 def may_differ(message: bytes) -> bool:
-    """Whether one message may be read differently because of its numbers or its nesting."""
+    """Return whether one message may be read differently because of its numbers or its nesting."""
     return _DIFFERENT.search(message) is not None or message.count(b"[") + message.count(b"{") >= _MAX_DEPTH
 
 
 def reads_alike(fields: Fields, messages: Sequence[bytes]) -> bool:
-    """Whether Jackson reads these rows, which contain nothing but scalars and rows, as msgspec does.
+    """Return whether Jackson reads these rows, which contain only scalars and rows, as msgspec does.
 
-    The limits of length and nesting are checked on the messages, because they count for a value that a later value of the
-    same name replaces, too. The exponent of a number that was replaced that way is not checked.
+    The limits of length and nesting are checked on the messages, because they also apply to a value that a later value of
+    the same name replaces. The exponent of a number that was replaced in this way is not checked.
     """
     zeros_differ = cache(lambda: _has_other_zeros(b"\n".join(messages)))  # needed only for columns with a 0.0
     return not _beyond_limits(messages) and _numbers_agree(fields, zeros_differ)
 
 
 def _beyond_limits(messages: Sequence[bytes]) -> bool:
-    """Whether a message may exceed Jackson's limits: 1,000 characters of a number, 1,000 levels."""
+    """Return whether a message may exceed Jackson's limits: 1,000 characters of a number, 1,000 levels."""
     long_messages = [m for m in messages if len(m) >= _MAX_DEPTH]
     if not long_messages:
         return False
@@ -85,12 +85,12 @@ def _numbers_agree(fields: Fields, zeros_differ: Callable[[], bool]) -> bool:
 
 
 def _has_other_zeros(joined: bytes) -> bool:
-    """Whether the messages may contain a negative zero, or a number that is too small for a float64."""
+    """Return whether the messages may contain a negative zero, or a number that is too small for a float64."""
     return _has_negative_zero(joined) or _LARGE_EXPONENT.search(joined) is not None
 
 
 def rows_that_may_differ(messages: Sequence[bytes | None], values: Sequence[Any]) -> list[int]:
-    """The indexes of the messages where Jackson may read another number, or refuse nesting that msgspec accepts."""
+    """Return the indexes of messages where Jackson may read another number, or reject nesting that msgspec accepts."""
     present = [m or b"" for m in messages]
     longest = max(map(len, present), default=0)
     types = set(map(type, values))
@@ -107,7 +107,7 @@ def rows_that_may_differ(messages: Sequence[bytes | None], values: Sequence[Any]
 
 
 def _has_negative_zero(joined: bytes) -> bool:
-    """Whether a number may begin with -0. The character before it decides, because strings may contain "-0" as well."""
+    """Return whether a number may begin with -0. The character before it decides, because strings may contain "-0" too."""
     start = joined.find(b"-0")
     while start >= 0:
         if start == 0 or joined[start - 1] in _BEFORE_NUMBER:

@@ -1,6 +1,6 @@
-"""Converts JSON nodes to Connect's values: `JsonConverter.convertToConnect`.
+"""Conversion of JSON nodes to Connect's values: `JsonConverter.convertToConnect`.
 
-As with Jackson's accessors, some types are not checked: a text under a number type becomes 0, a number under string null.
+As in Jackson's accessors, some types are not checked: a text under a number type becomes 0, a number under string null.
 """
 
 import base64
@@ -34,7 +34,7 @@ def _is_int(node: Any) -> bool:
 
 
 _FLOATS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-"""As the writer of JSON writes them, Kafka Connect's too, whose reader makes 0 of them."""
+"""Special floats as JSON writers write them, including Kafka Connect's, whose reader reads them as 0."""
 
 
 def _is_no_number(node: Any) -> bool:
@@ -42,7 +42,7 @@ def _is_no_number(node: Any) -> bool:
 
 
 def _long(node: Any) -> int:
-    """The low 64 bits, as in Kafka Connect; where they are another number, it knows the one of the message."""
+    """Return the low 64 bits, as in Kafka Connect; if they differ from the message's number, it is kept in `exact`."""
     low = low_bits(node, Type.INT64)
     if type(node) is not int or low == node:
         return low
@@ -52,7 +52,7 @@ def _long(node: Any) -> int:
 
 
 def _float(node: Any, nearest: float, kind: type[Float32 | Float64]) -> float:
-    """The nearest float, as in Kafka Connect; where that is infinity, it knows the number of the message."""
+    """Return the nearest float, as in Kafka Connect; if it is infinite, the message's number is kept in `exact`."""
     if not math.isinf(nearest):
         return nearest
     infinite = kind(nearest)
@@ -69,13 +69,13 @@ def _binary(node: Any) -> bytes | None:
 
 
 class NodeReader:
-    """Reads nodes. With `replace_null` a null or absent value becomes its schema's default."""
+    """Reader of nodes. With `replace_null` a null or absent value becomes its schema's default."""
 
     def __init__(self, *, replace_null: bool) -> None:
         self._replace_null = replace_null
 
     def value(self, schema: Schema | None, node: Any) -> Any:
-        """The value of a node.
+        """Return the value of a node.
 
         Raises:
             DataError: the node does not fit the schema; with Kafka Connect's message.

@@ -1,4 +1,4 @@
-"""Parses JSON as Jackson's `readTree` does with Connect's settings: exactly, as leniently, and slowly.
+"""Parser of JSON that works as Jackson's `readTree` with Connect's settings: exact, equally lenient, and slow.
 
 Nodes are Python objects: None, bool, str, int, `Decimal` for numbers with a point or exponent, list, dict.
 """
@@ -13,7 +13,7 @@ from penstock_plugins.converters.json.encoding import Text, decode, parse_error
 __all__ = ["MISSING", "parse"]
 
 MISSING: Final = object()
-"""The node of a message without a value: no bytes, or only blanks."""
+"""Node of a message without a value: no bytes, or only blanks."""
 
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 _NUMBER: Final = re.compile(r"-?([0-9]+)(?:\.([0-9]+))?(?:[eE][+-]?([0-9]+))?")
@@ -29,7 +29,7 @@ _MAX_NAME: Final = 50_000
 
 
 def parse(data: bytes) -> Any:
-    """The first value of a message; everything after it is ignored.
+    """Return the first value of a message; everything after it is ignored.
 
     Raises:
         DataError: Jackson does not accept the message as JSON.
@@ -169,12 +169,12 @@ class _Parser:
 
 
 def _identifier_part(char: str) -> bool:
-    """`Character.isJavaIdentifierPart`."""
+    """Return the result of `Character.isJavaIdentifierPart`."""
     return unicodedata.category(char) in _IDENTIFIER or "\x7f" <= char <= "\x9f"
 
 
 def _join_surrogates(text: str) -> str:
-    """Replaces pairs of surrogates by the character that they encode; lone surrogates stay."""
+    """Replace pairs of surrogates with the character that they encode; lone surrogates stay."""
     if _SURROGATES.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

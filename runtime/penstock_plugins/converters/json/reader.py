@@ -1,4 +1,4 @@
-"""Reads messages: one message the exact way, many with msgspec where it reads the same as Jackson."""
+"""Reader of messages: one message exactly, many with msgspec if it reads the same as Jackson."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -29,17 +29,17 @@ __all__ = ["JsonReader"]
 
 
 class JsonReader:
-    """The reading half of JsonConverter.
+    """Reading half of JsonConverter.
 
     Args:
         enveloped: messages contain their schema.
         replace_null: a null under a schema with a default is read as the default.
-        schema_content: the JSON of the schema of all messages, which are then payloads without an envelope. It must be valid
+        schema_content: JSON of the schema of all messages, which are then payloads without an envelope. It must be valid
             even if it is not used.
-        cache_size: the maximum number of cached schemas.
+        cache_size: maximum number of cached schemas.
 
     Raises:
-        DataError: `schema_content` is no schema.
+        DataError: `schema_content` is not a schema.
     """
 
     def __init__(self, *, enveloped: bool, replace_null: bool, schema_content: str | None, cache_size: int) -> None:
@@ -56,12 +56,12 @@ class JsonReader:
                 node = parse(schema_content.encode("utf-8", "surrogatepass"))
                 schema = None if node is MISSING else read_schema(node, self._nodes)
             except DataError as e:
-                raise type(e)(f"schema.content is no schema: {e}") from e
+                raise type(e)(f"schema.content is not a schema: {e}") from e
             if schema is not None and enveloped:
                 self._fixed = schema, shape_of(schema, replace_null=True)
 
     def read(self, data: bytes | None) -> tuple[Schema | None, Any]:
-        """The schema and value of a message, exactly as Kafka Connect reads it.
+        """Return the schema and value of a message, exactly as Kafka Connect reads it.
 
         Raises:
             DataError: the message cannot be read.
@@ -79,7 +79,7 @@ class JsonReader:
         return schema, self._nodes.value(schema, payload)
 
     def read_batch(self, data: Sequence[bytes | None]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
-        """As `read`, for many messages: one schema for all, or one for each, and the values."""
+        """Read as `read` does, for many messages. Return one schema for all, or one for each, and the values."""
         if None in data:
             return self._with_nulls(data)
         return self._batch(data)  # type: ignore[arg-type]  # no None is left
@@ -106,7 +106,7 @@ class JsonReader:
 
     def _batch(self, data: Sequence[bytes]) -> tuple[Schema | None | list[Schema | None], Sequence[Any]]:
         if any(map(may_hold_long_name, data)):
-            return self._read_each(data)  # a field name of that length is refused by Jackson
+            return self._read_each(data)  # Jackson rejects a field name of that length
         if not self._enveloped:
             return None, self._schemaless(data)
         if self._fixed is not None:
@@ -184,7 +184,7 @@ class JsonReader:
         return (Fields.of(values) or values) if struct else values
 
     def _decode_all(self, messages: Sequence[bytes]) -> list[Any] | None:
-        """The values as msgspec reads them; None if it refuses a message."""
+        """Return the values as msgspec reads them; None if it rejects a message."""
         try:
             return list(map(self._decode, messages))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Converts schemas to JSON and back: `JsonConverter.asJsonSchema` and `asConnectSchema`."""
+"""Conversion of schemas to JSON and back: `JsonConverter.asJsonSchema` and `asConnectSchema`."""
 
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ _TYPES: Final = {_NAMES.get(t, t.value): t for t in Type}
 
 
 def schema_json(schema: Schema | None, writer: JsonWriter) -> str:
-    """The JSON of a schema; defaults are written as values are.
+    """Return the JSON of a schema; defaults are written as values are.
 
     Raises:
         DataError: a default does not fit its schema.
@@ -51,10 +51,10 @@ def _members(schema: Schema, writer: JsonWriter) -> list[str]:
 
 
 def read_schema(node: Any, values: NodeReader) -> Schema | None:
-    """The schema of a JSON node. `values` reads its default.
+    """Return the schema of a JSON node. `values` reads its default.
 
     Raises:
-        DataError: the node is no schema; with Kafka Connect's message.
+        DataError: the node is not a schema; with Kafka Connect's message.
     """
     if node is None:
         return None

@@ -1,6 +1,6 @@
-"""Checks many values against a schema fast, with msgspec types in place of Connect's schemas.
+"""Fast check of many values against a schema, with msgspec types instead of Connect's schemas.
 
-A positive answer is certain. After a negative one the exact way has to decide.
+A positive result is certain. After a negative one the exact check must decide.
 """
 
 import types
@@ -27,18 +27,18 @@ _CLASSES: Final[Mapping[Type, type]] = {
     Type.MAP: dict,
     Type.STRUCT: dict,
 }
-"""The only class of values under these types. msgspec accepts others: subclasses, ints as floats, tuples as lists."""
+"""Only class of values under these types. msgspec accepts others: subclasses, ints as floats, tuples as lists."""
 
 
 class SchemaShape:
-    """The msgspec type for values of one schema."""
+    """msgspec type for values of one schema."""
 
     def __init__(self, schema: Schema, kind: Any) -> None:
         self._many: Any = list[kind]
         self._schema = schema
 
     def convert(self, values: Sequence[Any]) -> list[Any] | None:
-        """The values as objects that msgspec encodes in the order of the schema; None if one may not fit the schema."""
+        """Return the values as objects that msgspec encodes in schema order; None if one may not fit the schema."""
         try:
             objects: list[Any] = msgspec.convert(values, self._many, builtin_types=(bytes,))
         except (msgspec.ValidationError, TypeError):
@@ -48,15 +48,15 @@ class SchemaShape:
         return objects
 
     def matches(self, values: Sequence[Any]) -> bool:
-        """Whether the values fit the schema unchanged, including the order of their fields."""
+        """Return whether the values fit the schema unchanged, including the order of their fields."""
         return self.convert(values) is not None and _in_schema_order(self._schema, values)
 
 
 def shape_of(schema: Schema, *, replace_null: bool) -> SchemaShape | None:
-    """The shape of a schema; None if only the exact way supports it (decimals, dates, float32, names with escapes).
+    """Return the shape of a schema; None if it has none (decimals, dates, float32, names with escapes).
 
     Args:
-        schema: of the values.
+        schema: schema of the values.
         replace_null: a null under a schema with a default does not fit, because it is not written as null.
     """
     kind = _msgspec_type(schema, replace_null=replace_null)

@@ -1,4 +1,4 @@
-"""Writes JSON as Kafka Connect's JsonConverter does, byte for byte, one value at a time."""
+"""Writer of JSON as Kafka Connect's JsonConverter writes it, byte for byte, one value at a time."""
 
 import base64
 import re
@@ -32,12 +32,12 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def quote(text: str) -> str:
-    """A string as Jackson writes it: characters beyond the BMP as two upper-case escapes, other non-ASCII ones unescaped."""
+    """Return a string as Jackson writes it: non-BMP characters as two upper-case escapes, other non-ASCII ones unescaped."""
     return f'"{_ESCAPED.sub(_escape, text)}"'
 
 
 def unscaled_bytes(number: Decimal) -> bytes:
-    """`BigInteger.toByteArray` of the unscaled value: the shortest two's complement, big-endian."""
+    """Return `BigInteger.toByteArray` of the unscaled value: the shortest two's complement, big-endian."""
     sign, digits, _ = number.as_tuple()
     unscaled = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
     bits = (unscaled if unscaled >= 0 else ~unscaled).bit_length()
@@ -45,7 +45,7 @@ def unscaled_bytes(number: Decimal) -> bytes:
 
 
 class JsonWriter:
-    """Writes values as `JsonConverter.convertToJson` and Jackson do.
+    """Writer of values that works as `JsonConverter.convertToJson` and Jackson.
 
     Args:
         replace_null: a null under a schema with a default is written as the default.
@@ -57,7 +57,7 @@ class JsonWriter:
         self._numeric = numeric
 
     def write(self, schema: Schema | None, value: Any) -> str:
-        """The JSON of a value.
+        """Return the JSON of a value.
 
         Raises:
             DataError: the value does not fit its schema, or its class cannot be written as JSON.
@@ -91,7 +91,7 @@ class JsonWriter:
         return _scalar(kind, value)
 
     def default(self, schema: Schema) -> str:
-        """The JSON of a schema's default.
+        """Return the JSON of a schema's default.
 
         Raises:
             DataError: the default does not fit the schema. That of a struct never does, because in Kafka Connect its schema

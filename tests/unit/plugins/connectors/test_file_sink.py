@@ -98,7 +98,7 @@ def test_a_disk_that_fails_fails_the_task(path: Path, monkeypatch: pytest.Monkey
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fdatasync", broken)
-    with pytest.raises(ConnectError, match="could not be brought to disk: Input/output error") as caught:
+    with pytest.raises(ConnectError, match="could not be synced to disk: Input/output error") as caught:
         FileSink(str(path)).commit([message], {})
     assert not isinstance(caught.value, RetriableError)
 
@@ -137,7 +137,7 @@ def test_a_directory_is_refused_at_validation_and_at_start(tmp_path: Path) -> No
 
 def test_what_is_no_regular_file_is_refused(path: Path) -> None:
     os.mkfifo(path)
-    with pytest.raises(ConnectError, match="no regular file"):
+    with pytest.raises(ConnectError, match="not a regular file"):
         FileSink(str(path)).start()
 
 

@@ -176,7 +176,7 @@ def test_a_file_that_is_found_nowhere_is_told_and_the_new_one_is_read_from_its_b
     task = task.next_life()
     assert task.all_lines() == lines("new", 1100).splitlines()
     (warning,) = warnings(caplog)
-    assert f"is not the one that was read to byte {position}, and that one does not lie beside it" in warning
+    assert f"is not the one that was read to byte {position}, and that one is not in its folder" in warning
     task.source.stop()
 
 

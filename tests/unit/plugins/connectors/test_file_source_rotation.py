@@ -76,7 +76,7 @@ def test_a_directory_is_refused_at_validation_and_at_start(tmp_path: Path) -> No
 
 def test_a_fifo_is_refused_without_waiting_for_its_writer(path: Path) -> None:
     os.mkfifo(path)
-    with pytest.raises(ConnectError, match="no regular file"):
+    with pytest.raises(ConnectError, match="not a regular file"):
         Task(path)
 
 
@@ -394,7 +394,7 @@ def test_good_offsets_and_the_forgetting_of_any_are_accepted() -> None:
 
 def test_a_committed_offset_that_is_no_position_is_an_error(path: Path) -> None:
     source = FileSource(str(path))
-    with pytest.raises(ConnectError, match="is no position in a file"):
+    with pytest.raises(ConnectError, match="is not a position in a file"):
         source.start({SourcePartition({"filename": str(path)}): {"position": "7"}})
 
 

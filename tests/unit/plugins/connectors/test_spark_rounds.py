@@ -154,10 +154,10 @@ def test_what_is_no_offset_of_a_part_is_told_wherever_it_is_met(number: Any, cha
     offset = {**Round({"row": 1}, {"row": 9}, 4, "d").offset, **change}
     offsets = {SourcePartition({**SOURCE, "part": number}): offset}
     with pytest.raises(
-        ConnectError, match="is no part of a round, as this connector writes them: remove the offsets of"
+        ConnectError, match="is not a part of a round, as this connector writes them: remove the offsets of"
     ):
         life(offsets).latest_offsets(offsets, MANY)
-    with pytest.raises(ConnectError, match="is no part of a round"):
+    with pytest.raises(ConnectError, match="is not a part of a round"):
         SparkDataSource().alter_offsets(config(), offsets)
 
 
@@ -166,7 +166,7 @@ def test_offsets_of_parts_may_be_put_back_and_removed() -> None:
     assert len(offsets) == 3
     for given in (offsets, dict.fromkeys(offsets)):
         assert SparkDataSource().alter_offsets(config(), given) is False
-    with pytest.raises(ConnectError, match=r"is .*backlogs:Spans.*, and no other, but for the parts of a backlog"):
+    with pytest.raises(ConnectError, match=r"is .*backlogs:Spans.*, and no other, except for the parts of a backlog"):
         SparkDataSource().alter_offsets(config(), {SourcePartition({"source": "x", "part": 0}): {"row": 1}})
 
 

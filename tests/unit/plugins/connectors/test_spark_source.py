@@ -220,10 +220,10 @@ def test_a_schema_of_the_user_goes_before_the_data_source() -> None:
     ("name", "where", "says"),
     [
         ("Nothing", "data.source", "Cannot load some_sources:Nothing"),
-        ("Span", "data.source", "is no subclass of pyspark.sql.datasource.DataSource"),
+        ("Span", "data.source", "is not a subclass of pyspark.sql.datasource.DataSource"),
         ("Batch", "data.source", "offers neither streamReader nor simpleStreamReader"),
-        ("WithoutSchema", "data.schema", "has no schema of its own"),
-        ("BadSchema", "data.schema", "type nothing is not known here"),
+        ("WithoutSchema", "data.schema", "has no schema; set one to read with"),
+        ("BadSchema", "data.schema", "type nothing is not supported"),
     ],
 )
 def test_what_cannot_stream_is_refused_at_validation(name: str, where: str, says: str) -> None:

@@ -319,7 +319,7 @@ def test_schemas_that_the_builder_refuses_are_its_errors(schema: str, message: s
 
 @pytest.mark.parametrize("enabled", ["true", "false"])
 def test_a_fixed_schema_must_be_one_even_where_it_is_not_used(enabled: str) -> None:
-    with pytest.raises(ConfigError, match=r"schema\.content is no schema"):
+    with pytest.raises(ConfigError, match=r"schema\.content is not a schema"):
         converter(schema_content="{", schemas_enable=enabled)
 
 

@@ -490,5 +490,5 @@ def test_a_schema_is_worked_on_once_and_what_fails_each_time() -> None:
 
 @pytest.mark.parametrize(("old", "new"), [("whitelist", "include"), ("blacklist", "exclude")])
 def test_replace_field_refuses_a_name_that_would_let_all_fields_through(old: str, new: str) -> None:
-    with pytest.raises(ConfigError, match=rf"transforms\.a\.{old}: .* write transforms\.a\.{new} in its place"):
+    with pytest.raises(ConfigError, match=rf"transforms\.a\.{old}: .* write transforms\.a\.{new} instead"):
         ReplaceField.Config.parse({old: "id,email"}, "transforms.a.")

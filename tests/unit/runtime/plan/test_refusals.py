@@ -406,9 +406,9 @@ def test_an_unknown_class_does_not_hide_the_other_problems() -> None:
         (
             {"password": "${env.PASSWORD}"},
             "password",
-            "holds text that looks like a variable and is none; a variable is ${env:<name>}",
+            "holds text that looks like a variable but is not one; a variable is ${env:<name>}",
         ),
-        ({"password": "${secret:db:password"}, "password", "holds text that looks like a variable and is none"),
+        ({"password": "${secret:db:password"}, "password", "holds text that looks like a variable but is not one"),
         ({"table": "none"}, "", "Tables has nothing to do: it asks for no task"),
         (
             {"transaction.boundary": "interval", "delivery.guarantee": "at-least-once"},
