@@ -1,4 +1,4 @@
-"""Versions that a configuration asks for (KIP-891), against what is installed."""
+"""Check the plugin versions that a configuration requests (KIP-891) against the installed ones."""
 
 from penstock import Plugin
 from penstock_java.property_text import trimmed
@@ -12,14 +12,15 @@ __all__ = ["check_syntax", "check_version", "requested_version"]
 def check_version(
     ref: PluginRef[Plugin], requested: str | None, names: tuple[str, ...], findings: Findings, *, of_step: bool = False
 ) -> bool:
-    """Whether the installed version is one that is asked for; refuses it where it is not.
+    """Return whether the installed version matches the requested one; if not, add a problem.
 
     Args:
         ref: the plugin.
-        requested: Maven's range; None and `latest` ask for nothing.
-        names: the properties that get the problem (Connect names the class and the version).
-        findings: gets the problem; an unreadable range is one of the last of `names` alone.
-        of_step: for a transform or a predicate, where it is one of all of `names` (Connect's rule).
+        requested: Maven version range; None and `latest` match any version.
+        names: properties that get the problem (Connect names the class and the version).
+        findings: receives the problem; an unreadable range is a problem only of the last of `names`.
+        of_step: the plugin is a transform or a predicate, for which an unreadable range is a problem of all of `names`
+            (Connect's rule).
     """
     before = len(findings.problems)
     wanted = check_syntax(requested, names[-1], findings, *(names[:-1] if of_step else ()))
@@ -35,7 +36,7 @@ def check_version(
 
 
 def requested_version(text: str | None) -> VersionRange | None:
-    """The range that a property asks for; None for nothing, or when it is unreadable, which `check_version` reports."""
+    """Return the requested version range; None if there is none or it is unreadable, which `check_version` reports."""
     try:
         return VersionRange.requested(text)
     except ValueError:
@@ -43,7 +44,10 @@ def requested_version(text: str | None) -> VersionRange | None:
 
 
 def check_syntax(requested: str | None, name: str, findings: Findings, *more: str) -> VersionRange | None:
-    """The range that a property asks for; None for nothing, or when it is unreadable, a problem of `name` and `more`."""
+    """Return the requested version range; None if there is none, or if it is unreadable: then add a problem.
+
+    The problem is added for each of `name` and `more`.
+    """
     try:
         return VersionRange.requested(requested)
     except ValueError as e:

@@ -12,7 +12,7 @@ from penstock_kafka.diagnosis import ClientError, connection_sentence, is_of_set
         (ClientError("_SSL", "certificate verify failed"), "over TLS"),
         (ClientError("_TRANSPORT", "SSL handshake failed: Disconnected"), "over TLS"),
         (ClientError("_RESOLVE", "Failed to resolve 'kafka:9092'"), "a host name does not resolve"),
-        (ClientError("_TRANSPORT", "Connect failed: Connection refused"), "nobody listens there"),
+        (ClientError("_TRANSPORT", "Connect failed: Connection refused"), "nothing listens there"),
         (ClientError("_TRANSPORT", "Disconnected"), "has not answered for 10 s (Disconnected)"),
         (ClientError("_ALL_BROKERS_DOWN", "1/1 brokers are down"), "has not answered for 10 s."),
     ],
