@@ -43,14 +43,14 @@ def watermarks_of(
 
 
 def end_offsets(consumer: Consumer, partitions: Iterable[TopicPartition], seconds: float) -> dict[TopicPartition, int]:
-    """Return the end of each partition, in one request. Raises as `watermarks_of`."""
+    """Return the end of each partition, in one request. Raises KafkaException as `watermarks_of`."""
     return _offsets_at(consumer, list(partitions), _END, seconds)
 
 
 def first_offset_since(consumer: Consumer, partition: TopicPartition, time: int, seconds: float) -> int:
     """Return the first offset whose record has this timestamp (milliseconds since 1970) or a later one; -1: there is none.
 
-    Raises as `watermarks_of`.
+    Raises KafkaException as `watermarks_of`.
     """
     return _offsets_at(consumer, [partition], time, seconds)[partition]
 
