@@ -141,7 +141,7 @@ class ProducerBuffer:
             most: batch size in bytes that they fit into, if there are several.
         """
         refused, failed = self._awaited(outgoing)
-        if outgoing.length > 1:  # a lowered limit because of one record would not keep its batch from failing again
+        if outgoing.length > 1:  # after a single record, the batch, which is sent again, would fail here again
             large = {outgoing.at(r)[0] for r, (e, _) in failed.items() if e.code() == KafkaError.MSG_SIZE_TOO_LARGE}
             self._refusals.too_large(large, most)
         for row, (error, partition) in failed.items():
