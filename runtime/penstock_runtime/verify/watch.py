@@ -105,7 +105,7 @@ class _Lines:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the answer was overwritten before it was complete."""
+        """True if the answer was overwritten before it was complete."""
         return self.is_broken and self.answer is None
 
     def add(self, data: bytes) -> None:
