@@ -1,1 +1,1 @@
-"""Java's own ways, where what Kafka Connect does depends on them. Knows nothing of Penstock."""
+"""Behavior of Java that Kafka Connect depends on, in Python. Independent of Penstock."""

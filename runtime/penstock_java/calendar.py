@@ -40,7 +40,7 @@ MONTHS: Final = (
 
 
 class CivilTime(NamedTuple):
-    """A moment in the calendar; years before 1 go on as 0, -1, ..."""
+    """Instant as calendar fields; years before 1 continue as 0, -1, ..."""
 
     year: int
     month: int
@@ -52,12 +52,12 @@ class CivilTime(NamedTuple):
 
     @property
     def year_of_era(self) -> int:
-        """The year as `yyyy` prints it: 1 BC is 1."""
+        """Year as `yyyy` prints it: 1 BC is 1."""
         return self.year if self.year > 0 else 1 - self.year
 
 
 class CivilDay(NamedTuple):
-    """A day in the calendar, with weeks as the USA count them: from Sunday, the first holds the first of January."""
+    """Day as calendar fields, with US weeks: they begin on Sunday, and the first contains January 1."""
 
     year: int
     month: int
@@ -71,31 +71,31 @@ class CivilDay(NamedTuple):
 
     @property
     def year_of_era(self) -> int:
-        """The year as `yyyy` prints it: 1 BC is 1."""
+        """Year as `yyyy` prints it: 1 BC is 1."""
         return self.year if self.year > 0 else 1 - self.year
 
 
 def int32(number: int) -> int:
-    """The low 32 bits, as Java's `int` keeps them."""
+    """Return the low 32 bits as a signed number, as Java's `int` does."""
     return (number + 2**31) % 2**32 - 2**31
 
 
 def int64(number: int) -> int:
-    """The low 64 bits, as Java's `long` keeps them."""
+    """Return the low 64 bits as a signed number, as Java's `long` does."""
     return (number + 2**63) % 2**64 - 2**63
 
 
 def civil(millis: int) -> CivilTime:
-    """The calendar's fields of a moment."""
+    """Return the calendar fields of an instant."""
     days, rest = divmod(millis, DAY)
     year, month, day = _from_days(days)
     return CivilTime(year, month, day, rest // 3_600_000, rest // 60_000 % 60, rest // 1000 % 60, rest % 1000)
 
 
 def civil_day(days: int) -> CivilDay:
-    """The calendar's fields of a day since 1970-01-01.
+    """Return the calendar fields of a day since 1970-01-01.
 
-    In 1582 only existing days count: 15 October is the 278th of the year and the fifth of its month.
+    In 1582 only existing days count: October 15 is day 278 of the year and day 5 of its month.
     """
     year, month, day = _from_days(days)
     new_year = _first_of(year, 1)
@@ -106,7 +106,7 @@ def civil_day(days: int) -> CivilDay:
         following = _first_of(year + 1, 1)
         if days >= following - weekday(following):
             week = 1
-        # Before Christ, Java takes the weekday of another New Year, because it increments the year of the era.
+        # Before Christ, Java uses the weekday of the wrong New Year, because it increments the year of the era.
         if days >= following - weekday(following if year > 0 else _first_of(-year, 1)):
             week_year = year + 1
     return CivilDay(
@@ -123,12 +123,12 @@ def civil_day(days: int) -> CivilDay:
 
 
 def weekday(days: int) -> int:
-    """The day of the week, 0 for Sunday."""
+    """Return the day of the week, 0 for Sunday."""
     return (days + 4) % 7
 
 
 def millis_of(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0, milli: int = 0) -> int:
-    """The moment of these fields. A field that is out of range rolls over, as in a lenient `GregorianCalendar`."""
+    """Return the instant of these fields. Fields out of range roll over, as in a lenient `GregorianCalendar`."""
     carried, rest = divmod(hour * 3_600_000 + minute * 60_000 + second * 1000 + milli, DAY)
 
     def count(gregorian: bool) -> int:
@@ -138,11 +138,11 @@ def millis_of(year: int, month: int, day: int, hour: int = 0, minute: int = 0, s
 
 
 def calendar_days(year: int, count: Callable[[bool], int], *, of_year: bool = False) -> int:
-    """The day by the calendar that Java uses for it.
+    """Return the day in the calendar that Java uses for it.
 
     Args:
-        year: before any field rolled over.
-        count: returns the day by one calendar; its argument is True for the Gregorian one.
+        year: year before any field rolls over.
+        count: returns the day in one calendar; its argument is True for the Gregorian calendar.
         of_year: whether days or weeks are counted from New Year, which was Julian in 1582.
     """
     if year > 1582 or (year == 1582 and not of_year):
@@ -153,14 +153,14 @@ def calendar_days(year: int, count: Callable[[bool], int], *, of_year: bool = Fa
 
 
 def date_text(millis: int) -> str:
-    """`java.util.Date.toString`."""
+    """Return the result of `java.util.Date.toString`."""
     t = civil(millis)
     clock = f"{t.hour:02}:{t.minute:02}:{t.second:02}"
     return f"{WEEKDAYS[weekday(millis // DAY)][:3]} {MONTHS[t.month - 1][:3]} {t.day:02} {clock} UTC {t.year_of_era}"
 
 
 def first_of_month(year: int, month: int, *, gregorian: bool) -> int:
-    """The first day of a month, in days since 1970-01-01, by one of the two calendars; any month rolls over."""
+    """Return the first day of a month in one of the two calendars, in days since 1970-01-01; months may roll over."""
     year, month = int32(year + (month - 1) // 12), (month - 1) % 12 + 1
     shifted = year - (month <= 2)
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5

@@ -1,7 +1,7 @@
 """Doubles and floats as Java 17 prints them (`Double.toString`, `Float.toString`).
 
-Java before 19 does not print the shortest digits that identify a number: 2e23 is 1.9999999999999998E23 there. This module
-repeats its algorithm, `jdk.internal.math.FloatingDecimal.dtoa`, with Python's integers.
+Java before 19 does not print the shortest digits that identify a number: it prints 2e23 as 1.9999999999999998E23. This
+module implements its algorithm, `jdk.internal.math.FloatingDecimal.dtoa`, with Python's integers.
 """
 
 import math
@@ -17,7 +17,7 @@ _MAX_SMALL, _MIN_SMALL = 62, -21
 _LEAST_NORMAL: Final = 2.0**-1022
 _LONG_5_POWERS: Final = 27
 _FIVE_BITS: Final = tuple((5**n).bit_length() if n else 0 for n in range(_LONG_5_POWERS))
-# Decimal digits that a number of so many insignificant low bits does not tell apart.
+# Decimal digits that are insignificant in a number with so many insignificant low bits.
 _INSIGNIFICANT: Final = (
     *(0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 9),
     *(9, 9, 10, 10, 10, 11, 11, 11, 12, 12, 12, 12, 13, 13, 13, 14, 14, 14, 15, 15, 15, 15, 16, 16, 16),
@@ -26,33 +26,33 @@ _INSIGNIFICANT: Final = (
 
 
 def plain_range(number: float) -> bool:
-    """Whether `repr` is what Java prints: in Java's plain form its digits are the shortest, as Python's always are.
+    """Return whether Java prints the same as `repr`: in Java's plain form its digits are the shortest, as in Python.
 
-    Java's stopping test differs from Python's only where a midpoint between two doubles is itself a short decimal, and
-    in the E form; below 1e7 a midpoint has 29 binary places or more.
+    Java stops at other digits than Python only if a midpoint between two doubles is itself a short decimal, and in the E
+    form; below 1e7 a midpoint has at least 29 binary places.
     """
     return number == 0 or 1e-3 <= number < 1e7 or -1e7 < number <= -1e-3
 
 
 def plain_ranges(numbers: Sequence[float]) -> bool:
-    """Whether `plain_range` holds for all of these. It compares least and greatest, so it may be False though it holds."""
+    """Return True only if `plain_range` is true for all. Compares only minimum and maximum, so False proves nothing."""
     return min(numbers) >= 1e-3 and max(numbers) < 1e7 and not any(map(math.isnan, numbers))
 
 
 def double_text(number: float) -> str:
-    """`Double.toString`."""
+    """Return the result of `Double.toString`."""
     if plain_range(number):
         return repr(number)
     return _scientific(number) if _e_range(number) else _double_text(number)
 
 
 def _e_range(number: float) -> bool:
-    """Whether Java's digits are the shortest in its E form too.
+    """Return whether Java's digits are the shortest in its E form, too.
 
-    Java prints whole numbers in full. Other numbers it ends at the same decimal as Python, because a midpoint between two
-    doubles below 2^51 has too many digits, and to a single digit it adds a zero. Sums of fewer than 64 bits may overflow
-    near the end; the bits that are required here exclude that. They also exclude powers of two, whose two neighbours are not
-    equally near.
+    Java prints whole numbers in full. It ends other numbers at the same decimal as Python, because a midpoint between two
+    doubles below 2^51 has too many digits, and appends a zero to a single digit. Sums of fewer than 64 bits may overflow
+    near the end; the bits that are required here exclude that. They also exclude powers of two, whose two neighbors are not
+    equally close.
     """
     size = abs(number)
     if size >= 1e7:
@@ -61,7 +61,7 @@ def _e_range(number: float) -> bool:
 
 
 def _scientific(number: float) -> str:
-    """The digits of `repr` in Java's E form."""
+    """Return the digits of `repr` in Java's E form."""
     text = repr(number)
     if "e" in text:
         digits, _, power = text.partition("e")
@@ -91,8 +91,8 @@ def _double_text(number: float) -> str:
 
 
 def float_text(number: float) -> str:
-    """`Float.toString` of the nearest float."""
-    # The two zeros are equal, so the cache would return one in place of the other.
+    """Return the result of `Float.toString` for the nearest float."""
+    # The two zeros are equal, so the cache would return one instead of the other.
     return _float_text(number) if number else repr(float(number))
 
 
@@ -121,7 +121,7 @@ def _float_text(number: float) -> str:
 
 
 def _digits(exponent: int, fraction: int, significant: int) -> tuple[str, int]:
-    """The digits, and the place of the decimal point in them; the names are those of `dtoa`, shortened."""
+    """Return the digits, and the position of the decimal point in them. Variables have the names of `dtoa`, shortened."""
     tail = (fraction & -fraction).bit_length() - 1
     used = _EXP_SHIFT + 1 - tail
     tiny = max(0, used - exponent - 1)
@@ -142,7 +142,7 @@ def _digits(exponent: int, fraction: int, significant: int) -> tuple[str, int]:
     if m2 < 0:
         b2, s2, m2 = b2 - m2, s2 - m2, 0
     bits = max(used + b2 + _five_bits(b5), s2 + 1 + _five_bits(s5 + 1))
-    half = 1 << 31 if bits < 32 else 1 << 63 if bits < 64 else 0  # Java's int, long, or numbers without a bound
+    half = 1 << 31 if bits < 32 else 1 << 63 if bits < 64 else 0  # Java's int, long, or unbounded numbers
     b, s, m = (fraction * 5**b5) << b2, 5**s5 << s2, 5**b5 << m2
     tens = s * 10
     digit, b = b // s, 10 * (b % s)
@@ -166,7 +166,7 @@ def _digits(exponent: int, fraction: int, significant: int) -> tuple[str, int]:
 
 
 def _wrapped(number: int, half: int) -> int:
-    """A number after Java's overflow, which decides digits around 1e25."""
+    """Return a number after Java's overflow, which determines digits around 1e25."""
     return (number + half) % (2 * half) - half if half else number
 
 

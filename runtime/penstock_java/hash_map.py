@@ -1,4 +1,4 @@
-"""The iteration order of Java's `HashMap`, for results of Kafka Connect that depend on it."""
+"""Iteration order of Java's `HashMap`, for results of Kafka Connect that depend on it."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -9,16 +9,16 @@ _K = TypeVar("_K", str, str | None)
 
 
 def in_hash_order(keys: Iterable[_K]) -> list[_K]:
-    """These texts (and null), each once, in the order in which a `HashMap` iterates that they were put into one by one."""
+    """Return the distinct texts (and null) in the iteration order of a `HashMap` into which they were put one by one."""
     distinct = list(dict.fromkeys(keys))
     buckets = 16
     while len(distinct) > buckets * 3 // 4:
         buckets *= 2
-    return sorted(distinct, key=lambda key: _spread(key) & (buckets - 1))  # stable, as the lists in the buckets
+    return sorted(distinct, key=lambda key: _spread(key) & (buckets - 1))  # stable, like the lists in the buckets
 
 
 def _spread(text: str | None) -> int:
-    """`String.hashCode`, mixed as `HashMap.hash` does it; 0 for null."""
+    """Return `String.hashCode`, mixed as in `HashMap.hash`; 0 for null."""
     if text is None:
         return 0
     units = text.encode("utf-16-be", "surrogatepass")

@@ -1,4 +1,4 @@
-r"""Java's properties files, as `java.util.Properties.load` reads them: `worker.properties`, `${file:..}`.
+r"""Read Java's properties files as `java.util.Properties.load` does: `worker.properties`, `${file:..}`.
 
 `key=value`, `key: value` or `key value`; `#` and `!` begin comments; a backslash at the end of a line continues it;
 `\t`, `\n`, `\r`, `\f` and `\uXXXX` are escapes, a backslash before anything else is dropped.
@@ -18,10 +18,10 @@ _SEPARATOR: Final = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    r"""The properties, in the order of the file. Of several with one name, the last one counts.
+    r"""Return the properties, in the order of the file. If several have the same name, the last counts.
 
     Raises:
-        ValueError: a `\u` has not four hexadecimal digits; the message names the line where the property begins.
+        ValueError: a `\u` is not followed by four hexadecimal digits; the message names the property's first line.
     """
     properties: dict[str, str] = {}
     for number, line in _logical_lines(text):
@@ -37,7 +37,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Joined lines without comments and empty lines, each with the number of its first line."""
+    """Yield joined lines without comments and empty lines, each with the number of its first line."""
     lines = iter(enumerate(re.split(r"\r\n|\r|\n", text), start=1))
     for number, raw in lines:
         line = raw.lstrip(_BLANK)
@@ -64,5 +64,5 @@ def _unescaped(text: str) -> str:
         return chr(int(escape[1:], 16)) if len(escape) == 5 else _CONTROL.get(escape, escape)
 
     plain = _ESCAPE.sub(replace, text)
-    # Two escapes of surrogates make one character, as in Java's UTF-16.
+    # Two escaped surrogates form one character, as in Java's UTF-16.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

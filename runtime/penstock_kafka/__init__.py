@@ -1,1 +1,1 @@
-"""Kafka for the runtime and the operator alike: compacted topics, the errors of clients, and what brokers are asked."""
+"""Kafka code for both runtime and operator: compacted topics, client errors, and requests to brokers."""

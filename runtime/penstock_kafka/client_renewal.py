@@ -1,4 +1,4 @@
-"""Replaces clients that have had no answer for long, which librdkafka does not heal by itself."""
+"""Replace clients that have had no answer for too long, since librdkafka may never reconnect."""
 
 import logging
 import threading
@@ -12,20 +12,20 @@ from confluent_kafka import Consumer, KafkaException, Producer
 __all__ = ["CLOSE_SECONDS", "ClientRenewal", "close_in_background"]
 
 CLOSE_SECONDS: Final = 5.0
-"""How long the user of a producer waits until it is closed."""
+"""Seconds that the caller waits until a producer is closed."""
 
 log = logging.getLogger(__name__)
 
 
 class ClientRenewal:
-    """Decides when a client is to be replaced: after half a minute without an answer.
+    """Decision when to replace a client: after half a minute without an answer.
 
-    A broker that its controller takes for lost, for example after its process was paused, lists no brokers at all until
-    the controller hears of it again. librdkafka (2.16.1) then forgets every broker that it knew and the bootstrap servers
-    too, and never connects again: each request fails with `_TRANSPORT`, for ever.
+    A broker that the controller considers lost, for example after its process was paused, lists no brokers at all until the
+    controller hears from it again. librdkafka (2.16.1) then forgets all known brokers, including the bootstrap servers, and
+    never connects again: each request fails with `_TRANSPORT`, forever.
 
     Args:
-        clock: seconds, monotonic.
+        clock: returns monotonic seconds.
     """
 
     AFTER: Final = 30.0
@@ -46,19 +46,19 @@ class ClientRenewal:
         if now - self._silent_since < self.AFTER:
             return False
         self._silent_since = None
-        log.info("%s has had no answer for %.0f s: it is made anew", name, self.AFTER)
+        log.info("%s has had no answer for %.0f s: it is created again", name, self.AFTER)
         return True
 
 
 def close_in_background(client: Consumer | Producer, *, within: float = 0.0) -> None:
-    """Close a client that is no longer used, in a thread of its own. What a producer has not sent is dropped.
+    """Close a client that is no longer used, in a new thread. Records that a producer has not sent are dropped.
 
-    `Producer.close` (confluent-kafka 2.16.1) first aborts an open transaction, and waits for the brokers' answer without
-    end. The thread of a client that never connects again (`ClientRenewal`) stays until the process ends.
+    `Producer.close` (confluent-kafka 2.16.1) first aborts an open transaction, and waits for the brokers' answer without a
+    timeout. The thread of a client that never connects again (`ClientRenewal`) lives until the process ends.
 
     Args:
-        client: the caller does not use it any more.
-        within: seconds to wait until it is closed.
+        client: the client, which the caller must not use any more.
+        within: maximum seconds to wait until it is closed.
     """
 
     def close() -> None:

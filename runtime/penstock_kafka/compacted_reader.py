@@ -1,4 +1,4 @@
-"""Reads compacted topics: once, up to the end that one has now, or continuously."""
+"""Read compacted topics, either once up to their current end, or continuously."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,24 +30,24 @@ __all__ = ["CompactedReader", "read_since", "read_to_end"]
 _SECONDS: Final = 60.0
 _ANSWER_SECONDS: Final = 30.0
 _CHECK_AGAIN: Final = 2.0
-"""Seconds after a check of the topic that failed, until the next."""
+"""Seconds from a failed check of the topic to the next one."""
 _MOST: Final = 1_000
 
 
 def read_to_end(clients: ReaderClients, topic: str, *, past_open: bool = False) -> Iterator[Record]:
-    """Every committed record up to the end that the topic has now, oldest first within each partition, as they come.
+    """Yield every committed record up to the current end of the topic, as it arrives, oldest first within each partition.
 
-    Goes on for as long as records come, and holds none of them.
+    There is no time limit as long as records arrive. None of them is kept in memory.
 
     Args:
-        clients: how to connect.
+        clients: client properties.
         topic: must exist.
-        past_open: for a topic that is written in transactions, where any open one hides what was committed behind it: wait
-            for its end (`transaction.timeout.ms` at most).
+        past_open: for a topic written in transactions, where an open transaction hides records committed after it: wait for
+            its end (`transaction.timeout.ms` at most).
 
     Raises:
-        RetriableError: nothing came for a minute: the brokers do not answer, or a transaction stays open.
-        ConnectError: no such topic (`NoSuchTopic`), not authorised.
+        RetriableError: nothing arrived for a minute: the brokers do not answer, or a transaction stays open.
+        ConnectError: the topic does not exist (`NoSuchTopic`), or missing authorization.
     """
     connection = TopicConsumer(clients, topic)
     try:
@@ -67,7 +67,7 @@ def read_to_end(clients: ReaderClients, topic: str, *, past_open: bool = False) 
 def _uncommitted_watermarks(
     clients: ReaderClients, topic: str, partitions: Sequence[int]
 ) -> dict[int, tuple[int, int]]:
-    """By a client of its own, since brokers tell the ends of the client's isolation level."""
+    """Return the watermarks, using a separate client: brokers report end offsets for the client's isolation level."""
     consumer = Consumer({**clients.consumer, "isolation.level": "read_uncommitted"})
     try:
         answers = watermarks_of(consumer, [TopicPartition(topic, p) for p in partitions], _ANSWER_SECONDS)
@@ -79,17 +79,17 @@ def _uncommitted_watermarks(
 def read_since(
     clients: ReaderClients, topic: str, since: TopicPosition | None
 ) -> tuple[list[Record], TopicPosition | None]:
-    """The records of a topic after a position, and the position of its end now.
+    """Return the records of a topic after a position, and the position of its current end.
 
-    All records of the topic if the position is not of this topic, or no longer in it.
+    Returns all records of a partition if the position belongs to another topic, or is no longer in the partition.
 
     Args:
-        clients: how to connect.
+        clients: client properties.
         topic: must exist.
-        since: None: read all of it.
+        since: position to start from; None: read the whole topic.
 
     Returns:
-        The records, as `read_to_end`; the position is None if the broker does not tell an id of the topic.
+        The records, as `read_to_end`, and the position; None if the broker does not return a topic id.
 
     Raises:
         RetriableError, ConnectError: as `read_to_end`.
@@ -112,29 +112,29 @@ def read_since(
 
 
 class CompactedReader:
-    """Reads a compacted topic from its beginning, and then continuously. Connects with the first `poll`. For one thread.
+    """Reader of a compacted topic from its beginning, then continuously. Connects on the first `poll`. Not thread-safe.
 
-    Now and then it checks the topic: one that was created again, or has more partitions, is read from its beginning again.
-    While brokers are away it waits for them; after half a minute without an answer it connects anew, and reads from the
-    beginning again, for librdkafka may never find them (`ClientRenewal`).
+    Checks the topic periodically: a topic that was created again, or has more partitions, is read from its beginning again.
+    While brokers are unreachable, the reader waits. After half a minute without an answer it creates a new client and reads
+    from the beginning again, because librdkafka may never reconnect (`ClientRenewal`).
 
     Args:
-        clients: how to connect.
+        clients: client properties.
         topic: should exist: `poll` raises `NoSuchTopic` while it does not.
-        keys: read only the partitions in which these keys lie; None: all partitions. When the topic gets partitions, those
-            read so far are kept: for some minutes some producers write by the old number.
-        since: begin there if the topic is still the same one.
-        check_seconds: between two checks of the topic.
-        answer_seconds: how long a broker may take to answer a check.
+        keys: read only the partitions that these keys map to; None: all partitions. If partitions are added, those read so
+            far are still read: for some minutes some producers use the old number of partitions.
+        since: position to begin at, if the topic was not created again since.
+        check_seconds: seconds between two checks of the topic.
+        answer_seconds: seconds that a broker may take to answer a check.
         awaits_every_end: a partition without records counts as read only when its end was fetched, which proves the right to
             read it.
-        detects_recreation: ask for the topic's id at each check. A topic that was created again and soon holds more records
-            than the one before cannot be distinguished from it otherwise.
+        detects_recreation: request the topic's id at each check. Otherwise a topic that was created again and soon has more
+            records than the previous one cannot be distinguished from it.
         on_answer: called after each check that brokers answered.
 
     Attributes:
         check_seconds: as above; may be changed at any time.
-        beginnings: how often reading has begun from the start. When it grows, what was read before is void.
+        beginnings: how often reading has started from the beginning. When it increases, all entries so far are obsolete.
     """
 
     def __init__(
@@ -167,9 +167,9 @@ class CompactedReader:
         self._partitions_read: set[int] = set()
         self._topic_id: str | None = None
         self._next_offsets: dict[int, int] = {}
-        """By partition that is read; empty: none is assigned."""
+        """Next offset by assigned partition; empty: none is assigned."""
         self._behind: dict[int, int] = {}
-        """The partitions that were not read yet to the end that they had when reading began."""
+        """Partitions that were not yet read to the end that they had when reading began."""
         self._error: ConnectError | None = None
         self._kept: list[Message] = []
 
@@ -183,25 +183,25 @@ class CompactedReader:
 
     @property
     def caught_up(self) -> bool:
-        """Whether each partition was read to the end that it had when reading began."""
+        """True once each partition was read to the end that it had when reading began."""
         return bool(self._next_offsets) and not self._behind
 
     @property
     def position(self) -> TopicPosition | None:
-        """The position behind the records that `poll` has returned; None before `caught_up`, or without a topic id."""
+        """Position after the records that `poll` has returned; None before `caught_up`, or without a topic id."""
         if self._topic_id is None or not self.caught_up:
             return None
         return TopicPosition(self._topic_id, tuple(self._next_offsets[p] for p in sorted(self._next_offsets)))
 
     def poll(self, seconds: float) -> list[Entry]:
-        """The entries that have come, of any key in the partitions that are read.
+        """Return new entries, of any key in the assigned partitions.
 
         Args:
-            seconds: how long to wait for the first.
+            seconds: how long to wait for the first entry.
 
         Raises:
-            RetriableError, ConnectError: Kafka is away, or refuses; poll again.
-            NoSuchTopic: there is none; poll again.
+            RetriableError, ConnectError: Kafka is unreachable, or refuses; poll again.
+            NoSuchTopic: the topic does not exist; poll again.
         """
         error, self._error = self._error, None
         if error is not None:
@@ -216,7 +216,7 @@ class CompactedReader:
         if error is not None and not entries:
             self._error = None
             raise error
-        return entries  # before the error that came with them: the client does not deliver them again
+        return entries  # the error that came with them is raised by the next call: they are not delivered again
 
     def close(self) -> None:
         """Close the connections."""
@@ -240,14 +240,14 @@ class CompactedReader:
         return None
 
     def _reached(self, partition: int, offset: int) -> None:
-        # An offset may be less than the one before, where a broker that did not have all of the log became its leader.
+        # An offset may be less than the previous one if a broker without the complete log became the leader.
         if partition in self._next_offsets:
             self._next_offsets[partition] = offset
         if offset >= self._behind.get(partition, offset + 1):
             del self._behind[partition]
 
     def _check(self) -> None:
-        """Ask for the topic's partitions and id if that is due, and begin again where they have changed."""
+        """Request the topic's partitions and id if due, and start again if they have changed."""
         pause = self.check_seconds if self._is_checked else min(self.check_seconds, _CHECK_AGAIN)
         if self._next_offsets and time.monotonic() - self._checked < pause:
             return
@@ -303,7 +303,7 @@ class CompactedReader:
         self.beginnings += 1
 
     def _begin_again(self) -> None:
-        """With a new client: the one before may still deliver records of its last assignment."""
+        """Drop the assignment and the client, which could still deliver records of its last assignment."""
         self._forget_assignment()
         self._connection.disconnect()
 
@@ -312,7 +312,7 @@ class CompactedReader:
         self._topic_id = None
 
     def _serve_errors(self) -> None:
-        """Have the client call its error callback, which it does only when it is asked for a record."""
+        """Poll the client, which is the only way to make it call its error callback."""
         with translating(f"Reading topic '{self._topic}'"):
             message = self._connection.client.poll(0)
         if message is not None:

@@ -1,4 +1,4 @@
-"""Writes records to compacted topics, and waits until they are acknowledged."""
+"""Write records to compacted topics, and wait until they are acknowledged."""
 
 import threading
 import time
@@ -30,12 +30,12 @@ _FIXED: Final[Mapping[str, Any]] = {
 
 
 class CompactedWriter:
-    """A producer of single records. Connects when it is first used, and again after `close`. For several threads.
+    """Producer of single records. Connects on first use, and again after `close`. Thread-safe.
 
     Args:
-        properties: librdkafka's, asked for whenever a producer is made; what decides how it writes is fixed here.
-        delivery_seconds: after so long the client gives a record up by itself. None: as configured, and `write` has the
-            client drop what was not acknowledged in time.
+        properties: returns librdkafka's properties for each new producer; those that determine how it writes are fixed here.
+        delivery_seconds: seconds after which the client drops a record (`delivery.timeout.ms`). None: as configured, and
+            `write` makes the client drop records that were not acknowledged in time.
     """
 
     def __init__(self, properties: Callable[[], Mapping[str, Any]], *, delivery_seconds: float | None = None) -> None:
@@ -47,7 +47,7 @@ class CompactedWriter:
         self._renewal = ClientRenewal()
 
     def partitions(self, topic: str) -> int:
-        """How many partitions a topic has now; records are distributed by that number from then on.
+        """Return the current number of partitions of a topic. From then on records are distributed by that number.
 
         Raises:
             RetriableError, ConnectError: as `partitions_of`.
@@ -62,17 +62,17 @@ class CompactedWriter:
         return count
 
     def write(self, topic: str, entries: Iterable[Entry], *, timeout: float = 30.0, partition: int = _BY_KEY) -> None:
-        """Write records and wait for the acknowledgement of each; in smaller portions if the topic refuses the batch.
+        """Write records and wait until all are acknowledged. If the topic rejects the batch as too large, split it.
 
         Args:
-            topic: must exist, since brokers may create it otherwise, not compacted.
-            entries: the records.
-            timeout: seconds.
-            partition: where they go; by default where their keys lie.
+            topic: must exist; otherwise brokers may create it without compaction.
+            entries: records to write.
+            timeout: seconds to wait.
+            partition: partition to write to; by default, the partition that each key maps to.
 
         Raises:
-            RetriableError: not acknowledged in time; they may still arrive.
-            ConnectError: refused.
+            RetriableError: records were not acknowledged in time; they may still arrive.
+            ConnectError: the brokers refused a record.
         """
         entries = list(entries)
         errors = self._produce(topic, entries, timeout, partition)
@@ -91,7 +91,7 @@ class CompactedWriter:
             close_in_background(producer, within=CLOSE_SECONDS)
 
     def _produce(self, topic: str, entries: Sequence[Entry], timeout: float, partition: int) -> list[KafkaError]:
-        """The errors of the records that were refused."""
+        """Write records and return the errors of those that were refused."""
         producer = self._connected()
         outcomes: list[KafkaError | None] = []
         deadline = time.monotonic() + timeout

@@ -1,6 +1,6 @@
-"""Why Kafka cannot be reached: one sentence that names the servers, the cause, and what to do. Pure.
+"""Explain why Kafka cannot be reached, in a sentence with the servers, the cause, and the remedy. Pure.
 
-It stays the same while the cause does, so what changes from one try to the next is taken out of the client's words.
+The sentence stays the same while the cause does, so parts of the client's text that vary between attempts are removed.
 """
 
 import re
@@ -16,27 +16,27 @@ __all__ = ["CHECK_CREDENTIALS", "CONNECTION_ERRORS", "ClientError", "connection_
 
 @dataclass(frozen=True, slots=True)
 class ClientError:
-    """An error that a client reported in the background: librdkafka's name of it, and its words."""
+    """Error that a client reported in the background: librdkafka's name and text."""
 
     name: str
     text: str
 
     @classmethod
     def of(cls, error: KafkaError) -> "ClientError":
-        """The error that librdkafka gave to the error callback, or answered a request with."""
+        """Return the error that librdkafka passed to the error callback, or returned for a request."""
         return cls(error.name(), error.str())
 
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """A cause by which Kafka cannot be reached.
+    """Cause for which Kafka cannot be reached.
 
     Attributes:
-        names: librdkafka's names of its errors.
-        marker: in the words of errors with other names; "": none.
+        names: librdkafka's names of the errors.
+        marker: text that identifies errors with other names; "": none.
         cause: follows "Kafka at <servers>" in the sentence.
-        advice: what to do.
-        of_settings: whether waiting hardly helps, but other settings may.
+        advice: remedy.
+        of_settings: whether a changed setting is more likely to help than waiting.
     """
 
     names: frozenset[str]
@@ -62,10 +62,10 @@ _CAUSES: Final = (
     ),
     _Cause(
         frozenset(("_SSL", "_SSL_CERT_VERIFY")),
-        "ssl handshake failed",  # also if the other side only hangs up, which has the name of any lost connection
-        "cannot be spoken to over TLS",
+        "ssl handshake failed",  # also if the other side just disconnects, which has the name of any lost connection
+        "does not complete the TLS handshake",
         "Check the trusted certificates (ssl.truststore.location, ssl.ca.location), the host name in the brokers' "
-        "certificate, and that this listener speaks TLS.",
+        "certificate, and that this listener uses TLS.",
         of_settings=True,
     ),
     _Cause(
@@ -77,36 +77,38 @@ _CAUSES: Final = (
     _Cause(
         frozenset(),
         "refused",
-        "cannot be reached: nobody listens there",
-        "Check the ports in bootstrap.servers, that the brokers run, and that no network policy stands between.",
+        "cannot be reached: nothing listens there",
+        "Check the ports in bootstrap.servers, that the brokers run, and that no network policy blocks the connection.",
     ),
 )
 _OTHERWISE: Final = (
-    "Check bootstrap.servers, that its listener speaks what security.protocol says, and that no network policy stands "
-    "between."
+    "Check bootstrap.servers, that its listener uses the protocol in security.protocol, and that no network policy blocks "
+    "the connection."
 )
 _CONSEQUENCE: Final = "_ALL_BROKERS_DOWN"
 CONNECTION_ERRORS: Final = frozenset(
     {name for cause in _CAUSES for name in cause.names} | {"_TIMED_OUT", "_TRANSPORT", _CONSEQUENCE}
 )
-"""librdkafka's names of the errors for which `connection_sentence` has words."""
+"""librdkafka's names of the errors that `connection_sentence` explains."""
 _NOISE: Final = (
-    re.compile(r",? ?\d+ identical error\(s\) suppressed"),  # first: it has brackets within those of the others
+    re.compile(
+        r",? ?\d+ identical error\(s\) suppressed"
+    ),  # must be first: its brackets are within those of the others
     re.compile(r"\s*\(after [^)]*\)"),
     re.compile(r"\s*\(\d+ms[^)]*\)"),
     re.compile(r"^\S+?://|/(bootstrap|\d+)(?=: )"),
 )
 _LONGEST: Final = 400
-"""Characters of the client's own words."""
+"""Maximum characters of the client's text."""
 
 
 def connection_sentence(servers: str, errors: Iterable[ClientError], seconds: float | None = None) -> str:
-    """Why Kafka cannot be reached.
+    """Return a sentence that says why Kafka cannot be reached.
 
     Args:
         servers: `bootstrap.servers`.
-        errors: what the client reported meanwhile, in any order.
-        seconds: how long it was tried, if that is known.
+        errors: errors that the client reported meanwhile, in any order.
+        seconds: how long the client has tried, if known.
     """
     reported = [e for e in errors if e.name != _CONSEQUENCE]
     for cause in _CAUSES:
@@ -118,12 +120,12 @@ def connection_sentence(servers: str, errors: Iterable[ClientError], seconds: fl
 
 
 def is_of_settings(error: ClientError) -> bool:
-    """Whether waiting hardly helps against an error, but other settings may: credentials, certificates."""
+    """Return whether a changed setting is more likely to help than waiting: credentials, certificates."""
     return any(cause.of_settings and error.name in cause.names for cause in _CAUSES)
 
 
 def _words(errors: Iterable[ClientError]) -> str:
-    """The client's words, the commonest first."""
+    """Return the client's most frequent texts, the most frequent first."""
     texts = Counter(map(_without_noise, errors))
     text = "; ".join(t for t, _ in texts.most_common(2))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

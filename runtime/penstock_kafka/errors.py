@@ -1,4 +1,4 @@
-"""Translates Kafka's errors to ours: those that may pass, those of a process that was fenced, those that need a person."""
+"""Translate Kafka's errors into Penstock's: transient errors, fenced processes, and errors that need user action."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,15 +23,15 @@ __all__ = [
 
 
 class Fenced(ConnectError):
-    """Another producer with the same transactional id was started later; this one may write no more."""
+    """Raised when another producer with the same transactional id was started later; this one must not write any more."""
 
 
 class TransactionAborted(ConnectError):
-    """The transaction is void or its outcome unknown: fence, read the offsets, plan the batch again."""
+    """Raised when the transaction is void or its outcome unknown: fence, read the offsets, plan the batch again."""
 
 
 class TransactionExpired(TransactionAborted):
-    """The transaction was open for longer than `transaction.timeout.ms`: it is void, but a smaller one may succeed."""
+    """Raised when the transaction was open longer than `transaction.timeout.ms`: it is void; a smaller one may succeed."""
 
 
 _FENCED: Final = {
@@ -56,7 +56,7 @@ REFUSED: Final = {
     KafkaError.POLICY_VIOLATION,
     KafkaError.TOPIC_EXCEPTION,
 }
-"""Errors of records that the brokers would refuse again."""
+"""Errors of records that the brokers would reject again."""
 _TOPIC_RIGHTS: Final = {
     "Reading": "Read",
     "Writing": "Write",
@@ -65,13 +65,13 @@ _TOPIC_RIGHTS: Final = {
     "Describing": "DescribeConfigs",
     "Asking": "Describe",
 }
-"""The right on a topic that is needed, by the first word of what was being done; a transaction is committed by writing."""
+"""Required right on a topic, by the first word of the operation; committing a transaction requires the right to write."""
 _GROUP_RIGHTS: Final = {"Committing": "Read", "Deleting": "Delete", "Asking": "Describe"}
 _LARGER: Final = {
     KafkaError.MSG_SIZE_TOO_LARGE: "Raise the topic's max.message.bytes.",
-    KafkaError.RECORD_LIST_TOO_LARGE: "Raise the topic's segment.bytes: what is sent must fit into a segment.",
+    KafkaError.RECORD_LIST_TOO_LARGE: "Raise the topic's segment.bytes: a batch must fit into a segment.",
 }
-"""What helps where records are too large."""
+"""Remedies for records that are too large."""
 _PASSING: Final = {
     KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
     KafkaError._TRANSPORT,  # noqa: SLF001
@@ -81,8 +81,8 @@ _PASSING: Final = {
     KafkaError._WAIT_COORD,  # noqa: SLF001
     KafkaError._MSG_TIMED_OUT,  # noqa: SLF001
     KafkaError._RETRY,  # noqa: SLF001
-    KafkaError._DESTROY_BROKER,  # noqa: SLF001 (the broker went away, with the requests it was sent)
-    # Not every call of the client says of these that they may be tried again.
+    KafkaError._DESTROY_BROKER,  # noqa: SLF001 (the broker was removed, with the requests sent to it)
+    # Not every call of the client marks these as retriable.
     KafkaError.BROKER_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -103,16 +103,16 @@ _PASSING: Final = {
 
 
 def passing(error: KafkaError) -> bool:
-    """Whether the error may pass: trying again, or waiting, may help."""
+    """Return whether the error is transient: a retry, or waiting, may help."""
     return bool(error.retriable()) or error.code() in _PASSING
 
 
 def translated(error: KafkaError, doing: str) -> ConnectError:
-    """Our error for a Kafka error, which is its cause (`kafka_error_of`).
+    """Return Penstock's error for a Kafka error, which becomes its cause (`kafka_error_of`).
 
     Args:
-        error: librdkafka's.
-        doing: what was being done, to begin the message with ("Writing to topic 'orders'").
+        error: librdkafka's error.
+        doing: operation, which begins the message ("Writing to topic 'orders'").
     """
     result = _translated(error, doing)
     result.__cause__ = KafkaException(error)
@@ -120,7 +120,7 @@ def translated(error: KafkaError, doing: str) -> ConnectError:
 
 
 def kafka_error_of(error: ConnectError) -> KafkaError | None:
-    """The Kafka error that an error was translated from."""
+    """Return the Kafka error that an error was translated from, if any."""
     cause = error.__cause__
     reason = cause.args[0] if isinstance(cause, KafkaException) else None
     return reason if isinstance(reason, KafkaError) else None
@@ -150,7 +150,7 @@ def _translated(error: KafkaError, doing: str) -> ConnectError:
 
 
 def _right(code: int, doing: str) -> str:
-    """The missing right, in brackets, as far as error and action tell (docs/kafka-acls.md)."""
+    """Return the missing right in parentheses, as far as error and operation identify it (docs/kafka-acls.md)."""
     if code == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
         return " (Write on the transactional id)"
     word = doing.partition(" ")[0]

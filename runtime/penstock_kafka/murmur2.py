@@ -1,4 +1,4 @@
-"""Java's default partitioner, which says the partition of a key (librdkafka: `partitioner=murmur2_random`)."""
+"""Java's default partitioner, which maps keys to partitions (librdkafka: `partitioner=murmur2_random`)."""
 
 __all__ = ["partition_of"]
 
@@ -7,7 +7,7 @@ _MASK = 0xFFFFFFFF
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """`toPositive(murmur2(key)) % partitions`, as the Java client's producer computes it."""
+    """Return `toPositive(murmur2(key)) % partitions`, as the Java client's producer computes it."""
     return (_murmur2(key) & 0x7FFFFFFF) % partitions
 
 

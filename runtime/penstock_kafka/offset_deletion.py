@@ -1,7 +1,7 @@
-"""Deletes offsets of single partitions of a consumer group: Kafka's request OffsetDelete (KIP-496).
+"""Delete offsets of single partitions of a consumer group: Kafka's request OffsetDelete (KIP-496).
 
-confluent_kafka has no method for it, and librdkafka, which confluent_kafka has loaded, has: it is called through its C API,
-with a client of its own. Structures are opaque there but for lists of partitions, whose layout is a part of that API.
+confluent_kafka has no method for it, but librdkafka, which confluent_kafka has loaded, does: it is called through its C API,
+with a separate client. Structures of that API are opaque except lists of partitions, whose layout is part of the API.
 """
 
 import ctypes
@@ -17,12 +17,12 @@ from penstock.errors import ConnectError
 __all__ = ["check_deletion", "delete_offsets"]
 
 _PRODUCER: Final = 0
-"""The kind of client; every kind sends administrative requests."""
+"""Kind of client; any kind can send administrative requests."""
 _ANY: Final = 0
-"""Options of any administrative request."""
+"""RD_KAFKA_ADMIN_OP_ANY: options for any administrative request."""
 _TEXT: Final = 512
 _GRACE: Final = 2.0
-"""Seconds for which the answer of librdkafka to its own time limit is awaited."""
+"""Additional seconds to wait for librdkafka to report its timeout."""
 _POINTERS: Final = (
     "rd_kafka_conf_new",
     "rd_kafka_new",
@@ -73,10 +73,10 @@ class _Partitions(ctypes.Structure):
 
 
 def check_deletion() -> None:
-    """See that `delete_offsets` can be called: that librdkafka has all that it calls.
+    """Check that `delete_offsets` can be called, because librdkafka has all required functions.
 
     Raises:
-        ConnectError: it cannot.
+        ConnectError: a function is missing.
     """
     try:
         _library()
@@ -90,13 +90,13 @@ def delete_offsets(
     """Delete the offsets that a group has committed for these partitions; other offsets stay.
 
     Args:
-        config: of an admin client, in librdkafka's names. Callbacks and loggers of Python are left out.
-        group: its id.
-        partitions: topics and numbers.
-        seconds: for the answer.
+        config: properties of an admin client, in librdkafka's names. Callbacks and loggers of Python are ignored.
+        group: id of the group.
+        partitions: topics and partition numbers.
+        seconds: timeout of the request.
 
     Raises:
-        KafkaException: the configuration is wrong, no broker has answered in time, or Kafka refuses the request or one of
+        KafkaException: the configuration is invalid, no broker has answered in time, or Kafka refuses the request or one of
             the partitions.
     """
     with ExitStack() as closing:
@@ -123,13 +123,13 @@ def delete_offsets(
         library.rd_kafka_DeleteConsumerGroupOffsets(client, ctypes.byref(request), _size(1), options, queue)
         event = ctypes.c_void_p(library.rd_kafka_queue_poll(queue, ctypes.c_int(int((seconds + _GRACE) * 1000))))
         if not event.value:
-            raise _error(KafkaError._TIMED_OUT, b"no answer")  # noqa: SLF001 (the client's name for it)
+            raise _error(KafkaError._TIMED_OUT, b"no answer")  # noqa: SLF001 (the client's name of the code)
         closing.callback(library.rd_kafka_event_destroy, event)
         _check(event)
 
 
 def _check(event: ctypes.c_void_p) -> None:
-    """Raise the error of an answer, if there is one."""
+    """Raise the error in an answer, if any."""
     library = _library()
     if code := library.rd_kafka_event_error(event):
         raise _error(code, library.rd_kafka_event_error_string(event))
@@ -175,7 +175,7 @@ def _client(config: Mapping[str, Any]) -> Iterator[ctypes.c_void_p]:
 
 
 def _made(closing: ExitStack, make: str, destroy: str, *arguments: Any) -> ctypes.c_void_p:
-    """Make an object of librdkafka, which is destroyed at the end."""
+    """Create an object of librdkafka, which `closing` destroys at its end."""
     library = _library()
     found = ctypes.c_void_p(getattr(library, make)(*arguments))
     closing.callback(getattr(library, destroy), found)
@@ -192,7 +192,7 @@ def _error(code: int, text: bytes | None) -> KafkaException:
 
 @cache
 def _library() -> Any:
-    """Return librdkafka, which the module of confluent_kafka is linked with: a look-up of a name reaches it through that."""
+    """Return librdkafka, loaded through the extension module of confluent_kafka, which is linked to it."""
     library = ctypes.CDLL(cimpl.__file__)
     for name in _POINTERS:
         getattr(library, name).restype = ctypes.c_void_p

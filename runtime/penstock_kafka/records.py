@@ -1,4 +1,4 @@
-"""The records of compacted topics."""
+"""Records of compacted topics."""
 
 from typing import NamedTuple
 
@@ -11,12 +11,12 @@ Entry = tuple[bytes, bytes | None]
 
 
 class Record(NamedTuple):
-    """An entry, with its place in the topic.
+    """Entry with its position in the topic.
 
     Attributes:
         key, value: the entry.
-        timestamp: milliseconds since 1970, or what its writer took for it.
-        offset, partition: where it lies.
+        timestamp: milliseconds since 1970, according to its writer.
+        offset, partition: position of the entry.
     """
 
     key: bytes
@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
     @classmethod
     def of(cls, message: Message) -> "Record":
-        """The record that librdkafka delivered."""
+        """Return the record in a message of librdkafka."""
         return cls(
             bytes(message.key() or b""),
             message.value(),

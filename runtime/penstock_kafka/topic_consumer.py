@@ -1,6 +1,6 @@
-"""The consumer of one topic that readers of compacted topics use: it reads by offsets, outside of any consumer group.
+"""Consumer of one topic for readers of compacted topics: reads by offsets, outside of any consumer group.
 
-`read_between` gives up where nothing comes for long before the end: a transaction hangs there.
+`read_between` gives up if nothing arrives for a long time before the end, which means that a transaction hangs.
 """
 
 import logging
@@ -42,8 +42,8 @@ IGNORED: Final = frozenset(
         KafkaError.GROUP_AUTHORIZATION_FAILED,
     )
 )
-"""Errors among the records that do not end reading: librdkafka connects again; and a client must name a group, and asks for
-its coordinator, though readers use none, so the right to use that group is not needed, as with Kafka Connect."""
+"""Errors among the records that do not stop reading. librdkafka reconnects after lost connections. A client must name a
+group and looks up its coordinator, which readers do not use, so they need no right to the group, as in Kafka Connect."""
 RECREATED: Final = frozenset(
     (
         KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -55,38 +55,38 @@ RECREATED: Final = frozenset(
         KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001
     )
 )
-"""Errors by which a topic that was deleted, or deleted and created again, shows."""
+"""Errors that indicate that the topic was deleted, or deleted and created again."""
 _FIXED: Final[Mapping[str, Any]] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
-    "auto.offset.reset": "error",  # a topic that was created again is read from its beginning, by decision of the reader
+    "auto.offset.reset": "error",  # the reader itself decides to read a recreated topic from its beginning
     "allow.auto.create.topics": False,
 }
 _ID_SECONDS: Final = 10.0
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
-"""Zero: a broker from before topics had ids."""
+"""Zero, from a broker that does not support topic ids."""
 _LOG_EVERY: Final = 15.0
-"""Seconds between two log lines about a long reading."""
+"""Seconds between two log lines while reading takes long."""
 
 
 class NoSuchTopic(ConnectError):
-    """The topic does not exist."""
+    """Raised when the topic does not exist."""
 
 
 class TopicRecreated(RetriableError):
-    """The topic was deleted while it was read, and may have been created again."""
+    """Raised when the topic was deleted while it was read; it may have been created again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderClients:
-    """How a reader connects: librdkafka's properties.
+    """Properties of a reader's clients, in librdkafka's names.
 
     Attributes:
-        consumer: of the client that reads; what decides how it reads is fixed here.
-        admin: of the client that asks for the topic's id.
-        on_progress: called while a long reading goes on, at least every few seconds.
+        consumer: properties of the consumer; those that determine how it reads are fixed here.
+        admin: properties of the client that requests the topic's id.
+        on_progress: called at least every few seconds while reading.
     """
 
     consumer: Mapping[str, Any]
@@ -95,7 +95,7 @@ class ReaderClients:
 
 
 class TopicConsumer:
-    """A consumer of one topic. Connects when it is first used, and again after `close`. For one thread."""
+    """Consumer of one topic. Connects on first use, and again after `close`. Not thread-safe."""
 
     def __init__(self, clients: ReaderClients, topic: str) -> None:
         self.topic = topic
@@ -106,7 +106,7 @@ class TopicConsumer:
 
     @property
     def client(self) -> Consumer:
-        """Librdkafka's client, made now if there is none."""
+        """Librdkafka's client, created on first access."""
         if self._consumer is None:
             with translating(f"Reading topic '{self.topic}'"):
                 self._consumer = Consumer({**self._clients.consumer, **_FIXED})
@@ -114,12 +114,12 @@ class TopicConsumer:
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a client."""
+        """True if there is a client."""
         return self._consumer is not None
 
     @contextmanager
     def renewed_after_silence(self) -> Iterator[None]:
-        """Around requests: translates errors, and lets go of the client if it has had no answer for half a minute."""
+        """Translate errors of requests in the block, and drop the client if it has had no answer for half a minute."""
         try:
             with translating(f"Reading topic '{self.topic}'"):
                 yield
@@ -130,19 +130,19 @@ class TopicConsumer:
         self._renewal.answered()
 
     def partitions(self, seconds: float) -> list[int]:
-        """The numbers of the topic's partitions. Raises as `partitions_of`."""
+        """Return the numbers of the topic's partitions. Raises as `partitions_of`."""
         return partitions_of(self.client, self.topic, seconds)
 
     def watermarks(self, partitions: Iterable[int], seconds: float) -> dict[int, tuple[int, int]]:
-        """The first offset and the end of each partition. Raises KafkaException as `watermarks_of`."""
+        """Return the first offset and the end of each partition. Raises KafkaException as `watermarks_of`."""
         answers = watermarks_of(self.client, [TopicPartition(self.topic, p) for p in partitions], seconds)
         return {partition.partition: offsets for partition, offsets in answers.items()}
 
     def topic_id(self, *, stays_connected: bool = False) -> str | None:
-        """Kafka's id of the topic; None if the broker does not tell one, and then nothing read earlier can be built upon.
+        """Return Kafka's id of the topic; None if the broker does not return one: then no earlier position can be used.
 
-        To be asked after the offsets that it vouches for: an end of a deleted topic is then never taken for one of the
-        topic that replaced it.
+        Call it after requesting the offsets that it identifies: then the end of a deleted topic is never mistaken for that
+        of the topic that replaced it.
         """
         try:
             if self._admin is None:
@@ -151,7 +151,7 @@ class TopicConsumer:
             topic_id = str(answers[self.topic].result(_ID_SECONDS * 2).topic_id)
         except (KafkaException, TimeoutError) as e:
             if isinstance(e, TimeoutError) or _is_of_client(e.args[0]):
-                # Brokers answer the consumer, which is asked before: this client knows none any more (`ClientRenewal`).
+                # The consumer had answers just before, so this client has lost all brokers (`ClientRenewal`).
                 self._admin = None
             return None
         finally:
@@ -160,7 +160,7 @@ class TopicConsumer:
         return None if topic_id == _NO_ID else topic_id
 
     def read_between(self, starts: Mapping[int, int], ends: Mapping[int, int], seconds: float) -> Iterator[Record]:
-        """The records of each partition from its start up to its end, as `read_between`."""
+        """Yield the records of each partition from its start up to its end, as `read_between`."""
         return read_between(self.client, self.topic, starts, ends, seconds, self._clients.on_progress)
 
     def disconnect(self) -> None:
@@ -178,17 +178,17 @@ class TopicConsumer:
 
 
 def partitions_of(client: Any, topic: str, seconds: float) -> list[int]:
-    """The numbers of a topic's partitions, in order.
+    """Return the numbers of a topic's partitions, in order.
 
     Args:
         client: a consumer or a producer.
-        topic: its name.
-        seconds: how long the answer may take.
+        topic: name of the topic.
+        seconds: timeout of the request.
 
     Raises:
         RetriableError: the brokers did not answer in time.
-        NoSuchTopic: there is none of that name.
-        ConnectError: not authorised.
+        NoSuchTopic: the topic does not exist.
+        ConnectError: another failure, such as missing authorization.
     """
     doing = f"Reading topic '{topic}'"
     with translating(doing):
@@ -202,7 +202,7 @@ def partitions_of(client: Any, topic: str, seconds: float) -> list[int]:
 
 
 def poll_messages(consumer: Consumer, most: int, timeout: float) -> list[Message]:
-    """The messages that are there, or the first that comes within `timeout` seconds: `consume` alone waits for `most`."""
+    """Return available messages, or else wait up to `timeout` seconds for one; only `consume` would wait for `most`."""
     with translating("Reading records"):
         messages = consumer.consume(most, 0)
         if not messages:
@@ -220,20 +220,20 @@ def read_between(
     seconds: float,
     on_progress: Callable[[], None] = lambda: None,
 ) -> Iterator[Record]:
-    """The records of each partition from its start up to its end, as they come, for as long as records come.
+    """Yield the records of each partition from its start up to its end, as they arrive, as long as records arrive.
 
     Args:
-        consumer: is assigned the partitions of `ends`.
-        topic: its name.
+        consumer: the partitions of `ends` are assigned to it.
+        topic: name of the topic.
         starts: by partition, the first offset to read, or OFFSET_BEGINNING.
         ends: by partition, the first offset not to read.
-        seconds: how long no record may come.
+        seconds: maximum seconds without a record.
         on_progress: called at least every few seconds.
 
     Raises:
-        RetriableError: no record came in time: the brokers do not answer, or a transaction stays open.
+        RetriableError: no record arrived in time: the brokers do not answer, or a transaction stays open.
         TopicRecreated: the topic was deleted meanwhile.
-        ConnectError: not authorised.
+        ConnectError: another failure, such as missing authorization.
     """
     left = dict(ends)
     begun = time.monotonic()
@@ -264,13 +264,13 @@ def read_between(
 
 
 def _records(messages: Iterable[Message], topic: str, left: dict[int, int]) -> Iterator[Record]:
-    """The records among messages; partitions that reach their end are removed from `left`."""
+    """Yield the records in messages. Partitions that reach their end are removed from `left`."""
     for message in messages:
         error, partition, offset = message.error(), message.partition() or 0, message.offset() or 0
         if error is None:
             if message.key() is not None:
                 yield Record.of(message)
-            # While others write without a pause, the client may never report an end.
+            # While others write continuously, the client may never report an end.
             if partition in left and offset + 1 >= left[partition]:
                 del left[partition]
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 (librdkafka's own name of the code)
@@ -283,5 +283,5 @@ def _records(messages: Iterable[Message], topic: str, left: dict[int, int]) -> I
 
 
 def _is_of_client(error: KafkaError) -> bool:
-    """Whether no broker answered that: librdkafka's own errors are below zero, but for "unknown", which brokers send too."""
+    """Return whether the client itself raised the error: librdkafka's codes are below -1 (brokers also send -1, unknown)."""
     return error.code() < KafkaError.UNKNOWN

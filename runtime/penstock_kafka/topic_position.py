@@ -1,4 +1,4 @@
-"""The position up to which a topic was read: a later reader continues there if the topic is still the same one."""
+"""Position up to which a topic was read: a later reader continues there if the topic was not created again."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ __all__ = ["TopicPosition"]
 
 @dataclass(frozen=True, slots=True)
 class TopicPosition:
-    """A position in every partition of a topic.
+    """Position in every partition of a topic.
 
     Attributes:
         topic_id: Kafka's id of the topic.
@@ -23,10 +23,10 @@ class TopicPosition:
 
     @classmethod
     def of(cls, snapshot: StatusSnapshot | None) -> "TopicPosition | None":
-        """The position of the operator's snapshot; None without one."""
+        """Return the position of the operator's snapshot; None without one."""
         return None if snapshot is None else cls(snapshot.topic_id, snapshot.ends)
 
     def start(self, partition: int, low: int, high: int) -> int:
-        """The offset to read a partition from; its beginning where the position is not between `low` and `high`."""
+        """Return the offset to read a partition from: its beginning if the position is not between `low` and `high`."""
         offset = self.ends[partition] if partition < len(self.ends) else -1
         return offset if low <= offset <= high else OFFSET_BEGINNING

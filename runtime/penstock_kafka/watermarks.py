@@ -1,7 +1,7 @@
-"""The first offsets and the end offsets of partitions, asked of their brokers.
+"""Request the first offsets and the end offsets of partitions from their brokers.
 
-Not by `get_watermark_offsets`: librdkafka's query waits without an end when the connection that it goes through is given up
-meanwhile (brokers that go away and come back), whatever its timeout is (seen with 2.16; its issue 2588 is the same wait).
+`get_watermark_offsets` is not used: despite its timeout, librdkafka's query never returns if its connection is dropped
+meanwhile, because brokers became unreachable and returned (seen with 2.16; its issue 2588 describes the same hang).
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from penstock.sink import TopicPartition
 __all__ = ["GONE", "end_offsets", "first_offset_since", "names_of", "watermarks_of"]
 
 GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
-"""What brokers answer for a partition that was deleted, and for one that has no leader at the moment."""
+"""Errors for a partition that was deleted, or that has no leader at the moment."""
 _FIRST: Final = -2
 _END: Final = -1
 
@@ -24,18 +24,18 @@ _END: Final = -1
 def watermarks_of(
     consumer: Consumer, partitions: Iterable[TopicPartition], seconds: float
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """The first offset and the end of each partition; the isolation level of the client is also that of the ends.
+    """Return the first offset and the end of each partition. The ends depend on the isolation level of the client.
 
-    A client that fetches gets the answers only after its waiting fetch requests (`fetch.wait.max.ms`), twice.
+    A client that fetches gets each of the two answers only after its pending fetch requests (`fetch.wait.max.ms`).
 
     Args:
-        consumer: any, also one that has nothing assigned.
-        partitions: without duplicates.
-        seconds: how long each of the two requests may take.
+        consumer: any consumer, also one without an assignment.
+        partitions: partitions without duplicates.
+        seconds: timeout of each of the two requests.
 
     Raises:
-        RetriableError: a partition is gone, or has no leader, as for a moment when a broker comes back.
-        KafkaException: no answer in time, or not for all of them.
+        RetriableError: a partition is gone, or has no leader, for example shortly after a broker has restarted.
+        KafkaException: no answer in time, or not for all partitions.
     """
     asked = list(partitions)
     low, high = _offsets_at(consumer, asked, _FIRST, seconds), _offsets_at(consumer, asked, _END, seconds)
@@ -43,12 +43,12 @@ def watermarks_of(
 
 
 def end_offsets(consumer: Consumer, partitions: Iterable[TopicPartition], seconds: float) -> dict[TopicPartition, int]:
-    """The end of each partition, in one request. Raises KafkaException as `watermarks_of`."""
+    """Return the end of each partition, in one request. Raises KafkaException as `watermarks_of`."""
     return _offsets_at(consumer, list(partitions), _END, seconds)
 
 
 def first_offset_since(consumer: Consumer, partition: TopicPartition, time: int, seconds: float) -> int:
-    """The first offset whose record is of this time (milliseconds since 1970) or later; -1 where there is none.
+    """Return the first offset whose record has this timestamp (milliseconds since 1970) or a later one; -1: there is none.
 
     Raises KafkaException as `watermarks_of`.
     """
@@ -56,7 +56,7 @@ def first_offset_since(consumer: Consumer, partition: TopicPartition, time: int,
 
 
 def names_of(partitions: Iterable[tuple[str, int]]) -> str:
-    """Partitions in a message: the first three, and how many more there are."""
+    """Return the names of partitions for a message: the first three, and how many more there are."""
     names = [f"{topic}-{number}" for topic, number in partitions]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 

@@ -1,7 +1,7 @@
-"""Structured logs, of the operator and of tasks alike: one JSON object a line, without secrets.
+"""Structured logs of the operator and of tasks: one JSON object per line, without secrets.
 
-A package of its own below all others, since the operator does not import the runtime, and neither the plugin API nor the
-resource model is about logs. Imports the standard library only.
+This is a separate package below all others, since the operator does not import the runtime, and neither the plugin API nor
+the resource model is about logs. It imports only the standard library.
 """
 
 from penstock_logging.json_lines import JsonLines

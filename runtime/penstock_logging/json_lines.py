@@ -1,4 +1,4 @@
-"""The format of log lines."""
+"""Format of log lines."""
 
 import json
 import logging
@@ -9,19 +9,19 @@ from typing import Any, Final
 __all__ = ["JsonLines"]
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""Attributes that every record has. All others were given as `extra`, and become fields of the line."""
+"""Attributes that every record has. All others were passed as `extra`, and become fields of the line."""
 
 
 class JsonLines(logging.Formatter):
-    """Formats a record as one line of JSON.
+    """Formatter of records as one line of JSON.
 
-    The fields in this order: `time` (UTC, with milliseconds), `level`, `logger`, `message`, those of `context`, those given
-    as `extra`, and `trace` where an exception was logged.
+    The fields are, in this order: `time` (UTC, with milliseconds), `level`, `logger`, `message`, those of `context`, those
+    passed as `extra`, and `trace` if an exception was logged.
 
     Args:
-        context: called for each line; gives fields such as connector and task.
+        context: called for each line; returns fields such as connector and task.
         redact: replaces secrets in the message and the trace.
-        omit: names of `extra` that are left out.
+        omit: names of `extra` to omit.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class JsonLines(logging.Formatter):
         self._not_extra = _STANDARD | frozenset(omit)
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """Return the line, without a newline."""
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line: dict[str, Any] = {
             "time": f"{stamp}.{int(record.msecs):03d}Z",
@@ -48,5 +48,5 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
     def level(self, record: logging.LogRecord) -> str:
-        """The level that the line shows, in lower case."""
+        """Return the level to show in the line, in lower case."""
         return record.levelname.lower()

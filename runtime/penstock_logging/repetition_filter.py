@@ -1,4 +1,4 @@
-"""Drops repeated log messages: a client that has lost its broker repeats itself twice a second."""
+"""Drop repeated log messages: a client that has lost its broker logs the same message twice a second."""
 
 import logging
 import re
@@ -13,17 +13,17 @@ _NUMBER: Final = re.compile(r"[0-9]+(ms|s)?\b")
 
 
 def without_numbers(text: str) -> str:
-    """The text without its numbers: repeated messages of a client differ in milliseconds only."""
+    """Return the text without its numbers: repeated messages of a client differ only in milliseconds."""
     return _NUMBER.sub("0", text)
 
 
 class RepetitionFilter(logging.Filter):
-    """Lets each message through once in `seconds`. Messages that differ in numbers only count as one.
+    """Filter that passes each message once in `seconds`. Messages that differ only in numbers count as the same.
 
     Args:
-        seconds: between two of the same message.
-        clock: in seconds, monotonic.
-        same: maps messages that count as one to the same text.
+        seconds: minimum seconds between two equal messages.
+        clock: returns monotonic seconds.
+        same: maps messages that count as the same to the same text.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class RepetitionFilter(logging.Filter):
         self._passed: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the message has not passed within the last `seconds`."""
+        """Return whether the message has not passed within the last `seconds`."""
         text = self._same(record.getMessage())
         now = self._clock()
         if now - self._passed.get(text, -self._seconds) < self._seconds:

@@ -1,4 +1,4 @@
-"""Python's own warnings and uncaught errors as log lines."""
+"""Write Python's warnings and uncaught errors to the log."""
 
 import logging
 import sys
@@ -9,7 +9,7 @@ __all__ = ["log_warnings_and_uncaught_errors"]
 
 
 def log_warnings_and_uncaught_errors() -> None:
-    """Log Python's warnings, and exceptions that no thread caught, in place of printing them."""
+    """Log Python's warnings and uncaught exceptions of all threads instead of printing them."""
     logging.captureWarnings(capture=True)
     log = logging.getLogger("python")
 

@@ -1,1 +1,1 @@
-"""The PySpark task: engine, Kafka clients, command line."""
+"""PySpark task: engine, Kafka clients, plugins, job pods."""

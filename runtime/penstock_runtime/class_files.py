@@ -1,4 +1,4 @@
-"""Which Java the class files of a jar are compiled for."""
+"""Find the Java version that the class files of a jar are compiled for."""
 
 import re
 import zipfile
@@ -8,18 +8,18 @@ from typing import Final
 __all__ = ["java_of_class", "newer_class", "use_another_version"]
 
 _FIRST_JAVA: Final = 44
-"""The version of a class file minus that of its Java."""
+"""Difference between the version of a class file and its Java version."""
 _UNSUPPORTED: Final = re.compile(
     r"UnsupportedClassVersionError: .*class file version (\d+).*only recognizes class file versions up to (\d+)",
     re.DOTALL,
 )
-"""What the JVM says of a class that it cannot load."""
+"""Error of the JVM for a class that is too new for it."""
 
 
 def newer_class(jar: Path, java: int) -> str:
-    """Return which class of a jar needs a newer Java, and what to do; empty if none does.
+    """Return which class of a jar needs a newer Java, and the remedy; empty if none does.
 
-    Classes below META-INF are passed over: a jar may hold some for newer versions of Java on purpose.
+    Classes below META-INF are skipped: a jar may contain classes for newer versions of Java there on purpose.
     """
     with zipfile.ZipFile(jar) as content:
         for entry in content.namelist():
@@ -31,7 +31,7 @@ def newer_class(jar: Path, java: int) -> str:
 
 
 def java_of_class(jar: Path, class_name: str) -> int:
-    """Return the Java that a class is compiled for; 0 if the jar does not hold it."""
+    """Return the Java version that a class is compiled for; 0 if the jar does not contain it."""
     with zipfile.ZipFile(jar) as content:
         try:
             return _java_of(content, f"{class_name.replace('.', '/')}.class")
@@ -40,7 +40,7 @@ def java_of_class(jar: Path, class_name: str) -> int:
 
 
 def use_another_version(error: str) -> str:
-    """Return which Java a class needs that the JVM could not load, and what to do; empty for any other error."""
+    """Return which Java a class needs that the JVM could not load, and the remedy; empty for any other error."""
     found = _UNSUPPORTED.search(error)
     if found is None:
         return ""

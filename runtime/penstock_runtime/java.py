@@ -1,4 +1,4 @@
-"""Where Java is: Spark and the embedded Kafka both need it, version 17 or newer."""
+"""Find Java 17 or newer, which Spark, Java plugins and the embedded Kafka need."""
 
 import os
 import re
@@ -20,12 +20,12 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that is new enough.
+    """Java installation that is new enough.
 
     Attributes:
         executable: the `java` command.
-        major: its version, such as 17.
-        build: all that it says about itself; two equal builds read the same class-data archives.
+        major: major version, such as 17.
+        build: full output of `java -version`; equal builds can read the same class-data archives.
     """
 
     executable: Path
@@ -34,10 +34,10 @@ class Java:
 
 
 def find_java() -> Java:
-    """Find the `java` that JAVA_HOME names, else the one on the PATH.
+    """Find the `java` in JAVA_HOME, else the one on the PATH.
 
     Raises:
-        ConnectError: there is none, or it is too old; the message is one line that says what to install.
+        ConnectError: Java is missing or too old; the message is one line that says what to install.
     """
     home = os.environ.get("JAVA_HOME")
     if home:
@@ -55,7 +55,7 @@ def find_java() -> Java:
         raise ConnectError(f"{executable} does not run ({error}): {_ADVICE}") from error
     version = _VERSION.search(answer.stderr)
     if version is None:
-        raise ConnectError(f"{executable} does not tell its version: {_ADVICE}")
+        raise ConnectError(f"{executable} does not print its version: {_ADVICE}")
     if int(version[1]) < OLDEST:
         raise ConnectError(f"{executable} is Java {version[1]}: {_ADVICE}")
     return Java(executable, int(version[1]), answer.stderr.strip())

@@ -1,4 +1,4 @@
-"""The log of this process: JSON lines, or plain sentences where a person at a terminal started it."""
+"""Log of this process: JSON lines, or plain sentences if it was started by a user at a terminal."""
 
 import logging
 import sys
@@ -15,10 +15,10 @@ _said.setLevel(logging.INFO)
 
 
 class TerminalHandler(logging.Handler):
-    """Prints what `say` is given, and warnings, as plain sentences on what `sys.stderr` is at that moment."""
+    """Log handler that prints the texts of `say`, and warnings, as plain sentences to the current `sys.stderr`."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print the record in one line."""
+        """Print the record on one line."""
         if record.name == _said.name:
             sys.stderr.write(f"{record.getMessage()}\n")
         elif record.levelno >= logging.WARNING:
@@ -34,11 +34,11 @@ def configure(
     context: Callable[[], Mapping[str, Any]] = dict,
     redact: Callable[[str], str] = str,
 ) -> None:
-    """Write all log lines of this process as JSON to `stream`, or to a descriptor; else to standard error.
+    """Write all log lines of this process as JSON to `stream` or a descriptor, by default to standard error.
 
-    A line that cannot be written, because the disk is full for example, is dropped.
+    A line that cannot be written, for example because the disk is full, is dropped.
     """
-    # Otherwise logging reports the failure on `sys.stderr`, which may lead back to the log, and so without end.
+    # Otherwise logging reports the failure on `sys.stderr`, which may lead back to the log, in an endless loop.
     logging.raiseExceptions = False
     if descriptor is not None:
         stream = open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115 (used until the process ends)
@@ -48,7 +48,7 @@ def configure(
 
 
 def configure_for_terminal(*, level: str = "WARNING", stream: IO[str] | None = None) -> None:
-    """Print plain sentences for the person at the terminal; JSON lines of `level` go to `stream`, if there is one."""
+    """Print plain sentences for the user at the terminal, and write JSON lines of `level` to `stream`, if given."""
     _use(TerminalHandler(), level)
     if stream is not None:
         file = logging.StreamHandler(stream)
@@ -57,7 +57,7 @@ def configure_for_terminal(*, level: str = "WARNING", stream: IO[str] | None = N
 
 
 def say(text: str, *, level: int = logging.INFO) -> None:
-    """Print a sentence for the person who started this; without a terminal it is a log line, at any level of the log."""
+    """Print a sentence for the user who started the process. Without a terminal, log it, at any log level."""
     _said.log(level, "%s", text)
 
 

@@ -1,4 +1,4 @@
-"""Files from Maven Central: fetched once, by the Ivy in PySpark's jars, into a cache outside every checkout."""
+"""Fetch files from Maven Central once, using the Ivy in PySpark's jars, into a cache outside of any checkout."""
 
 import fcntl
 import hashlib
@@ -17,7 +17,7 @@ from penstock_runtime.java import Java
 
 __all__ = ["cache_folder", "exclusively", "fetch_archive", "fetch_jars"]
 
-_PATIENCE: Final = 900.0  # seconds, for a slow line
+_PATIENCE: Final = 900.0  # seconds, for a slow network
 _MODULE: Final = """\
 <ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="penstock" module="fetched"/>
@@ -29,7 +29,7 @@ _MODULE: Final = """\
 
 
 def cache_folder() -> Path:
-    """Return the folder of things that are fetched once: `PENSTOCK_CACHE`, else `penstock` in the user's cache folder."""
+    """Return the folder for files that are fetched once: `PENSTOCK_CACHE`, else `penstock` in the user's cache folder."""
     if chosen := os.environ.get("PENSTOCK_CACHE"):
         return Path(chosen).absolute()
     if chosen := os.environ.get("XDG_CACHE_HOME"):
@@ -39,7 +39,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def exclusively(folder: Path) -> Iterator[None]:
-    """Hold a folder of the cache against other processes that would fill it too; work in `unfinished-*` folders."""
+    """Lock a folder of the cache against other processes that fill it, too. Work only in its `unfinished-*` folders."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -51,18 +51,18 @@ def exclusively(folder: Path) -> Iterator[None]:
 def fetch_jars(
     java: Java, dependencies: list[str], libs: Path, *, what: str, check: Callable[[Path], str | None], remedy: str = ""
 ) -> None:
-    """Fetch jars into a folder, which appears only when it is complete. Call it within `exclusively(libs.parent)`.
+    """Fetch jars into a folder, which appears only when it is complete. Must be called within `exclusively(libs.parent)`.
 
     Args:
-        java: runs Ivy.
+        java: Java that runs Ivy.
         dependencies: `<dependency .../>` elements of an Ivy file.
-        libs: the folder.
-        what: the name of what is fetched, for messages.
-        check: returns what is wrong with a folder of fetched jars; None if nothing is.
-        remedy: the end of the message where Maven Central cannot be reached.
+        libs: folder to create.
+        what: name of the fetched files, for messages.
+        check: returns the error in a folder of fetched jars; None if there is none.
+        remedy: end of the message if Maven Central cannot be reached.
 
     Raises:
-        ConnectError: they cannot be fetched; the message says what to do.
+        ConnectError: the jars cannot be fetched; the message says what to do.
     """
     with tempfile.TemporaryDirectory(prefix="unfinished-", dir=libs.parent) as name:
         work = Path(name)
@@ -84,7 +84,7 @@ def fetch_jars(
         wrong = f"Ivy ended with {done.returncode}" if done.returncode != 0 else check(work / "libs")
         if wrong is not None:
             raise _failure(what, libs, log, wrong, remedy)
-        if libs.exists():  # an incomplete one, put there by hand
+        if libs.exists():  # an incomplete folder, put there manually
             shutil.rmtree(libs)
         (work / "libs").rename(libs)
 
@@ -92,10 +92,10 @@ def fetch_jars(
 def fetch_archive(
     java: Java, organization: str, name: str, version: str, sha256: str, say: Callable[[str], None]
 ) -> Path:
-    """Return the archive of a Kafka Connect plugin (`tar.gz` with classifier `plugin`), fetched first when it is not cached.
+    """Return the archive of a Kafka Connect plugin (`tar.gz` with classifier `plugin`). Fetches it if it is not cached.
 
     Raises:
-        ConnectError: it cannot be fetched, or its content is another one.
+        ConnectError: the archive cannot be fetched, or its checksum differs.
     """
     folder = cache_folder() / "archives" / f"{name}-{version}"
     libs = folder / "libs"

@@ -1,7 +1,7 @@
-"""The process that forks Spark's Python workers (`spark.python.daemon.module`), with what they need loaded already.
+"""Process that forks Spark's Python workers (`spark.python.daemon.module`), with the modules they need already loaded.
 
-A worker then shares the modules' memory with its siblings and begins its first batch at once. Nothing here may start a
-thread or open a connection: Kafka clients are made in the workers, never before a fork.
+Thus workers share the memory of these modules and begin their first batch without delay. This process must not start a
+thread or open a connection: Kafka clients are created in the workers, never before a fork.
 """
 
 import atexit
@@ -14,14 +14,14 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
-# Spark puts its own zips before the packages that are installed, which hold the same: compiled anew by each process that
-# imports from them, and their directories read anew by each worker (0.3 s of CPU).
+# Spark puts its zips before the installed packages, which have the same contents. Each process that imports from the zips
+# compiles them again, and each worker reads their directories again (0.3 s of CPU).
 _ZIPS = ("pyspark.zip", "py4j-*-src.zip")
 sys.path[:] = [entry for entry in sys.path if not any(fnmatch(Path(entry).name, zipped) for zipped in _ZIPS)]
 
 from penstock_runtime.plugins.mounted import append_inherited_folders  # noqa: E402
 
-append_inherited_folders()  # what Spark hands to a worker may name classes of a plugin
+append_inherited_folders()  # objects that Spark passes to a worker may refer to classes of a plugin
 
 from pyspark import daemon  # noqa: E402
 from pyspark import worker as spark_worker  # noqa: E402
@@ -47,17 +47,17 @@ def main() -> None:
 
 
 _SECRET: Final = "_SPARK_AUTH_SECRET"  # noqa: S105 (its name)
-"""Where an executor of a cluster has the cluster's secret; workers, and the plugins in them, do not need it."""
+"""Variable in which an executor of a cluster has the cluster's secret; workers and their plugins do not need it."""
 _sparks_worker: Final = daemon.worker
 _CLOSING: Final = 10
-"""Seconds that plugins may take to close; then the kernel ends the worker."""
+"""Seconds that plugins may take to close, before the kernel ends the worker."""
 
 
 def _worker(sock: socket.socket, authenticated: bool) -> int:
     """Wait for a job and run it. A worker that ends while it is idle closes its plugins first.
 
-    Spark ends a worker by closing its socket, by SIGHUP, or both, and skips Python's exit handlers. SIGHUP during a job ends
-    the worker at once, as ever: nothing of the batch may be written after the JVM is gone.
+    Spark ends a worker by closing its socket, by SIGHUP, or both, and skips Python's exit handlers. SIGHUP during a job
+    still ends the worker immediately: nothing of the batch may be written after the JVM has ended.
     """
     signal.signal(signal.SIGHUP, lambda *_: _end())
     if _is_closed(sock):
@@ -68,12 +68,12 @@ def _worker(sock: socket.socket, authenticated: bool) -> int:
     except (ConnectionError, EOFError):  # the JVM is gone, which the driver reports
         code = 1
     if code:
-        _close()  # Spark's loop lets the JVM read the error, and ends the process
+        _close()  # Spark's loop then lets the JVM read the error, and ends the process
     return code
 
 
 def _is_closed(sock: socket.socket) -> bool:
-    """Wait until the socket has something to read, and return whether that is its end."""
+    """Wait until the socket is readable, and return whether it was closed."""
     waiting = select.poll()
     waiting.register(sock, select.POLLIN)
     waiting.poll()
@@ -89,8 +89,8 @@ def _end() -> None:
 
 
 def _close() -> None:
-    """Run the exit handlers, which close this worker's plugins: a forked worker ends by `os._exit`, which runs none."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a second request must not interrupt a plugin that closes
+    """Run the exit handlers, which close this worker's plugins. A forked worker ends with `os._exit`, which runs none."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a second request must not interrupt a plugin while it closes
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(_CLOSING)
     atexit._run_exitfuncs()  # noqa: SLF001 (no public way)

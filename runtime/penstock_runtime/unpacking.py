@@ -1,7 +1,7 @@
-"""Unpacks archives of plugins, which come from strangers: nothing is written outside of the folder, and not without end.
+"""Unpack untrusted archives of plugins: nothing is written outside of the folder, and the size is limited.
 
-Of an archive its folders and its files are written, and of the modes only whether a file can be executed. A link becomes a
-copy of the file that it leads to, if the archive holds that, so that no link is ever on the disk.
+Only folders and files of an archive are written, and of their modes only whether a file is executable. A link becomes a copy
+of the file that it leads to, if the archive contains it, so that there is never a link on disk.
 """
 
 import errno
@@ -24,29 +24,29 @@ from penstock.errors import ConfigError
 __all__ = ["ENDINGS", "unpack"]
 
 ENDINGS: Final = (".zip", ".tar.gz", ".tgz")
-"""Of the names of archives."""
+"""Endings of the names of archives."""
 
 _MOST_BYTES: Final = 2 << 30
 _TOO_LARGE: Final = f"it has more than {_MOST_BYTES >> 30} GiB when unpacked"
 _MOST_ENTRIES: Final = 20_000
 _DEEPEST: Final = 50
 _LARGEST_HEADER: Final = 1 << 20
-"""Bytes that are read at once: tarfile reads the headers of long names whole, however long they say they are."""
+"""Maximum bytes of one read: tarfile reads the headers of long names completely, regardless of their claimed length."""
 _LONGEST_TARGET: Final = 4096
 _BROKEN: Final = (
     *(EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError),
     *(struct.error, OverflowError, ValueError, RuntimeError),
 )
-"""Errors of the standard library for a file that is truncated, damaged, encrypted, or no archive."""
+"""Errors of the standard library for a file that is truncated, damaged, encrypted, or not an archive."""
 _OF_CONTENT: Final = (None, errno.EINVAL)
-"""Of an OSError, where it is about the content: gzip's and bz2's have no number, and an offset may be negative."""
+"""Numbers of an OSError caused by the content: gzip's and bz2's errors have none, and an offset may be negative."""
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Write what an archive holds into a new folder.
+    """Write the contents of an archive into a new folder.
 
     Raises:
-        ConfigError: the archive is damaged, or holds what could do harm. The folder may hold a part of it.
+        ConfigError: the archive is damaged, or has harmful contents. The folder may contain a part of it.
         OSError: the archive cannot be read, or a file cannot be written.
     """
     folder.mkdir()
@@ -69,19 +69,19 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 class _Refused(Exception):
-    """The archive holds what is not unpacked."""
+    """Raised when the archive has contents that are not unpacked."""
 
 
 @dataclass
 class _Tree:
-    """The folder that is filled.
+    """Folder that is being filled.
 
     Attributes:
-        folder: all is written below it.
-        files: the sizes of the files that are there.
-        folders: all folders that are there.
-        links: where links lead.
-        size: of all files.
+        folder: root folder; everything is written below it.
+        files: sizes of the files written so far.
+        folders: all folders so far.
+        links: targets of links.
+        size: total size of all files.
     """
 
     folder: Path
@@ -107,7 +107,7 @@ class _Tree:
         self.files[path] = size
 
     def add_link(self, name: str, target: str, base: PurePosixPath | None = None) -> None:
-        """Note a link, whose target is relative to its folder, or to that of the archive (`base`)."""
+        """Remember a link, whose target is relative to its folder, or to `base`, the root of the archive, if given."""
         path = self._new(name)
         leads_to = PurePosixPath(posixpath.normpath(posixpath.join(path.parent if base is None else base, target)))
         if leads_to.is_absolute() or leads_to.parts[:1] == ("..",):
@@ -115,7 +115,7 @@ class _Tree:
         self.links[path] = leads_to
 
     def copy_linked(self) -> None:
-        """Write the file of each link."""
+        """Write a copy of the target file for each link."""
         for link in self.links:
             target, passed = self.links[link], {link}
             while target in self.links and target not in passed:
@@ -151,7 +151,7 @@ class _Tree:
 
 
 class _Bounded(io.RawIOBase):
-    """A tar file as it is decompressed, which ends in an error where it does not end."""
+    """Tar file as it is decompressed; raises an error if it exceeds the size limit."""
 
     def __init__(self, content: gzip.GzipFile) -> None:
         self._content = content
@@ -171,7 +171,7 @@ class _Bounded(io.RawIOBase):
         return self._content.tell()
 
     def drain(self) -> None:
-        """Read what is left, with the checksum at the end."""
+        """Read the rest, including the checksum at the end."""
         while self.read(_LARGEST_HEADER):
             pass
 
@@ -227,5 +227,5 @@ def _within(name: str) -> PurePosixPath:
 
 
 def _shown(name: str) -> str:
-    """A name that somebody else has chosen, for a message."""
+    """Return an untrusted name in a form for a message."""
     return repr(name) if len(name) <= 200 else f"{name[:200]!r}..."

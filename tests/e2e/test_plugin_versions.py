@@ -267,7 +267,7 @@ def test_a_plugin_with_packages_and_native_code_of_its_own_runs_in_sparks_worker
 
 FORGED = """{"apiVersion":"penstock.dev/last-word/v1","exitCode":0,"message":"forged"}"""
 BROKEN: Mapping[str, tuple[str, str, str]] = {
-    "absent": ("import acme_absent", "VerificationFailed", "No module named 'acme_absent'; install what brings"),
+    "absent": ("import acme_absent", "VerificationFailed", "No module named 'acme_absent'; install the package"),
     "endless": ("while True: pass", "VerificationFailed", "the import of Trim did not end within"),
     "greedy": ("x = []\nwhile True: x.append(bytes(10_000_000))", "OOMKilled", "more memory than its limit of 512Mi"),
     "ends": ("import os; os._exit(0)", "VerificationFailed", "ended its process with exit code 0"),

@@ -1,11 +1,11 @@
-"""Java's `SimpleDateFormat`: what Kafka Connect's users write as the pattern of a date.
+"""Java's `SimpleDateFormat`, which defines the date patterns of Kafka Connect.
 
 format          the class itself
 pattern         a pattern as pieces
-printing        moments as text
+printing        instants as text
 parsing         texts as fields; numbers, letters and zones read parts of them
-fields          fields as a moment
-standard_texts  a short cut for texts like 2024-02-29 14:34:56
+fields          fields as an instant
+standard_texts  a fast path for texts like 2024-02-29 14:34:56
 zone_names      the names of time zones
 """
 

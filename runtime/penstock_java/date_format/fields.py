@@ -1,4 +1,4 @@
-"""The fields that were read from a text, and their moment: Java's `CalendarBuilder` and a lenient `GregorianCalendar`."""
+"""Fields read from a text, and their instant: Java's `CalendarBuilder` and a lenient `GregorianCalendar`."""
 
 from enum import IntEnum, auto
 from typing import Final
@@ -10,7 +10,7 @@ __all__ = ["Name", "ReadFields"]
 
 
 class Name(IntEnum):
-    """The fields of a calendar that a text can set."""
+    """Calendar fields that a text can set."""
 
     ERA = auto()
     YEAR = auto()
@@ -38,13 +38,13 @@ _OF_DAY: Final = (Name.MINUTE, 60_000), (Name.SECOND, 1000), (Name.MILLI, 1)
 
 
 class ReadFields:
-    """Fields in the order in which they were set. Of contradicting ones, the latest count."""
+    """Fields in the order in which they were set. Of conflicting fields, the latest counts."""
 
     def __init__(self) -> None:
         self._values: dict[Name, int] = {}
 
     def set(self, name: Name, value: int) -> None:
-        """Set a field and make it the latest one."""
+        """Set a field and make it the latest."""
         self._values.pop(name, None)
         self._values[name] = value
 
@@ -59,11 +59,11 @@ class ReadFields:
                 self._values[name] = int32(self._values[name] + 100)
 
     def millis(self, zone: Zone) -> int:
-        """The moment. Numbers out of range roll over, and those beyond 64 bits wrap."""
+        """Return the instant. Numbers out of range roll over, and those beyond 64 bits wrap."""
         values = self._values
         wall = _wall(values)
         if Name.WEEK_YEAR in values and [n for n in values if n in _YEARS][-1] is Name.WEEK_YEAR:
-            # The other fields alone give the era that the year is counted in; then the day counts as set after them.
+            # First, only the other fields determine the era of the year; then the day counts as set after them.
             day = civil_day(_by_week_year(values, before_christ=civil_day(wall // DAY).year < 1))
             others = {n: v for n, v in values.items() if n not in (Name.ERA, Name.YEAR, Name.MONTH, Name.DAY)}
             wall = _wall(others | {Name.YEAR: day.year, Name.MONTH: day.month - 1, Name.DAY: day.day})
@@ -76,7 +76,7 @@ class ReadFields:
 
 
 def _wall(values: dict[Name, int]) -> int:
-    """The local date and time, in milliseconds as if they were in UTC."""
+    """Return the local date and time in milliseconds, as if they were in UTC."""
     year = values.get(Name.YEAR, 1970)
     if values.get(Name.ERA) == 0:
         year = int32(1 - year)
@@ -103,7 +103,7 @@ def _hours(values: dict[Name, int], stamps: dict[Name, int]) -> int:
 
 
 def _day_field(stamps: dict[Name, int]) -> Name:
-    """The field that decides the day: of the complete groups the one with the latest member, otherwise any."""
+    """Return the field that determines the day: from the complete group with the latest member, otherwise any."""
     if Name.DAY in stamps and _OTHER_DAYS.isdisjoint(stamps):
         return Name.DAY
 
@@ -120,7 +120,7 @@ def _day_field(stamps: dict[Name, int]) -> Name:
         of_month, week = stamp(Name.WEEK_OF_MONTH), stamp(Name.WEEK)
         in_month = max(stamp(Name.WEEKDAY_IN_MONTH), stamp(Name.WEEKDAY))
         latest = max(of_month, in_month, week)
-    if latest == day:  # none at all, too
+    if latest == day:  # also if none is set
         return Name.DAY
     if (latest == of_month and stamp(Name.WEEK_OF_MONTH) >= stamp(Name.WEEK)) or (
         latest == in_month and stamp(Name.WEEKDAY_IN_MONTH) >= stamp(Name.WEEK)
@@ -133,7 +133,7 @@ def _day_field(stamps: dict[Name, int]) -> Name:
 
 
 def _days(values: dict[Name, int], day_field: Name, year: int, *, gregorian: bool) -> int:
-    """The day of the fields in one calendar, in days since 1970-01-01."""
+    """Return the day of the fields in one calendar, in days since 1970-01-01."""
     if day_field is Name.DAY_OF_YEAR:
         return first_of_month(year, 1, gregorian=gregorian) + values[Name.DAY_OF_YEAR] - 1
     wanted = values.get(Name.WEEKDAY, 1)
@@ -155,17 +155,17 @@ def _days(values: dict[Name, int], day_field: Name, year: int, *, gregorian: boo
 
 
 def _early(first: int) -> int:
-    """7 where the week that a first day lies in begins before it."""
+    """Return 7 if the week of a first day begins before that day, else 0."""
     return 7 if weekday(first) else 0
 
 
 def _ahead(wanted: int) -> int:
-    """How many days after its Sunday a weekday is (1 for Sunday); any number, as 7 and 14 are the same to Java."""
+    """Return the days from Sunday to a weekday (1 for Sunday). Any number is valid: to Java, 7 and 14 are the same."""
     return int32(wanted - 1) % 7
 
 
 def _weekday_until(days: int, wanted: int) -> int:
-    """The last such weekday (1 for Sunday) up to a day."""
+    """Return the last such weekday (1 for Sunday) up to and including a day."""
     return days - (weekday(days) - int32(wanted - 1)) % 7
 
 
@@ -176,7 +176,7 @@ def _length(year: int, month: int) -> int:
 
 
 def _by_week_year(values: dict[Name, int], *, before_christ: bool) -> int:
-    """The day of a week date, as days since 1970-01-01."""
+    """Return the day of a week date, in days since 1970-01-01."""
     week, day = values.get(Name.WEEK, 1), values.get(Name.WEEKDAY, 1)
     if not 1 <= day <= 7:  # a number of `u`, Monday 1, that was too high or too low for a day of the week
         week, day = week + (day - 1) // 7, (day - 1) % 7 + 1

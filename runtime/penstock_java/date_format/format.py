@@ -1,4 +1,4 @@
-"""`SimpleDateFormat`: prints and parses by one pattern, in its current time zone."""
+"""`SimpleDateFormat`: print and parse with one pattern, in its current time zone."""
 
 import time
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ _YEARS_BACK: Final = 80
 
 
 class SimpleDateFormat:
-    """A pattern of Java 17's `java.text.SimpleDateFormat`, locale en_US, zone UTC, lenient.
+    """Java 17's `java.text.SimpleDateFormat`, locale en_US, zone UTC, lenient.
 
-    As in Java, an object has state: after a text with a time zone (fields `z` and `Z`), later texts are read and printed in
-    that zone, until a text has another one.
+    As in Java, the object is stateful: after a text with a time zone (fields `z` and `Z`), later texts are read and printed
+    in that zone, until a text has another one.
 
     Args:
         pattern: see `pattern`.
-        now: millis; two-digit years are those from 80 years before to 20 years after it. The current time when None.
+        now: milliseconds; two-digit years range from 80 years before to 20 years after it. The current time if None.
 
     Raises:
         PatternError: the pattern is wrong.
@@ -33,28 +33,28 @@ class SimpleDateFormat:
     def __init__(self, pattern: str, now: int | None = None) -> None:
         pieces = compile_pattern(pattern)
         self.zone: Zone = UTC
-        """The zone of the next text. Set it back before texts are read again after an error."""
+        """Zone of the next text. Reset it before reading texts again after an error."""
         self.reads_zone_names: Final = any(isinstance(p, Field) and p.letter in "zZ" for p in pieces)
-        """Whether the pattern has fields that take names of zones."""
+        """Whether the pattern has fields that accept names of zones."""
         self._printer = Printer(pieces)
         self._parser = Parser(pieces, _window(time.time_ns() // 1_000_000 if now is None else now))
         self._standard = StandardTexts.of(pieces)
 
     def format(self, millis: int) -> str:
-        """The text of a moment."""
+        """Return the text of an instant."""
         return self._printer.text(millis, self.zone)
 
     def format_all(self, millis: Sequence[int]) -> list[str]:
-        """The texts of many moments."""
+        """Return the texts of many instants."""
         if self.zone is UTC:
             return self._printer.texts(millis)
         return [self._printer.text(m, self.zone) for m in millis]
 
     def parse(self, text: str) -> int:
-        """The moment, in millis, at the start of a text.
+        """Return the instant, in milliseconds, at the start of a text.
 
         Raises:
-            TextError: the text does not fit the pattern.
+            TextError: the text does not match the pattern.
         """
         if self._standard is not None and self.zone is UTC:
             millis = self._standard.millis(text)
@@ -63,7 +63,7 @@ class SimpleDateFormat:
         return self._parser.parse(text, self.zone, self._keep)
 
     def parse_all(self, texts: Sequence[str]) -> list[int]:
-        """The moments of many texts, in order; as `parse`."""
+        """Return the instants of many texts, in order; as `parse`."""
         if self._standard is not None and self.zone is UTC:
             millis = self._standard.all_millis(texts)
             if millis is not None:
@@ -75,7 +75,7 @@ class SimpleDateFormat:
 
 
 def _window(now: int) -> int:
-    """80 years before; 28 February where that year has no 29th."""
+    """Return the instant 80 years before; February 28 if that year has no 29th."""
     year, month, day, *clock = civil(now)
     start = millis_of(year - _YEARS_BACK, month, day, *clock)
     return start if civil(start).month == month else millis_of(year - _YEARS_BACK, month, day - 1, *clock)

@@ -1,10 +1,10 @@
-"""Letters without regard to case, as Java's `String.regionMatches` compares them."""
+"""Compare letters ignoring case, as Java's `String.regionMatches` does."""
 
 __all__ = ["folded"]
 
 
 def folded(text: str) -> str:
-    """The text with each character as the lower case of its upper case; as long as before."""
+    """Return the text with each character replaced by the lower case of its upper case; the length stays the same."""
     return text.lower() if text.isascii() else "".join(map(_fold, text))
 
 

@@ -16,10 +16,10 @@ _LEAST, _GREATEST = -(2**31), 2**31 - 1
 
 
 def integer_at(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The number that starts there, as an `int`, and where it ends; None when there is none.
+    """Return the number that starts at `start`, as an `int`, and its end; None if there is none.
 
-    What is beyond 64 bits, infinite or has a part below one is a `double` on its way, and saturates; what is beyond 32 bits
-    alone keeps its low bits. An exponent after E counts.
+    A number beyond 64 bits, infinite or with a fraction is converted through a `double`, and saturates. A whole number
+    beyond 32 bits keeps its low bits. An exponent after E counts.
     """
     found = _USUAL.match(text, start, end)
     if found is not None:
@@ -45,7 +45,7 @@ def _short_int(text: str) -> int:
 
 
 def _ascii(digits: str) -> str:
-    """Without leading zeros."""
+    """Return ASCII digits without leading zeros."""
     if not digits.isascii():
         digits = "".join(str(unicodedata.decimal(d)) for d in digits)
     return digits.lstrip("0")

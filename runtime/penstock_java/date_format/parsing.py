@@ -1,4 +1,4 @@
-"""Moments from text, leniently, as `SimpleDateFormat.parse` reads them."""
+"""Read instants from text, leniently, as `SimpleDateFormat.parse` does."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ _NUMBERS: Final[Mapping[str, Name]] = {
 
 
 class _Words:
-    """Names of the values of a field, in any case. Of two that match, the longer one counts."""
+    """Names of the values of a field, in any case. If two match, the longer one counts."""
 
     def __init__(self, field: Name, *of_value: tuple[int, str]) -> None:
         self.field = field
@@ -43,7 +43,7 @@ class _Words:
         self._any = re.compile("|".join(sorted(self._values, key=len, reverse=True)))
 
     def at(self, folded_text: str, start: int) -> tuple[int, int] | None:
-        """The value of the name at `start`, and where the name ends."""
+        """Return the value of the name at `start`, and where the name ends."""
         match = self._any.match(folded_text, start)
         return None if match is None else (self._values[match.group()], match.end())
 
@@ -59,7 +59,7 @@ _WORDS: Final[Mapping[str, _Words]] = {
 
 
 class TextError(ValueError):
-    """The text does not begin with what the pattern describes (Java: `ParseException`)."""
+    """Raised when the beginning of a text does not match the pattern (Java: `ParseException`)."""
 
 
 def _is_number(piece: Piece) -> bool:
@@ -67,7 +67,7 @@ def _is_number(piece: Piece) -> bool:
 
 
 class _Reading:
-    """The state of reading one text."""
+    """State of reading one text."""
 
     def __init__(self, text: str, zone: Zone) -> None:
         self.text = text
@@ -75,31 +75,31 @@ class _Reading:
         self.zone = zone
         self.fields = ReadFields()
         self.first_of_window = False
-        """The last two-digit year was the one in which the window begins."""
+        """Whether the last two-digit year was the one in which the window begins."""
 
 
 class Parser:
-    """Reads texts by one pattern.
+    """Parser of texts for one pattern.
 
     Args:
         pieces: the pattern.
-        window: the first moment of the hundred years that two-digit years lie in.
+        window: first instant of the hundred years of two-digit years.
     """
 
     def __init__(self, pieces: Sequence[Piece], window: int) -> None:
         after = (*pieces[1:], "")
-        # A number that another one follows directly has at most as many characters as the pattern has letters.
+        # A number directly followed by another has at most as many characters as the pattern has letters.
         self._pieces = [(p, _is_number(p), _is_number(following)) for p, following in zip(pieces, after, strict=False)]
         self._window = window
         self._window_year = civil(window).year_of_era
 
     def parse(self, text: str, zone: Zone, keep: Callable[[Zone], None]) -> int:
-        """The moment in millis.
+        """Return the instant in milliseconds.
 
         Args:
             text: may be longer than the pattern describes.
-            zone: of a text that names none.
-            keep: called with a zone that the text names, also if the rest of the text is wrong.
+            zone: zone of a text that names none.
+            keep: called with a zone that the text names, even if the rest of the text is invalid.
 
         Raises:
             TextError: the text does not match the pattern.
@@ -155,7 +155,7 @@ class Parser:
 
 
 def _other(reading: _Reading, field: Field, start: int, at: int) -> int:
-    """Read a field that is no number, and return the place after it. `at` is the place after the blanks at `start`."""
+    """Read a field that is not a number, and return the place after it. `at` is the place after the blanks at `start`."""
     letter, width = field
     if letter in "zZ":
         return _zone(reading, start, at)
@@ -170,7 +170,7 @@ def _other(reading: _Reading, field: Field, start: int, at: int) -> int:
 
 
 def _zone(reading: _Reading, start: int, at: int) -> int:
-    """`z` and `Z`: +0100, GMT, GMT+1:00, or a name."""
+    """Read a zone for `z` and `Z`: +0100, GMT, GMT+1:00, or a name."""
     text = reading.text
     c = text[at]
     if c in "+-":
@@ -187,7 +187,7 @@ def _zone(reading: _Reading, start: int, at: int) -> int:
     reading.zone = zone
     names = zone.names
     saving = zone.saving * 60_000 if name >= 2 else 0
-    # The calendar decides the season if both have one name, or if the zone has no summer time any more.
+    # The calendar determines the season if both have the same name, or if the zone no longer has summer time.
     if saving or (name < 2 and folded(names[name]) != folded(names[name + 2])):
         reading.fields.clear(Name.OFFSET)
         reading.fields.set(Name.SUMMER, saving)
@@ -195,7 +195,7 @@ def _zone(reading: _Reading, start: int, at: int) -> int:
 
 
 def _iso_zone(reading: _Reading, at: int, width: int) -> int:
-    """`X`: Z, +01, +0100 or +01:00."""
+    """Read a zone for `X`: Z, +01, +0100 or +01:00."""
     c = reading.text[at]
     if c == "Z":
         return _set_offset(reading, 0, at + 1)
@@ -205,7 +205,7 @@ def _iso_zone(reading: _Reading, at: int, width: int) -> int:
 
 
 def _offset(reading: _Reading, at: int, *, digits: int, minutes: bool, colon: bool) -> int:
-    """A sign, hours of at least so many digits, minutes."""
+    """Read a sign, hours of at least `digits` digits, and minutes."""
     text = reading.text
     sign = -1 if text[at] == "-" else 1
     at += 1

@@ -1,4 +1,4 @@
-"""Patterns of `SimpleDateFormat`, read once: fields and the text between them."""
+"""Parse patterns of `SimpleDateFormat` into fields and the text between them."""
 
 from typing import Final, NamedTuple
 
@@ -8,22 +8,22 @@ _LETTERS: Final = frozenset("GyMdkHmsSEDFwWahKzZYuXL")
 
 
 class PatternError(ValueError):
-    """The pattern is wrong (Java: `IllegalArgumentException`)."""
+    """Raised when the pattern is invalid (Java: `IllegalArgumentException`)."""
 
 
 class Field(NamedTuple):
-    """A pattern letter, and how often it is repeated."""
+    """Pattern letter, and how often it is repeated."""
 
     letter: str
     width: int
 
 
 Piece = Field | str
-"""A field, or literal text."""
+"""Field, or literal text."""
 
 
 def compile_pattern(pattern: str) -> tuple[Piece, ...]:
-    """The pieces of a pattern.
+    """Return the pieces of a pattern.
 
     Raises:
         PatternError: an unknown letter outside quotes, a quote that is not closed, more than three X.
@@ -46,8 +46,8 @@ def compile_pattern(pattern: str) -> tuple[Piece, ...]:
             _text(pieces, c)
         elif c not in _LETTERS:
             raise PatternError(
-                f"Illegal pattern character '{c}': date patterns take the letters {' '.join(sorted(_LETTERS))}; "
-                "other letters stand between single quotes, as in yyyy-MM-dd'T'HH:mm"
+                f"Illegal pattern character '{c}': date patterns use the letters {' '.join(sorted(_LETTERS))}; "
+                "put other letters in single quotes, as in yyyy-MM-dd'T'HH:mm"
             )
         else:
             last = pieces[-1] if open_run else None
@@ -57,9 +57,9 @@ def compile_pattern(pattern: str) -> tuple[Piece, ...]:
                 pieces.append(Field(c, 1))
             open_run = True
     if quoted:
-        raise PatternError("Unterminated quote: text between single quotes ends with another; '' stands for a quote")
+        raise PatternError("Unterminated quote: quoted text must end with a single quote; '' is a literal quote")
     if any(isinstance(p, Field) and p.letter == "X" and p.width > 3 for p in pieces):
-        raise PatternError("invalid ISO 8601 format: X, XX and XXX are the forms that there are")
+        raise PatternError("invalid ISO 8601 format: only X, XX and XXX are supported")
     return tuple(pieces)
 
 

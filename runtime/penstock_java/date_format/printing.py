@@ -1,8 +1,8 @@
-"""Moments as text.
+"""Print instants as text.
 
-A pattern is cut into spans that depend on the day, the minute of the day, the second or the milli alone. Each span's texts
-are remembered, so that printing a moment is a look-up for each span and a join. Neighbours of one minute are looked up as
-one.
+A pattern is cut into spans, each of which depends only on the day, the minute of the day, the second or the millisecond. The
+texts of each span are cached, so that printing an instant is one look-up per span and a join. Adjacent spans that depend on
+day and minute share one look-up.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ from penstock_java.date_format.zones import UTC, Zone
 
 __all__ = ["Printer"]
 
-_MOST_DIGITS: Final = 309  # what Java's DecimalFormat pads to
+_MOST_DIGITS: Final = 309  # Java's DecimalFormat pads to this
 _MOST: Final = 20_000
 
 
@@ -66,7 +66,7 @@ def _zone_text(letter: str, count: int, zone: Zone, offset: int, *, summer: bool
     minutes = abs(offset) // 60_000
     hours, minutes = divmod(minutes, 60)
     if letter == "Z":
-        # A part of a minute is cut off, so that it never makes a sign alone.
+        # Fractions of a minute are cut off before the sign is chosen: -00:00:30 is +0000.
         return f"{'-' if offset <= -60_000 else '+'}{hours:02}{minutes:02}"
     if offset == 0:
         return "Z"
@@ -75,7 +75,7 @@ def _zone_text(letter: str, count: int, zone: Zone, offset: int, *, summer: bool
 
 
 class _Texts(dict[int, str]):
-    """The texts of a span by what it depends on, made when first asked for."""
+    """Texts of a span by day, minute, second or millisecond, created on first access."""
 
     def __init__(self, pieces: Sequence[Piece], kind: str) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class _Texts(dict[int, str]):
 
 
 class _Minutes(dict[int, str]):
-    """The texts of two spans that the day and the minute of the day tell, by minutes since 1970."""
+    """Texts of two adjacent spans that depend on day and minute of the day, by minutes since 1970."""
 
     kind = "whole minute"
 
@@ -127,7 +127,7 @@ _Spans = list[_Texts | _Minutes]
 
 
 def _spans(pieces: Iterable[Piece]) -> _Spans:
-    """Neighbours of one kind together; text goes with what stands before it, or with the first."""
+    """Group adjacent pieces of the same kind; literal text belongs to the piece before it, or to the first."""
     spans: list[tuple[str, list[Piece]]] = []
     for piece in pieces:
         kind = "" if isinstance(piece, str) else _kind(piece.letter)
@@ -156,7 +156,7 @@ _KEYS: Final[dict[str, Callable[[int], int]]] = {
 
 
 class Printer:
-    """Prints moments by one pattern."""
+    """Printer of instants with one pattern."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces
@@ -164,7 +164,7 @@ class Printer:
         self._utc = self._in_zone(UTC, 0, summer=False)
 
     def text(self, millis: int, zone: Zone) -> str:
-        """One moment, in that zone."""
+        """Return the text of one instant in that zone."""
         spans = self._utc
         if zone is not UTC:
             offset, summer = zone.offset_at(millis)
@@ -174,7 +174,7 @@ class Printer:
         return "".join([span[_KEYS[span.kind](millis)] for span in spans])
 
     def texts(self, millis: Sequence[int]) -> list[str]:
-        """Many moments, in UTC."""
+        """Return the texts of many instants in UTC."""
         columns = [map(span.__getitem__, _keys(span.kind, millis)) for span in self._utc]
         if not columns:
             return [""] * len(millis)
@@ -190,7 +190,7 @@ class Printer:
 
 
 def _keys(kind: str, millis: Sequence[int]) -> list[int]:
-    # Written out: a call for each moment would cost more than the division.
+    # Written out: a function call for each instant would cost more than the division.
     if kind == "day":
         return [m // DAY for m in millis]
     if kind == "whole minute":

@@ -1,8 +1,8 @@
-"""A short cut for texts in which every field has its full width: 2024-02-29 14:34:56, 20240229, 29 Feb 2024 02:34 PM.
+"""Fast path for texts in which every field has its full width: 2024-02-29 14:34:56, 20240229, 29 Feb 2024 02:34 PM.
 
-Most texts are like that, and most share their date or their minute with others. A text is cut at fixed places; what each
-part adds to the moment is remembered, so that a text costs a look-up for each part. A part is remembered only when it has
-exactly the form that the pattern describes, from the year 1583 on: then the parts add up to what `Parser` finds in UTC.
+Most texts are like that, and most share their date or their minute with others. A text is cut at fixed positions, and the
+milliseconds of each part are cached, so that a text costs one look-up per part. A part is cached only if it has exactly the
+form that the pattern describes, from the year 1583 on: then the sum of the parts equals the result of `Parser` in UTC.
 """
 
 import re
@@ -20,7 +20,7 @@ _MOST: Final = 20_000
 _MONTHS: Final = tuple(m[:3] for m in MONTHS)
 _OFFSET: Final = "(?P<sign>[+-])(?P<hours>[01][0-9]|2[0-3])"
 _NAMED: Final = f"(?:UTC|GMT|{_OFFSET}(?P<minutes>[0-5][0-9]))"
-# Fields: the part that each belongs to (4 goes with any), how long it is, and what it looks like.
+# Fields: the part that each belongs to (4 belongs to any), its length, and its form.
 _FIELDS: Final = {
     Field("y", 4): (0, 4, "(?P<y>[0-9]{4})"),
     Field("M", 2): (0, 2, "(?P<M>[0-9]{2})"),
@@ -39,12 +39,12 @@ _FIELDS: Final = {
     **{Field(letter, n): (4, 0, _NAMED) for letter in "zZ" for n in (1, 2, 3)},
 }
 _SAME: Final = {"h": "H", "z": "X", "Z": "X"}  # letters of which a pattern has one
-_GOES_ON: Final = re.compile(r"[\dE]")  # text that a number before it would take in
+_GOES_ON: Final = re.compile(r"[\dE]")  # text that would continue a number before it
 _UNITS: Final = (("H", 3_600_000), ("m", 60_000), ("s", 1000), ("S", 1))
 
 
 class _Part(dict[str, int]):
-    """What the texts of one part add to a moment."""
+    """Milliseconds of the texts of one part."""
 
     def __init__(self, form: str) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class _Part(dict[str, int]):
 
 
 class _Minutes(dict[str, int]):
-    """What the texts of the first two parts, date and minute, add together."""
+    """Milliseconds of the texts of the first two parts, date and minute, together."""
 
     def __init__(self, first: _Part, second: _Part, cut: int) -> None:
         super().__init__()
@@ -94,10 +94,10 @@ class _Minutes(dict[str, int]):
 
 
 class StandardTexts:
-    """Reads such texts of one pattern.
+    """Parser of such texts for one pattern.
 
     Args:
-        parts: how many characters each part has, and its form; the last one goes to the end of the text.
+        parts: length of each part in characters, and its form; the last part extends to the end of the text.
     """
 
     def __init__(self, parts: Sequence[tuple[int, str]]) -> None:
@@ -113,7 +113,7 @@ class StandardTexts:
 
     @classmethod
     def of(cls, pieces: Sequence[Piece]) -> Self | None:
-        """The short cut for a pattern; None where it has other fields, or in another order."""
+        """Return the fast path for a pattern; None if the pattern has other fields, or in another order."""
         parts: list[tuple[int, str]] = [(0, "")]
         reached, seen = 0, set[str]()
         before: Piece = ""
@@ -136,14 +136,14 @@ class StandardTexts:
         return cls(parts) if {"y", "M", "d"} <= seen else None
 
     def millis(self, text: str) -> int | None:
-        """The moment; None where the text is not of this kind."""
+        """Return the instant; None if the text is not of this kind."""
         try:
             return sum([part[text[where]] for where, part in self._parts])
         except KeyError:
             return None
 
     def all_millis(self, texts: Sequence[str]) -> list[int] | None:
-        """The moments; None where one text is not of this kind."""
+        """Return the instants; None if any text is not of this kind."""
         try:
             columns = [map(part.__getitem__, [t[where] for t in texts]) for where, part in self._parts]
             return list(reduce(partial(map, add), columns))

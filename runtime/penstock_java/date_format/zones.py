@@ -1,4 +1,4 @@
-"""Time zones by their English names, as Java 17 knows them; their rules are those of the machine's time zone database."""
+"""Time zones by their English names in Java 17, with the rules of the machine's time zone database."""
 
 import re
 from dataclasses import dataclass, field
@@ -24,34 +24,34 @@ _CYCLE: Final = 146_097 * DAY  # 400 years, after which weekdays and leap years 
 
 @dataclass(frozen=True, eq=False)
 class Zone:
-    """A time zone. Offsets are in millis, east of UTC positive; the second of a pair is the part that summer adds."""
+    """Time zone. Offsets are in milliseconds, positive east of UTC; the second of a pair is the part of summer time."""
 
     key: str
     names: tuple[str, str, str, str]
-    """The long and the short name, then both for summer."""
+    """Long and short name, then both for summer."""
     saving: int = 0
-    """Minutes that summer adds today."""
+    """Minutes that summer time adds today."""
     _folded: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_folded", tuple(map(folded, self.names)))
 
     def name(self, *, summer: bool, long: bool) -> str:
-        """One of its names."""
+        """Return one of the zone's names."""
         return self.names[2 * summer + (not long)]
 
     def named_at(self, text: str, start: int) -> int:
-        """The index (0 to 3) of the name at a place of a folded text; -1 for none."""
+        """Return the index (0 to 3) of the name at a position of a folded text; -1 if there is none."""
         return next((i for i, name in enumerate(self._folded) if text.startswith(name, start)), -1)
 
     def offset_at(self, millis: int) -> tuple[int, int]:
-        """The whole offset at a moment, and the summer's part in it."""
+        """Return the total offset at an instant, and the part of summer time in it."""
         if millis < _FIRST:
             return self._before_rules()
         return self._split((_EPOCH + timedelta(milliseconds=_within(millis))).astimezone(_rules(self.key)))
 
     def offset_by_wall(self, millis: int) -> tuple[int, int]:
-        """As `offset_at`, for a local time; the later offset if the local time occurs twice or never."""
+        """Return the same as `offset_at` for a local time; the later offset if the local time occurs twice or never."""
         if millis - self._before_rules()[0] < _FIRST:
             return self._before_rules()
         wall = (_WALL_EPOCH + timedelta(milliseconds=_within(millis))).replace(tzinfo=_rules(self.key))
@@ -67,12 +67,12 @@ class Zone:
             return 0, 0
         whole, part = offset // _MILLI, (summer or timedelta()) // _MILLI
         if self.key == "Europe/Dublin" and whole >= 0 and moment.year > 1967:
-            part = whole  # the database has summer time as the standard of this zone, and a negative winter time
+            part = whole  # in the database, summer time is this zone's standard time, and winter time is negative
         return whole, part
 
 
 UTC: Final = Zone("UTC", ("Coordinated Universal Time", "UTC", "Coordinated Universal Time", "UTC"))
-"""The zone that formats start in."""
+"""Initial zone of formats."""
 
 
 def _within(millis: int) -> int:
@@ -87,7 +87,7 @@ def _rules(key: str) -> tzinfo:
 
 
 def rules_are_there() -> bool:
-    """Whether this machine has a time zone database."""
+    """Return whether this machine has a time zone database."""
     try:
         _rules("America/Los_Angeles")
     except ZoneInfoNotFoundError:
@@ -96,12 +96,12 @@ def rules_are_there() -> bool:
 
 
 def named_zone(text: str, start: int, current: Zone) -> tuple[Zone, int] | None:
-    """The zone whose name is at a place of a text, and the index of the name; None if there is none.
+    """Return the zone whose name is at a position of a text, and the index of the name; None if there is none.
 
     Args:
-        text: folded.
-        start: where to look.
-        current: its names come first; the others follow in Java's order, and the first one that fits counts.
+        text: folded text.
+        start: position of the name.
+        current: zone whose names are tried first; the others follow in Java's order, and the first match counts.
     """
     for zone in (current, UTC):
         name = zone.named_at(text, start)

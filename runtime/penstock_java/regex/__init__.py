@@ -1,6 +1,6 @@
-"""Java's regular expressions, which are what Kafka Connect's users write: topics, topic groups, routers, predicates.
+"""Java's regular expressions, which configurations of Kafka Connect contain: topics, topic groups, routers, predicates.
 
-compiled     `compile_java` and what a compiled pattern does
+compiled     `compile_java` and the methods of a compiled pattern
 translation  a Java pattern as the `regex` package writes it
 scanner, escapes, sets, classes  the parts of a pattern
 """

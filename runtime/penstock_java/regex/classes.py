@@ -1,6 +1,6 @@
-r"""Sets of characters as Java's patterns name them (`\w`, `\p{Alpha}`, `\p{InCyrillic}`), in the `regex` package's syntax.
+r"""Character sets of Java's patterns (`\w`, `\p{Alpha}`, `\p{InCyrillic}`) in the `regex` package's syntax.
 
-Every function gives what stands between the brackets of a set.
+Every function returns the text between the brackets of a set.
 """
 
 import re
@@ -126,11 +126,11 @@ _EITHER_CASE: Final = {
 
 
 class PatternError(ValueError):
-    """Java refuses the pattern (`PatternSyntaxException`), or it cannot be translated."""
+    """Raised when Java rejects the pattern (`PatternSyntaxException`), or it cannot be translated."""
 
 
 class PropertyFlags(NamedTuple):
-    """The flags of a pattern that change the meaning of a set: i, u and U."""
+    """Flags of a pattern that change the meaning of a set: i, u and U."""
 
     ignore_case: bool
     unicode_case: bool
@@ -138,19 +138,19 @@ class PropertyFlags(NamedTuple):
 
 
 def literal(char: str) -> str:
-    """One character, in or out of a set."""
+    """Return one character, escaped for use inside or outside of a set."""
     return char if char.isascii() and char.isalnum() else f"\\U{ord(char):08x}"
 
 
 def fold_ascii(low: str, high: str) -> str:
-    """A range and the other case of the ASCII letters in it."""
+    """Return a range, plus the ASCII letters in it in their other case."""
     text = literal(low) if low == high else f"{literal(low)}-{literal(high)}"
     letters = [chr(c) for c in range(ord(low), min(ord(high), 127) + 1) if chr(c).isalpha() and c < 128]
     return text + "".join(c.swapcase() for c in letters if not low <= c.swapcase() <= high)
 
 
 def shorthand(char: str, flags: PropertyFlags) -> str:
-    r"""`\d`, `\w`, `\s` and their opposites."""
+    r"""Return the set of `\d`, `\w`, `\s` or one of their opposites."""
     if flags.unicode_classes:
         found = _UNICODE[{"d": "DIGIT", "w": "WORD", "s": "WHITE_SPACE"}[char.lower()]]
     else:
@@ -159,7 +159,7 @@ def shorthand(char: str, flags: PropertyFlags) -> str:
 
 
 def property_set(name: str, flags: PropertyFlags) -> str | None:
-    r"""The set of `\p{name}`; None if Java has no such property."""
+    r"""Return the set of `\p{name}`; None if Java has no such property."""
     if not _NAME.fullmatch(name):
         return None
     key, equals, value = name.partition("=")

@@ -1,7 +1,7 @@
-r"""Java's regular expressions, as Connect's users write them, by the `regex` package.
+r"""Compile Java's regular expressions with the `regex` package.
 
-`(?<=s)\p{javaLowerCase}++[a-z&&[^x]]` and what else `java.util.regex` of Java 17 takes is translated; what cannot be
-given is refused when the pattern is compiled. Matching works on characters, not on UTF-16 units.
+`(?<=s)\p{javaLowerCase}++[a-z&&[^x]]` and everything else that `java.util.regex` of Java 17 accepts is translated; syntax
+that cannot be translated is rejected when the pattern is compiled. Matching works on characters, not on UTF-16 units.
 """
 
 from dataclasses import dataclass, field
@@ -16,11 +16,11 @@ __all__ = ["JavaPattern", "PatternError", "compile_java"]
 
 @dataclass(frozen=True, slots=True)
 class JavaPattern:
-    """A compiled pattern.
+    """Compiled pattern.
 
     Attributes:
-        text: as the user wrote it.
-        names: the numbers of the named groups.
+        text: the pattern as the user wrote it.
+        names: numbers of the named groups.
     """
 
     text: str
@@ -28,19 +28,19 @@ class JavaPattern:
     compiled: Any = field(repr=False)
 
     def matches(self, text: str) -> bool:
-        """Whether the pattern matches the whole text (`Matcher.matches`)."""
+        """Return whether the pattern matches the whole text (`Matcher.matches`)."""
         return self.compiled.fullmatch(text) is not None
 
     def replace_first(self, text: str, replacement: str) -> str:
-        r"""The text with its first find replaced (`Matcher.replaceFirst`).
+        r"""Return the text with the first match replaced (`Matcher.replaceFirst`).
 
         Args:
-            text: where to search.
-            replacement: `$1`, `${name}` and backslash escapes are expanded.
+            text: text to search.
+            replacement: replacement, in which `$1`, `${name}` and backslash escapes are expanded.
 
         Raises:
-            ValueError: the replacement is malformed or names a group that is not there (IllegalArgumentException).
-            IndexError: it has the number of a group that is not there (IndexOutOfBoundsException).
+            ValueError: the replacement is malformed or names a group that does not exist (IllegalArgumentException).
+            IndexError: it has the number of a group that does not exist (IndexOutOfBoundsException).
         """
         match = self.compiled.search(text)
         if match is None:
@@ -68,7 +68,7 @@ class JavaPattern:
         return "".join(pieces)
 
     def _reference(self, text: str, at: int) -> tuple[int, int]:
-        """The number of the group after a dollar sign, and the place after it."""
+        """Return the number of the group after a dollar sign, and the position after it."""
         if at == len(text):
             raise ValueError("Illegal group reference: group index is missing")
         if text[at] == "{":
@@ -100,7 +100,7 @@ def compile_java(text: str) -> JavaPattern:
     """Compile a Java pattern.
 
     Raises:
-        PatternError: Java refuses it, or it cannot be given here; the message says which.
+        PatternError: Java rejects the pattern, or it cannot be translated; the message says which.
     """
     translated, names = translate(text)
     try:

@@ -1,7 +1,7 @@
-"""How much memory a pattern may take to be compiled, before it is. Pure.
+"""Limit the memory that compiling a pattern takes, before it is compiled. Pure.
 
-Counted repeats are expanded when a pattern is compiled: `(?:a{900}){900}` takes 230 MB. Whoever compiles patterns of others
-looks here first.
+Counted repeats are expanded when a pattern is compiled: `(?:a{900}){900}` takes 230 MB. Check untrusted patterns here before
+compiling them.
 """
 
 import re
@@ -10,16 +10,16 @@ from typing import Final
 __all__ = ["MOST_COST", "MOST_DEPTH", "too_costly"]
 
 MOST_COST: Final = 10_000
-"""Characters, with all counted repeats written out."""
+"""Maximum characters of a pattern with all counted repeats written out."""
 MOST_DEPTH: Final = 50
-"""Groups and classes within each other."""
+"""Maximum depth of nested groups and classes."""
 _PART: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\{(\d*)(?:,(\d*))?\}|.", re.DOTALL)
 _DIGITS: Final = 9
 
 
 def too_costly(pattern: str) -> str | None:
-    """Why a pattern is not to be compiled; None: it may be, if it is one at all."""
-    open_groups: list[list[int]] = [[0, 0]]  # of each: its cost so far, and that of its last part
+    """Return why a pattern must not be compiled; None if it may be. The pattern need not be valid."""
+    open_groups: list[list[int]] = [[0, 0]]  # for each: its cost so far, and that of its last part
     for part in _PART.finditer(pattern):
         text = part[0]
         group = open_groups[-1]

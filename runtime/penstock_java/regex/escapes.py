@@ -12,10 +12,10 @@ _CONTROLS: Final = {"a": "\a", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t"
 
 
 class Escapes(Scanner):
-    """Reads escapes after a backslash."""
+    """Scanner of escapes after a backslash."""
 
     def _class_escape(self) -> str | None:
-        r"""What stands between the brackets of a set for `\d`, `\p{..}` and the like; None for one character."""
+        r"""Return the text between the brackets of a set for `\d`, `\p{..}` and similar escapes; None for a character."""
         char = self._text[self._at]
         if char in "dDsSwW":
             self._at += 1

@@ -1,4 +1,4 @@
-"""Reads a Java pattern character by character, with the flags that apply at the current place."""
+"""Read a Java pattern character by character, with the flags that apply at the current position."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +12,7 @@ _LETTERS: Final = "idmsucxU"
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The flags of `(?idmsucxU)`."""
+    """Flags of `(?idmsucxU)`."""
 
     i: bool = False
     d: bool = False
@@ -25,12 +25,12 @@ class Flags:
 
     @property
     def classes(self) -> PropertyFlags:
-        """The flags that change the meaning of a set."""
+        """Flags that change the meaning of a set."""
         return PropertyFlags(ignore_case=self.i, unicode_case=self.u or self.U, unicode_classes=self.U)
 
 
 def unquoted(text: str) -> str:
-    r"""The pattern with `\Q..\E` written as escapes, as Java does first."""
+    r"""Return the pattern with `\Q..\E` written as escapes, which is Java's first step, too."""
     pieces: list[str] = []
     at = 0
     while at < len(text):
@@ -53,7 +53,7 @@ def unquoted(text: str) -> str:
 
 
 class Scanner:
-    """A pattern, and the current place in it."""
+    """Pattern, and the current position in it."""
 
     def __init__(self, text: str, original: str) -> None:
         self._text = text
@@ -67,7 +67,7 @@ class Scanner:
         return self._at < len(self._text)
 
     def failed(self, what: str) -> PatternError:
-        """An error at the current place."""
+        """Return an error at the current position."""
         return PatternError(f"Invalid regex: {what} near index {self._at}\n{self._original}")
 
     def _peek(self) -> str:

@@ -1,4 +1,4 @@
-"""Sets of characters in Java patterns, which nest, unite and intersect; a caret negates the whole set."""
+"""Character sets in Java patterns, with nesting, unions and intersections; a caret negates the whole set."""
 
 from penstock_java.regex.classes import fold_ascii, literal
 from penstock_java.regex.escapes import Escapes
@@ -7,10 +7,10 @@ __all__ = ["Sets"]
 
 
 class Sets(Escapes):
-    """Reads sets in square brackets."""
+    """Scanner of sets in square brackets."""
 
     def _set(self) -> str:
-        """The set after an opening bracket, up to and with its closing bracket, as a complete set of the package."""
+        """Read the set after an opening bracket, including its closing bracket; return a complete set of the package."""
         negated = False
         if self._peek() == "^":
             self._at += 1
@@ -19,7 +19,7 @@ class Sets(Escapes):
         return f"[^{inside}]" if negated else inside
 
     def _set_items(self, *, nested: bool) -> str:
-        """The items up to the closing bracket, which is not read: it also ends the right side of an intersection."""
+        """Read the items up to the closing bracket, which is not read: it also ends the right side of an intersection."""
         union: list[str] = []
         result: str | None = None
         while True:

@@ -1,7 +1,7 @@
-"""From the syntax of `java.util.regex.Pattern` (Java 17) to that of the `regex` package, flag V1.
+"""Translate the syntax of `java.util.regex.Pattern` (Java 17) to that of the `regex` package, flag V1.
 
-The reader follows `Pattern`'s own: what it refuses is refused here with its words. No flag of the package is used that
-means something else in Java: ASCII classes, Java's line ends and ASCII case are spelled out.
+The reader follows `Pattern`'s parser and rejects the same patterns with the same messages. It uses no flag of the package
+that means something else in Java: ASCII classes, Java's line ends and ASCII case are spelled out.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _MOST: Final = 2**31 - 1
 
 @dataclass(slots=True)
 class _Node:
-    """A translated piece and how long its match can be, for lookbehinds."""
+    """Translated piece and how long its match can be, for lookbehinds."""
 
     text: str
     longest: int
@@ -35,10 +35,10 @@ class _Node:
 
 
 def translate(text: str) -> tuple[str, dict[str, int]]:
-    """The pattern in the package's syntax, and the numbers of its named groups.
+    """Return the pattern in the package's syntax, and the numbers of its named groups.
 
     Raises:
-        PatternError: Java refuses the pattern, or it cannot be given.
+        PatternError: Java rejects the pattern, or it cannot be translated.
     """
     reader = _Reader(unquoted(text), text)
     node = reader.alternatives()
@@ -139,7 +139,7 @@ class _Reader(Sets):
         if node.single and char in "*+" and not mode:
             longest, bounded = _MOST, True
         else:
-            # Java's overflow decides which length is too long for a lookbehind.
+            # Java's overflow determines which length is too long for a lookbehind.
             total = _wrapped(node.longest * high + before)
             longest, bounded = _wrapped(total - before), node.bounded and total >= before
         body = node.text if node.text.startswith("(?") and node.text.endswith(")") else f"(?:{node.text})"

@@ -1,1 +1,1 @@
-"""Who may write: the incarnations of tasks, and what is fenced before those of a plan start."""
+"""Decide which process may write: incarnations of tasks, and fencing before the tasks of a plan start."""

@@ -1,8 +1,8 @@
-"""Makes transactional ids of Kafka Connect known, so that the first plan here fences them.
+"""Record transactional ids of Kafka Connect, so that the first plan of Penstock fences them.
 
-A task of Kafka Connect that delivers exactly once may be frozen, and wake when its connector runs here. A plan fences the
-ids that the incarnation records name (`plan_fence`); those of Kafka Connect's tasks are named by none until they are
-written.
+An exactly-once task of Kafka Connect may be frozen, and resume when Penstock already runs its connector. A plan fences the
+ids in the incarnation records (`plan_fence`), which do not contain the ids of Kafka Connect's tasks until they are recorded
+here.
 """
 
 from collections.abc import Iterable
@@ -17,12 +17,12 @@ __all__ = ["record_ids", "records_with_ids"]
 
 
 def record_ids(place: Place, group_id: str, tasks: int) -> list[str]:
-    """Write the ids `<group.id>-<connector>-<task>` to the incarnation records; the ids. It may be done again.
+    """Write the ids `<group.id>-<connector>-<task>` to the incarnation records; return the ids. Idempotent.
 
     Args:
-        place: of the connector's incarnation records, which no task of it may write meanwhile.
-        group_id: of Kafka Connect's worker.
-        tasks: as many as Kafka Connect may have had.
+        place: place of the connector's incarnation records. No task of the connector may write to them meanwhile.
+        group_id: `group.id` of Kafka Connect's worker.
+        tasks: maximum number of tasks that Kafka Connect may have had.
 
     Raises:
         RetriableError, ConnectError: Kafka does not answer, or refuses.
@@ -37,7 +37,7 @@ def record_ids(place: Place, group_id: str, tasks: int) -> list[str]:
 
 
 def records_with_ids(entries: Iterable[Entry], connector: str, group_id: str, tasks: int) -> list[Entry]:
-    """The incarnation record of each task, as it is, with Kafka Connect's id among those that it names. Pure."""
+    """Return the incarnation record of each task with Kafka Connect's id added, and otherwise unchanged. Pure."""
     entries = list(entries)
     records = []
     for task in range(tasks):

@@ -1,22 +1,22 @@
-"""Who may write: incarnations, fences and transactional ids (docs/decisions, 0001).
+"""Decide which process may write: incarnations, fences and transactional ids (docs/decisions, 0001).
 
-The rules, each of which the others rest on:
+The rules, each of which depends on the others:
 
 1. An incarnation of a task writes its record *before* it fences any transactional id.
-2. It fences every id that any incarnation before it may use, *before* it reads offsets.
-3. Every process, after each `init_transactions` of its own, reads the record, and leaves when there is a newer one.
-4. After any failure or unknown outcome the driver raises `fence` in the record, then does 2 again.
+2. It fences every id that any earlier incarnation may use, *before* it reads offsets.
+3. Every process reads the record after each of its `init_transactions`, and exits if there is a newer one.
+4. After any failure or unknown outcome the driver increments `fence` in the record, then repeats 2.
 
-So a process that was frozen before its `init_transactions` reads the newer record (3), one that was frozen after it has
-been fenced (2), and what it had committed is seen in the offsets (2). The greatest record counts, not the last: an old
-incarnation may write late. `look` notices that, and the newer one writes its own record again, before compaction can leave
-only the older. By the same look an incarnation that writes nothing learns that it is superseded.
+So a process that was frozen before its `init_transactions` reads the newer record (3), one that was frozen afterwards has
+been fenced (2), and the offsets include what it had committed (2). The greatest record counts, not the last: an old
+incarnation may write late. `look` notices that, and the newer incarnation writes its record again, before compaction can
+remove all but the older one. `look` also lets an incarnation that writes nothing find out that it is superseded.
 
-An incarnation that delivers at least once, as sinks do, has no ids to fence. It keeps the other rules for the same reason: a
-sink writes its record before it reads the offsets of its group, and looks before each commit (docs/decisions, 0013).
+An incarnation that delivers at least once, as sinks do, has no ids to fence. It follows the other rules for the same reason:
+a sink writes its record before it reads the offsets of its group, and looks before each commit (docs/decisions, 0013).
 
-The status topic may get partitions at any time, and the key lies in another one from then on. So a record is looked for as
-`KeyReader` does, in all of them, and is written to the partition where it lies now.
+Partitions may be added to the status topic at any time, which moves the key to another partition. So records are searched in
+all partitions, as `KeyReader` does, and written to the partition that the key maps to now.
 """
 
 import time
@@ -43,15 +43,15 @@ from penstock_runtime.kafka.status_topic import (
 __all__ = ["TaskFence", "TransactionalIds", "all_ids"]
 
 _ANSWER: Final = 30.0
-"""Seconds that an answer may take where the task waits for it."""
+"""Timeout in seconds of requests that the task waits for."""
 _PAUSES: Final = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-"""Seconds after a record that was written and is not there, before it is written again: brokers may hear of a topic's new
-partitions one after the other."""
+"""Seconds to wait before a written record that cannot be read back is written again: brokers may learn of a topic's new
+partitions at different times."""
 
 
 @dataclass(frozen=True)
 class TransactionalIds:
-    """The transactional ids of one task: the driver's (Connect's own), and one for each slot of a worker."""
+    """Transactional ids of one task: the driver's (the same as in Kafka Connect), and one for each slot of a worker."""
 
     group: str
     connector: str
@@ -59,20 +59,20 @@ class TransactionalIds:
 
     @property
     def driver(self) -> str:
-        """`<group.id>-<connector>-<task>`."""
+        """Id of the driver: `<group.id>-<connector>-<task>`."""
         return f"{self.group}-{self.connector}-{self.task}"
 
     def slot(self, number: int) -> str:
-        """`<group.id>-<connector>-<task>/<slot>`, slots counted from 1."""
+        """Return the id of a slot, `<group.id>-<connector>-<task>/<slot>`; slots are counted from 1."""
         return _slot(self.driver, number)
 
     def slots(self, count: int) -> Sequence[str]:
-        """The ids of slots 1 to `count`."""
+        """Return the ids of slots 1 to `count`."""
         return [self.slot(n) for n in range(1, count + 1)]
 
 
 def all_ids(drivers: Iterable[str], slots: int) -> list[str]:
-    """The transactional ids of these drivers, and of their workers in slots 1 to `slots`."""
+    """Return the transactional ids of these drivers, and of their workers in slots 1 to `slots`."""
     return [name for d in drivers for name in (d, *(_slot(d, n) for n in range(1, slots + 1)))]
 
 
@@ -81,16 +81,16 @@ def _slot(driver: str, number: int) -> str:
 
 
 class TaskFence:
-    """This process's view of which incarnation of its task it acts for.
+    """Fence of one task: keeps this process from writing once a newer incarnation exists.
 
     Args:
-        settings: of the connector's cluster, where its transactions are.
-        records: of the worker's cluster, where the status topic is.
-        status_topic: holds the incarnation records.
-        ids: this task's transactional ids.
-        incarnation: what this process acts for.
-        fences: whether it writes in transactions.
-        known: what the operator had read when it made this pod; None: all of the record's partition is read once.
+        settings: clients of the connector's cluster, which has its transactions.
+        records: clients of the worker's cluster, which has the status topic.
+        status_topic: topic of the incarnation records.
+        ids: transactional ids of this task.
+        incarnation: incarnation that this process acts for.
+        fences: whether the task writes in transactions.
+        known: records that the operator had read when it created this pod; None: the topic is read once from its beginning.
     """
 
     def __init__(
@@ -113,18 +113,18 @@ class TaskFence:
         self._key = incarnation_key(ids.connector, ids.task)
         self._own = frozenset((ids.driver,)) if fences else frozenset[str]()
         self._named = self._own
-        """The drivers' ids that its record names. Those of earlier incarnations are among them until they are fenced: should
-        this one end before, the next one fences them."""
+        """Drivers' ids in this incarnation's record. Includes those of earlier incarnations until they are fenced: if this
+        incarnation ends before, the next one fences them."""
         self._tail = KeyReader(records, status_topic, self._key, TopicPosition.of(known))
         self._seen = [] if known is None else [e for e in known.entries() if e[0] == self._key]
-        """Its own key's records that were read, until nothing follows from them any more."""
+        """Records of this task's key that were read but not yet evaluated."""
 
     def begin(self, writer: StatusWriter) -> None:
-        """Rules 1 and 2 at the start of an incarnation. The driver's own id is left to its own producer, which fences it.
+        """Apply rules 1 and 2 at the start of an incarnation. The driver's id is not fenced here but by its producer.
 
         Raises:
             Superseded: a newer incarnation exists.
-            RetriableError, ConnectError: Kafka is away, or refuses.
+            RetriableError, ConnectError: Kafka is unreachable, or refuses.
         """
         entries = self._entries()
         latest = self._latest(entries)
@@ -137,20 +137,20 @@ class TaskFence:
         if self._fences:
             slots = self.current.slots
             transactions.fence(self.settings, [*self.ids.slots(slots), *all_ids(earlier, slots)])
-            if earlier:  # no process can write with them any more
+            if earlier:  # no process can write with them any longer
                 self._named = self._own
                 self._write(writer)
         self._seen.clear()
 
     def refence(self, writer: StatusWriter) -> None:
-        """Rule 4. Raises as `begin` does."""
+        """Apply rule 4. Raises as `begin` does."""
         self.check()
         self.current = replace(self.current, fence=self.current.fence + 1)
         self._write(writer)
         transactions.fence(self.settings, self.ids.slots(self.current.slots))
 
     def check(self) -> None:
-        """Rule 3.
+        """Apply rule 3.
 
         Raises:
             Superseded: a newer incarnation, or a newer fence of this one, exists.
@@ -159,15 +159,15 @@ class TaskFence:
         self._seen.clear()
 
     def look(self, writer: StatusWriter, seconds: float = 2.0) -> None:
-        """Rule 3 while nothing else leads to it, for a few small requests: see what has come since the last look.
+        """Apply rule 3 periodically, at the cost of a few small requests: read the records since the last look.
 
         Args:
-            writer: for the record, if an older incarnation has overwritten it, or the topic was created again.
-            seconds: how long each answer may take.
+            writer: writes the record again if an older incarnation has overwritten it, or the topic was created again.
+            seconds: timeout of each request.
 
         Raises:
             Superseded: as `check`.
-            RetriableError, ConnectError: Kafka is away, or refuses; nothing is known.
+            RetriableError, ConnectError: Kafka is unreachable, or refuses; the state is unknown.
         """
         self._seen += self._tail.news(seconds)
         self._refuse_older_than(self._latest(self._seen))
@@ -201,13 +201,13 @@ class TaskFence:
             time.sleep(pause)
         raise RetriableError(
             f"Topic '{self.status_topic}' does not keep the record of task {self.ids.connector}-{self.ids.task}: it was "
-            f"written {len(_PAUSES)} times, and never was the last of its key. Check that the topic's cleanup.policy is "
+            f"written {len(_PAUSES)} times, but was never the last of its key. Check that the topic's cleanup.policy is "
             f"compact, and that no other client writes under this connector's name."
         )
 
     def _refuse_older_than(self, latest: Incarnation | None) -> None:
         if latest is not None and latest > self.current:
             raise Superseded(
-                f"Task {self.ids.connector}-{self.ids.task} lives on as incarnation {latest.incarnation}"
+                f"Task {self.ids.connector}-{self.ids.task} was taken over by incarnation {latest.incarnation}"
                 f" (fence {latest.fence}); this process acts for {self.current.incarnation} (fence {self.current.fence})"
             )

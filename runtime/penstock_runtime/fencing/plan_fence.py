@@ -1,4 +1,4 @@
-"""Fences all earlier tasks of a connector before those of a plan start."""
+"""Fence all earlier tasks of a connector before those of a plan start."""
 
 import logging
 from collections.abc import Iterable
@@ -25,15 +25,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Place:
-    """Where the incarnations of a connector's tasks are recorded.
+    """Place where the incarnations of a connector's tasks are recorded.
 
     Attributes:
-        connector: the Connect name.
-        group_id: of the worker; transactional ids begin with it.
+        connector: Connect name of the connector.
+        group_id: `group.id` of the worker; transactional ids begin with it.
         settings: clients of the cluster that the connector writes to.
-        shared: clients of the worker's own cluster.
-        status_topic: on the worker's cluster.
-        owner: the mark of the Connector that is prepared (`PlanEpoch.owner`); empty: of no Connector.
+        shared: clients of the worker's cluster.
+        status_topic: status topic on the worker's cluster.
+        owner: mark of the Connector that is prepared (`PlanEpoch.owner`); empty: no Connector.
     """
 
     connector: str
@@ -46,12 +46,12 @@ class Place:
 
 @dataclass(frozen=True)
 class PlanFence:
-    """What a plan that has fenced all earlier tasks knows, so that it finds out whether a later one has fenced it.
+    """State of a plan that has fenced all earlier tasks, to find out later whether a newer plan has fenced it.
 
     Attributes:
-        place: where incarnations are recorded.
-        epoch: of the plan.
-        position: up to where the status topic was read; None: it is read from its beginning.
+        place: place where incarnations are recorded.
+        epoch: epoch of the plan.
+        position: position up to which the status topic was read; None: read it from the beginning.
     """
 
     place: Place
@@ -59,7 +59,7 @@ class PlanFence:
     position: TopicPosition | None = None
 
     def check(self) -> None:
-        """Read what has come to the status topic since.
+        """Check the records in the status topic since `position`.
 
         Raises:
             Superseded: the connector was started after this plan.
@@ -69,7 +69,7 @@ class PlanFence:
         with suppress(NoSuchTopic):
             news, _ = read_since(place.shared, place.status_topic, self.position)
             for found in incarnated_tasks(news, place.connector).values():
-                # One of the same generation is of a plan that found no record of this one: there was no task to fence.
+                # A record of the same generation is from a plan that found no record of this one: this one had no task.
                 if found.generation >= own.generation and found.plan != own.plan:
                     raise Superseded(f"Connector {place.connector} was started since its earlier tasks were fenced")
 
@@ -89,20 +89,20 @@ def fence(
     greater plan writes at the same time, this one raises `Superseded`.
 
     Args:
-        place: where incarnations are recorded.
-        tasks: the number of new tasks.
-        transactional: earlier incarnations may have had ids that no record names, because old records name none. False:
-            only named ids are fenced, so that a connector without any needs no right to transactional ids.
+        place: place where incarnations are recorded.
+        tasks: number of new tasks.
+        transactional: earlier incarnations may have had ids that no record names, because old records contain none. False:
+            only named ids are fenced, so that a connector without ids needs no right to transactional ids.
         known: as for `prepare`.
-        newest: the greatest generation that may be recorded; None: any may be.
-        yields: raise `Superseded` also where a plan that has tasks is recorded with the same generation. A process that
-            froze when it had read, and writes after that plan, then neither hides that plan's records nor fences its tasks.
+        newest: the greatest generation that may be recorded; None: no limit.
+        yields: raise `Superseded` also if a plan with tasks is recorded with the same generation. Then a process that froze
+            after reading, and writes after that plan, neither hides that plan's records nor fences its tasks.
 
     Returns:
-        What the new plan knows; its epoch is that of the new tasks.
+        State of the new plan; its epoch is that of the new tasks.
 
     Raises:
-        Superseded: another process starts the same connector at this moment, with a greater generation; or a generation
+        Superseded: another process starts the same connector at the same time, with a greater generation; or a generation
             greater than `newest` is recorded, and nothing was fenced.
         NoSuchTopic: there is no status topic, and so no earlier task.
         RetriableError, ConnectError: Kafka does not answer, or refuses.
@@ -116,12 +116,12 @@ def fence(
 
 @dataclass(frozen=True)
 class Recorded:
-    """A plan whose incarnation records are written for every task.
+    """Plan whose incarnation records are written for every task.
 
     Attributes:
-        epoch: of the plan.
-        ids: the transactional ids that earlier incarnations may still hold.
-        position: up to where the status topic was read.
+        epoch: epoch of the plan.
+        ids: transactional ids that earlier incarnations may still hold.
+        position: position up to which the status topic was read.
     """
 
     epoch: PlanEpoch
@@ -141,8 +141,8 @@ def supersede(
 ) -> Recorded:
     """Write a new plan's incarnation records for earlier tasks and for new ones.
 
-    Each incarnation of an earlier plan finds them at its next look, and ends. Arguments and errors are those of `fence`;
-    `least` is the least generation.
+    Each incarnation of an earlier plan reads them at its next look, and exits. Arguments and errors are those of `fence`;
+    `least` is the minimum generation.
     """
     name = place.connector
     entries = [] if known is None else known.entries()
@@ -157,7 +157,7 @@ def supersede(
         )
     epoch = PlanEpoch.of_owner(max(least, 1 + greatest), place.owner, yields=yields)
     slots = {task: before[task].slots if task in before else 0 for task in {*before, *range(tasks)}}
-    drivers = {  # as earlier incarnations named them, because `group.id` may have changed
+    drivers = {  # ids from the records, because `group.id` may have changed
         t: {
             *named_ids(entries, name, t),
             *({TransactionalIds(place.group_id, name, t).driver} if transactional else ()),
@@ -188,7 +188,7 @@ def supersede(
 
 
 def recorded_generation(entries: Iterable[Entry], connector: str) -> int:
-    """The greatest generation in the incarnation records and reports of this connector; 0: there is none."""
+    """Return the greatest generation in the incarnation records and reports of this connector; 0 if there is none."""
     entries = list(entries)
     found = [i.generation for i in incarnated_tasks(entries, connector).values()]
     start = report_key(connector, 0).rpartition(b",")[0] + b","

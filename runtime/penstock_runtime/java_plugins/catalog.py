@@ -1,4 +1,4 @@
-"""Which Java plugins a plugin path holds, with their versions and properties."""
+"""List the Java plugins on a plugin path, with their versions and properties."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -28,20 +28,20 @@ KINDS: Final = {
     "header_converter": "headerconverter",
     "configprovider": "configprovider",
 }
-"""Kafka Connect's types of plugins that run here, and what `penstock plugins` calls them."""
+"""Kafka Connect's plugin types that Penstock runs, and their names in `penstock plugins`."""
 _DISCOVERY: Final = 120.0
 _CALL: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class JavaPlugin:
-    """A class in a plugin location.
+    """Plugin class in a plugin location.
 
     Attributes:
-        kind: as `KINDS` has it.
-        class_name: of Java.
-        version: as its `version()` says; `undefined` if it does not.
-        location: the folder or jar.
+        kind: one of the values of `KINDS`.
+        class_name: Java class.
+        version: result of its `version()`; `undefined` if there is none.
+        location: folder or jar of the plugin.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class JavaPlugin:
 
     @property
     def simple_name(self) -> str:
-        """The name of the class without its package."""
+        """Name of the class without its package."""
         return self.class_name.rpartition(".")[2]
 
 
@@ -59,14 +59,14 @@ def discover(path: Sequence[str]) -> tuple[JavaPlugin, ...]:
     """Return the plugins on a plugin path.
 
     Raises:
-        ConfigError: an entry of the path cannot be used; all of them.
+        ConfigError: entries of the path cannot be used; lists all of them.
         ConnectError: Java cannot be run, or its JVM ends.
     """
     found: list[JavaPlugin] = []
     newer: list[str] = []
     for location in plugin_locations(path):
         of_location = plugins_in(str(location))
-        if not of_location:  # Kafka Connect passes over these too: a plugin path often holds other things
+        if not of_location:  # Kafka Connect skips these too: a plugin path often holds other files
             cause = _newer_class(location)
             newer += [cause] if cause else []
             log.warning(
@@ -97,7 +97,7 @@ def plugins_in(location: str) -> list[JavaPlugin]:
     """Return the plugins in a location.
 
     Raises:
-        ConfigError: it cannot be read.
+        ConfigError: the location cannot be read.
         ConnectError: Java cannot be run, or its JVM ends.
     """
     try:
@@ -110,7 +110,7 @@ def plugins_in(location: str) -> list[JavaPlugin]:
 
 
 def find_class(locations: Iterable[str], class_name: str) -> tuple[JavaPlugin, ...]:
-    """Return the plugins of this class in these locations, also where no service manifest names it."""
+    """Return the plugins of this class in these locations, even if no service manifest names the class."""
     found: list[JavaPlugin] = []
     for location in locations:
         try:
@@ -149,7 +149,7 @@ def config_keys(location: str, class_name: str) -> tuple[ConfigKey, ...]:
 
 
 def properties_of(location: str, class_name: str) -> tuple[Property, ...]:
-    """Return the configuration definition of a plugin as that of one in Python.
+    """Return the configuration definition of a plugin in the form of the Python API.
 
     Raises:
         ConfigError, JvmEnded: as `config_keys`.

@@ -1,9 +1,9 @@
-"""A class-data archive of the plugin host: its classes, parsed and checked once, mapped into memory by each JVM.
+"""Class-data archive of the plugin host: its classes, parsed and verified once, mapped into memory by each JVM.
 
-A JVM that starts with it takes two thirds of the processor time and 25 MB less. The build of the image makes it there
-(`python class_archive.py FOLDER`), and a checkout or an installed wheel in the cache, at the first start. Nothing depends on
-it: Java passes over an archive that does not fit its own version, the jars or the class path. Of ours nothing is imported
-here, so that an image can hold the archive in a layer below our code.
+A JVM that starts with it takes two thirds of the CPU time and 25 MB less memory. The build of an image creates the archive
+in the image (`python class_archive.py FOLDER`); a checkout or an installed wheel creates it in the cache at the first start.
+It is optional: Java ignores an archive that does not match its version, the jars or the class path. This module imports
+nothing of Penstock, so that an image can hold the archive in a layer below our code.
 """
 
 import os
@@ -22,39 +22,39 @@ import msgspec
 __all__ = ["ARCHIVE", "HOST_JAR", "MAIN", "in_order", "make", "options"]
 
 ARCHIVE: Final = "penstock-classes.jsa"
-"""The name of the archive in the folder of an image."""
+"""Name of the archive in the folder of an image."""
 HOST_JAR: Final = "penstock-host.jar"
 MAIN: Final = "dev.penstock.host.Main"
 _PATIENCE: Final = 120.0  # seconds
 _TRAINING: Final = "connect-transforms-"
-"""The jar with the plugins that are listed, made and called."""
+"""Jar with the plugins that the training run lists, creates and calls."""
 _TRANSFORM: Final = "org.apache.kafka.connect.transforms.InsertField$Value"
 _LENGTH: Final = struct.Struct(">I")
 
 
 def options(archive: Path | None) -> list[str]:
-    """Return Java's options for an archive: none where there is none."""
+    """Return Java's options for an archive; no options if there is no archive."""
     if archive is None or not archive.exists() or archive.stat().st_size == 0:
         return []
-    # Without a word where it does not fit: the class data are all that Java would warn of in its standard output.
+    # Silent if the archive does not match: Java would warn about it in its standard output.
     return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 
 
 def in_order(folder: Path) -> list[Path]:
-    """Return the jars of an image's folder in the order of the class path: ours first."""
+    """Return the jars of an image's folder in the order of the class path: Penstock's jar first."""
     return [folder / HOST_JAR, *sorted(jar for jar in folder.glob("*.jar") if jar.name != HOST_JAR)]
 
 
 def make(java: Path, jars: Sequence[Path], archive: Path) -> bool:
-    """Run a host that does a little of everything, and let Java write down at its end which classes it loaded.
+    """Run a host that exercises all kinds of calls, and let Java archive the classes it has loaded when it exits.
 
     Args:
         java: the command.
-        jars: the class path. Java compares it as a text.
-        archive: the file, which appears when it is complete.
+        jars: the class path. Java compares it as text.
+        archive: file to create; it appears only when it is complete.
 
     Returns:
-        Whether Java has written it: one that comes without an archive of its own classes does not.
+        Whether Java has written the archive: a Java without an archive of the JDK's classes does not.
 
     Raises:
         OSError: the folder cannot be written.
@@ -68,7 +68,7 @@ def make(java: Path, jars: Sequence[Path], archive: Path) -> bool:
             return False
         new.chmod(0o644)
         with new.open("rb") as content:
-            os.fsync(content.fileno())  # Java maps an archive without a look at its end
+            os.fsync(content.fileno())  # Java maps an archive without checking that it is complete
         new.rename(archive)
         return True
 
@@ -111,7 +111,7 @@ def _run(command: list[str], location: str) -> int:
 
 
 def _await(messages: IO[bytes], answers: int) -> None:
-    """Read until so many calls are answered, or the JVM has ended, or it has taken too long; it beats every five seconds."""
+    """Read until all calls are answered, the JVM has ended, or the time is up (it sends a message every five seconds)."""
     deadline = time.monotonic() + _PATIENCE
     while answers and time.monotonic() < deadline and len(head := messages.read(_LENGTH.size)) == _LENGTH.size:
         (length,) = _LENGTH.unpack(head)

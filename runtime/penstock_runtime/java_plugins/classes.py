@@ -29,19 +29,19 @@ _PLAN: Final = 120.0
 
 
 class JavaConnector(JavaClass, Connector):
-    """A connector of Kafka Connect, from the jars of its plugin."""
+    """Kafka Connect's connector, from the jars of its plugin."""
 
     def validate(self, config: JavaConfig) -> Iterable[Problem]:
-        """Return what the connector's own validation refuses, as `PUT /connector-plugins/<class>/config/validate`."""
+        """Return the errors of the connector's own validation, as `PUT /connector-plugins/<class>/config/validate` does."""
         values = self._call("validate", _VALIDATE, properties=self.properties(config.texts))
         return [Problem(name, message) for name, messages in values for message in messages]
 
     def task_configs(
         self, config: JavaConfig, properties: Mapping[str, str], max_tasks: int
     ) -> Sequence[Mapping[str, str]]:
-        """Return what the connector splits itself into; it is started and stopped for that.
+        """Return the configurations of the tasks, for which the connector is started and stopped.
 
-        The first task gets the connector as well, which watches there what it was split from.
+        The first task gets the connector as well, to watch its source for changes there.
         """
         given = {**self.properties(properties), "tasks.max": str(max_tasks)}
         answers: list[Tasks] = self._call("task_configs", _PLAN, properties=given, max_tasks=max_tasks)
@@ -49,7 +49,7 @@ class JavaConnector(JavaClass, Connector):
         return [PlannedConnector.of(given, answers).kept_in(tasks[0]), *tasks[1:]] if tasks else []
 
     def properties(self, texts: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties with those that Kafka Connect adds: connectors fail without them."""
+        """Return the properties, including those that Kafka Connect adds: connectors fail without them."""
         converters = {name: _java_converter(texts[name]) for name in plugin_chain.CONVERTERS if name in texts}
         return {**texts, **converters, "name": self.context.connector, "connector.class": self.class_name}
 
@@ -69,20 +69,20 @@ class JavaConnector(JavaClass, Connector):
 
 
 class JavaSourceConnector(JavaConnector, SourceConnector):
-    """A source connector of Kafka Connect."""
+    """Kafka Connect's source connector."""
 
     kind: ClassVar[str] = "source"
     read_ahead = False
 
     def exactly_once(self, config: JavaConfig) -> bool:
-        """Whether the connector says so (`exactlyOnceSupport`, KIP-618). One that says nothing counts as one that cannot."""
+        """Return whether the connector supports it (`exactlyOnceSupport`, KIP-618). No answer counts as no support."""
         return bool(self._call("exactly_once", _VALIDATE, properties=self.properties(config.texts)) == "SUPPORTED")
 
     def can_define_transaction_boundaries(self, config: JavaConfig) -> bool:
         """Ask the connector (`canDefineTransactionBoundaries`, KIP-618).
 
         Raises:
-            ConfigError: it returns null.
+            ConfigError: the connector returns null.
         """
         answer = self._call("transaction_boundaries", _VALIDATE, properties=self.properties(config.texts))
         if answer is None:
@@ -95,7 +95,7 @@ class JavaSourceConnector(JavaConnector, SourceConnector):
         return bool(answer == "SUPPORTED")
 
     def is_notified_of_records(self, properties: Mapping[str, str]) -> bool:
-        """Whether its tasks take the metadata of each record that is in Kafka (`commitRecord`)."""
+        """Return whether its tasks implement `commitRecord`, which takes the metadata of each record written to Kafka."""
         return bool(self._call("is_notified_of_records", _VALIDATE, properties=self.properties(properties)))
 
     def alter_offsets(self, config: JavaConfig, offsets: Mapping[SourcePartition, Offset | None]) -> bool:
@@ -109,7 +109,7 @@ class JavaSourceConnector(JavaConnector, SourceConnector):
 
 
 class JavaSinkConnector(JavaConnector, SinkConnector):
-    """A sink connector of Kafka Connect."""
+    """Kafka Connect's sink connector."""
 
     kind: ClassVar[str] = "sink"
     single_writer: ClassVar[bool] = True
@@ -117,7 +117,7 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
     _sink: JavaSink | None = None
 
     def validate(self, config: JavaConfig) -> Iterable[Problem]:
-        """Refuse a connector that needs what no task of Penstock has; else as every Java connector."""
+        """Reject a connector that needs the worker's own consumer; validate others as any Java connector."""
         if self.class_name == _TABULAR:
             message = (
                 f"cannot run {self.class_name}: it needs the worker's own consumer, and has been replaced by "
@@ -143,7 +143,7 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
         return self._sink
 
     def writer(self, config: JavaConfig) -> Writer:
-        """Return what hands records to that sink."""
+        """Return the writer that passes records to that sink."""
         if self._sink is None:
             raise ConnectError(f"cannot write to {self.class_name}: it has not been started in this process")
         return JavaWriter(self._sink)
@@ -165,7 +165,7 @@ _CONVERTERS: Final[tuple[PluginKind, ...]] = ("converter", "headerConverter")
 
 
 def _java_converter(name: str) -> str:
-    """Return the Java class of a converter that is named by an alias: a connector that looks knows classes alone."""
+    """Return the Java class of a converter named by an alias: connectors that read the property expect a class."""
     return next(
         (
             java
@@ -197,9 +197,9 @@ def adapter(kind: str, location: str, class_name: str) -> type[Any]:
     """Return the adapter class of a Java plugin.
 
     Args:
-        kind: as `catalog.KINDS` has it.
-        location: of its plugin.
-        class_name: of Java.
+        kind: one of the values of `catalog.KINDS`.
+        location: location of the plugin.
+        class_name: Java class.
     """
     base, base_config = _ADAPTERS[kind]
     members = {"location": location, "class_name": class_name, "__module__": __name__}

@@ -1,4 +1,4 @@
-"""A configured config provider of Java (KIP-297). It runs in the JVM of this process."""
+"""Configured Java config provider (KIP-297). It runs in the JVM of this process."""
 
 from collections.abc import Collection, Mapping
 from typing import ClassVar, Final
@@ -12,15 +12,15 @@ KIND: Final = "configprovider"
 
 
 class JavaConfigProvider(JavaObject):
-    """A config provider.
+    """Config provider.
 
     Args:
-        plugin: its class.
-        name: in the worker configuration.
-        properties: its parameters.
+        plugin: class of the provider.
+        name: name in the worker configuration.
+        properties: parameters of the provider.
 
     Raises:
-        ConfigError: it refuses its parameters.
+        ConfigError: the provider refuses its parameters.
         JvmEnded: the JVM has ended, or does not answer.
     """
 
@@ -30,15 +30,15 @@ class JavaConfigProvider(JavaObject):
         super().__init__(plugin, "make_provider", f"config.providers.{name}.class", properties=dict(properties))
 
     def get(self, path: str, keys: Collection[str]) -> tuple[Mapping[str, str], int | None]:
-        """Return the values of the keys that the path has, and their time to live in milliseconds.
+        """Return the values of those keys that exist at the path, and their time to live in milliseconds.
 
         Raises:
-            PluginFailed: it failed, or does not return, or the JVM has ended.
+            PluginFailed: the provider failed or does not return, or the JVM has ended.
         """
         arguments = {"provider": self.number, "path": path, "keys": list(keys)}
         values, ttl = self.call("get_config", "get values from", **arguments)
         return values, ttl
 
     def end(self) -> None:
-        """Close it, if the JVM still runs."""
+        """Close the provider, if the JVM still runs."""
         self.close("close_provider", provider=self.number)

@@ -1,4 +1,4 @@
-"""Calls, records and questions between this process and one JVM."""
+"""Exchange calls, records and questions with one JVM."""
 
 import logging
 import select
@@ -26,22 +26,22 @@ _SILENCE: Final = 30.0
 """Seconds without a message after which a JVM counts as frozen; it sends one every 5 s."""
 _SLICE: Final = 0.5
 _LONGEST_SLICE: Final = 2.0
-"""Seconds of one look that count as silence at most: more, and this process itself was stopped."""
+"""Maximum seconds of one check that count as silence: if it took longer, this process itself was suspended."""
 _CLOSE: Final = 2.0  # seconds
 
 Message = list[Any]
 
 
 class Connection:
-    """A running plugin host. Any thread may call; one thread takes records.
+    """Running plugin host. Any thread may call it; only one thread takes records.
 
     Args:
-        java, is_long: as `Jvm` says.
+        java, is_long: as for `Jvm`.
 
     Attributes:
-        told: is called with the epoch of a sink task, with what that asks for, and its arguments. In another thread.
-        connector_told: is called with what the Connector object asks for, and its arguments. In another thread.
-        answer: returns what a question of the host asks for: for each source partition its committed offset, or None.
+        on_task_request: called in another thread with the epoch of a sink task, its request and the arguments.
+        on_connector_request: called in another thread with a request of the Connector object and the arguments.
+        answer: answers a question of the host: returns for each source partition its committed offset, or None.
 
     Raises:
         ConnectError: Java cannot be started.
@@ -51,8 +51,8 @@ class Connection:
         self.answer: Callable[[Sequence[Mapping[str, Any] | None]], Sequence[Mapping[str, Any] | None]] = lambda p: [
             None for _ in p
         ]
-        self.told: Callable[[int, str, Any], None] = lambda epoch, what, arguments: None
-        self.connector_told: Callable[[str, Any], None] = lambda what, arguments: None
+        self.on_task_request: Callable[[int, str, Any], None] = lambda epoch, what, arguments: None
+        self.on_connector_request: Callable[[str, Any], None] = lambda what, arguments: None
         self._jvm = Jvm(java, is_long=is_long)
         self._calls: dict[int, Future[Any]] = {}
         self._numbers = count(1)
@@ -70,16 +70,16 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the JVM runs, as far as this process knows."""
+        """Whether the JVM is running, as far as this process knows."""
         return self._end is None and not self._is_closed
 
     def call(self, method: str, timeout: float | None = None, **arguments: Any) -> Any:
         """Call a method of the host, and return its result.
 
         Args:
-            method: its name (`Main.dispatch`).
-            timeout: seconds to wait; None: as long as the JVM lives and is not frozen.
-            arguments: of the method.
+            method: name of the method (`Main.dispatch`).
+            timeout: seconds to wait; None: until the JVM ends or freezes.
+            arguments: arguments of the method.
 
         Raises:
             JavaError: the plugin threw an exception.
@@ -97,9 +97,9 @@ class Connection:
                 raise JvmEnded(f"it has not answered {method} within {timeout:g} s")
 
     def ask(self, method: str, seconds: float) -> Any:
-        """Call a method without arguments, apart from the calls of the task, which it never delays.
+        """Call a method without arguments, without ever delaying the calls of the task.
 
-        One such call is under way at most. A JVM that does not answer is left alone.
+        At most one such call is pending. A JVM that does not answer is not killed.
 
         Returns:
             The result; None if there is none in time, or the JVM has ended.
@@ -118,22 +118,22 @@ class Connection:
             self._asking.release()
 
     def commit(self, epoch: int, sequence: int, places: Sequence[Any]) -> None:
-        """Tell the task of that epoch that the records up to this message are in Kafka, without waiting for it.
+        """Notify the task of that epoch that the records up to this message are in Kafka. Does not wait for it.
 
         Args:
-            epoch: of the task.
-            sequence: of the last message.
+            epoch: epoch of the task.
+            sequence: number of the last message.
             places: for each message its number and, for each record in Kafka, the row, topic, partition and offset; empty
-                where the task does not ask for them.
+                if the task does not need them.
         """
         self._write(["commit", epoch, sequence, places])
 
     def allow(self, epoch: int, polls: int) -> None:
-        """Let the task of that epoch poll so many more times."""
+        """Allow the task of that epoch `polls` more polls."""
         self._write(["credit", epoch, polls])
 
     def reported(self, epoch: int, number: int, failure: str | None) -> None:
-        """Tell the sink task of that epoch that the dead letter of a record is in Kafka, or why it is not."""
+        """Notify the sink task of that epoch that the dead letter of a record is in Kafka, or why it is not."""
         self._write(["reported", epoch, number, failure])
 
     def check(self) -> None:
@@ -141,9 +141,9 @@ class Connection:
         self._check()
 
     def next(self, timeout: float) -> Message | None:
-        """Return the next message of records, followed by its length in bytes, or of a boundary, or of a failure to poll.
+        """Return the next message: records, with the message's length in bytes appended, a boundary, or a failure to poll.
 
-        None: there was none within `timeout` seconds.
+        Returns None if there was none within `timeout` seconds.
 
         Raises:
             JvmEnded: the JVM has ended or is frozen.
@@ -174,7 +174,7 @@ class Connection:
         return future
 
     def _send_at_once(self, method: str, deadline: float) -> "Future[Any] | None":
-        """Send a short call if that need not wait longer for others, or for room in the pipe; None: it would have to."""
+        """Send a short call before the deadline; return None if other calls or a full pipe prevent that."""
         if not self._writing.acquire(timeout=max(0.0, deadline - time.monotonic())):
             return None
         try:
@@ -197,7 +197,7 @@ class Connection:
         try:
             with self._writing:
                 rest = memoryview(content)
-                while rest:  # a raw pipe may take less than all
+                while rest:  # a raw pipe may accept only a part
                     rest = rest[self._jvm.requests.write(rest) :]
         except (OSError, ValueError):
             self._raise_end()
@@ -212,7 +212,7 @@ class Connection:
                 self._take(decode(content), length)
                 self._heard += 1
         except JvmEnded:
-            pass  # it ended before it had an answer
+            pass  # the JVM ended before it got an answer
         except Exception as e:
             log.exception("Messages of a plugin's JVM cannot be read")
             end = JvmEnded(f"a message of its JVM cannot be read: {type(e).__name__}: {e}")
@@ -222,7 +222,7 @@ class Connection:
             self._end = end or self._jvm.cause_of_end()
             self._arrived.put(None)
             for future in list(self._calls.values()):
-                with suppress(Exception):  # it has its result already
+                with suppress(Exception):  # the result is already set
                     future.set_exception(copy(self._end))
 
     def _take(self, message: Message, length: int) -> None:
@@ -236,16 +236,16 @@ class Connection:
             case ["error", number, error]:
                 future = self._calls.pop(number)
                 future.set_exception(JavaError(*error))
-            case ["told", epoch, what, arguments]:
-                self.told(epoch, what, arguments)
+            case ["request", epoch, what, arguments]:
+                self.on_task_request(epoch, what, arguments)
             case ["connector", what, arguments]:
-                self.connector_told(what, arguments)
+                self.on_connector_request(what, arguments)
             case ["lookup", number, partitions]:
                 self._write(["answer", number, self._answered(partitions)])
             case ["ready", protocol] if protocol != PROTOCOL:
                 raise ConnectError(f"the plugin host speaks protocol {protocol}, not {PROTOCOL}")
             case _:
-                pass  # `ready` and `beat`: it has been heard
+                pass  # `ready` and `beat`: counted as a sign of life
 
     def _answered(self, partitions: Sequence[Mapping[str, Any] | None]) -> Any:
         try:
@@ -270,5 +270,5 @@ class Connection:
             )
 
     def _raise_end(self) -> None:
-        # The reading thread learns of the end by the end of the pipe, at the same moment.
+        # The reading thread notices the end of the pipe at the same moment.
         raise copy(self._end if self._end is not None else self._jvm.cause_of_end())

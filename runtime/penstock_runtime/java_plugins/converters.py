@@ -22,15 +22,15 @@ __all__ = ["JavaConverter", "JavaConverterConfig", "JavaHeaderConverter", "RawHe
 
 _DOING: Final = "convert with"
 RawHeaders: TypeAlias = Sequence[Sequence[tuple[str, bytes | None]]]
-"""The headers of each record, as Kafka has them."""
+"""Headers of each record, as stored in Kafka."""
 
 
 class Written(NamedTuple):
-    """What a converter has made of values.
+    """Result of converting values to bytes.
 
     Attributes:
-        data: bytes, None or an error for each.
-        headers: of all records, if the converter has changed those of one; else None.
+        data: bytes, None or an error for each value.
+        headers: headers of all records, if the converter has changed those of any; else None.
     """
 
     data: list[bytes | None | Exception]
@@ -38,13 +38,13 @@ class Written(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What a converter has made of bytes.
+    """Result of converting bytes to values.
 
     Attributes:
-        rows: of the messages that it could read.
-        schema: of all values, or a list with one for each.
-        values: of those rows.
-        failed: the error of each row that it could not read.
+        rows: rows of the messages that the converter could read.
+        schema: schema of all values, or a list with one for each.
+        values: values of those rows.
+        failed: error of each row that the converter could not read.
     """
 
     rows: Sequence[int]
@@ -60,16 +60,16 @@ class Read(NamedTuple):
 
 
 class JavaConverterConfig(CheckedConfig):
-    """The properties of a Java converter or header converter."""
+    """Properties of a Java converter or header converter."""
 
     @classmethod
     def added(cls, prefix: str) -> Mapping[str, str]:
-        """Return the type of the converter, which Kafka Connect adds to what it validates."""
+        """Return the type of the converter, which Kafka Connect adds before validation."""
         return {"converter.type": prefix.partition(".")[0]}
 
 
 class _Object(JavaObject):
-    """A converter, with the schemas that were exchanged for it."""
+    """Converter with the schemas that were exchanged for it."""
 
     def __init__(self, converter: JavaClass, config: JavaConverterConfig, context: PluginContext, type_: str) -> None:
         tags = metric_tags(context)
@@ -78,7 +78,7 @@ class _Object(JavaObject):
         self.reader = RecordReader()
 
     def read(self, count: int, answer: Sequence[Any]) -> Read:
-        """Return the values of an answer of the host."""
+        """Return the values in an answer of the host."""
         rows, columns, errors = answer
         failed = {row: exception_of(*thrown, kind=kind) for row, (kind, thrown) in errors}
         left: Sequence[int] = range(count) if rows is None else rows
@@ -90,16 +90,16 @@ class _Object(JavaObject):
 
 
 class JavaConverter(JavaClass, Converter):
-    """A converter of Kafka Connect, from the jars of its plugin."""
+    """Kafka Connect's converter, from the jars of its plugin."""
 
     kind: ClassVar[str] = "converter"
     _object: _Object | None = None
 
     def configure(self, config: JavaConverterConfig, *, is_key: bool) -> None:
-        """Make and configure the Java object.
+        """Create and configure the Java object.
 
         Raises:
-            ConfigError: it refuses its properties.
+            ConfigError: the plugin refuses its properties.
         """
         self._object = _Object(self, config, self.context, "key" if is_key else "value")
 
@@ -118,14 +118,14 @@ class JavaConverter(JavaClass, Converter):
         headers: RawHeaders,
         count: int | None = None,
     ) -> Written:
-        """Convert each value by itself.
+        """Convert each value separately.
 
         Args:
-            topic: of all, or a list with one for each.
-            schema: likewise.
-            values: None where none is there.
-            headers: of each record, which the converter may read and change; empty for none.
-            count: of records, where `values` is None.
+            topic: topic of all records, or a list with one for each.
+            schema: schema of all records, or a list with one for each.
+            values: values of the records; None if no record has one.
+            headers: headers of each record, which the converter may read and change; empty for none.
+            count: number of records, if `values` is None.
 
         Raises:
             PluginFailed: the plugin failed as a whole, or the JVM has ended.
@@ -159,12 +159,12 @@ class JavaConverter(JavaClass, Converter):
         return self.to_connect_rows(topic, [data], None).only()
 
     def to_connect_rows(self, topic: str, data: Sequence[bytes | None], headers: RawHeaders | None) -> Read:
-        """Read each message by itself.
+        """Read each message separately.
 
         Args:
-            topic: of all.
-            data: the bytes of each.
-            headers: of each; None for none.
+            topic: topic of all messages.
+            data: bytes of each message.
+            headers: headers of each message; None for none.
 
         Raises:
             PluginFailed: the plugin failed as a whole, or the JVM has ended.
@@ -182,16 +182,16 @@ class JavaConverter(JavaClass, Converter):
 
 
 class JavaHeaderConverter(JavaClass, HeaderConverter):
-    """A header converter of Kafka Connect, from the jars of its plugin. Each header crosses into the JVM by itself."""
+    """Kafka Connect's header converter, from the jars of its plugin. Each header is sent to the JVM separately."""
 
     kind: ClassVar[str] = "headerconverter"
     _object: _Object | None = None
 
     def configure(self, config: JavaConverterConfig) -> None:
-        """Make and configure the Java object.
+        """Create and configure the Java object.
 
         Raises:
-            ConfigError: it refuses its properties.
+            ConfigError: the plugin refuses its properties.
         """
         self._object = _Object(self, config, self.context, "header")
 
@@ -207,7 +207,7 @@ class JavaHeaderConverter(JavaClass, HeaderConverter):
         return data
 
     def to_connect(self, topic: str, name: str, data: bytes | None) -> Header:
-        """Return the header that bytes hold."""
+        """Return the header read from bytes."""
         assert self._object is not None
         of = self._object
         answer = of.call("to_header", _DOING, converter=of.number, topic=topic, name=name, content=data)

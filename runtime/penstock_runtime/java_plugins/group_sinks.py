@@ -9,18 +9,18 @@ from penstock_runtime.java_plugins.java_class import PREFIX
 __all__ = ["GroupMembership", "client_prefix", "with_worker_clients"]
 
 _CLIENTS: Final[Mapping[str, str]] = {"org.apache.iceberg.connect.IcebergSinkConnector": "iceberg.kafka."}
-"""The classes, and the prefix of the properties of their own Kafka clients."""
+"""Connector classes, with the prefix of the properties of their Kafka clients."""
 _CONNECTION: Final = ("security.", "sasl.", "ssl.")
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMembership:
-    """How a task joins the consumer group of its connector.
+    """Membership of a task in the consumer group of its connector.
 
     Attributes:
-        group: the group.
-        member: the name of the static member (KIP-345).
-        clients: the properties of its Kafka client.
+        group: id of the group.
+        member: name of the static member (KIP-345).
+        clients: properties of its Kafka client.
     """
 
     group: str
@@ -29,7 +29,7 @@ class GroupMembership:
 
     @classmethod
     def of(cls, class_name: str, connector: str, task: int, properties: Mapping[str, str]) -> Self | None:
-        """Return the membership of a task of that class; None where its tasks need none."""
+        """Return the membership of a task of that class; None if its tasks need none."""
         prefix = _CLIENTS.get(class_name)
         if prefix is None:
             return None
@@ -42,10 +42,10 @@ def client_prefix(reference: str) -> str | None:
     """Return the prefix of the Kafka client properties of such a sink.
 
     Args:
-        reference: of the connector's class, as a task spec has it.
+        reference: reference to the connector's class, as in a task spec.
 
     Returns:
-        The prefix; None for every other connector.
+        The prefix; None for any other connector.
     """
     return _CLIENTS.get(reference.rpartition("#")[2]) if reference.startswith(PREFIX) else None
 
@@ -53,14 +53,14 @@ def client_prefix(reference: str) -> str | None:
 def with_worker_clients(
     config: Mapping[str, str], prefix: str, layers: Iterable[tuple[str, Mapping[str, str]]]
 ) -> dict[str, str]:
-    """Return a configuration in which the connector's own clients connect as the worker's do, unless it says otherwise.
+    """Return a configuration in which the connector's own clients connect as the worker's do, unless it sets otherwise.
 
-    Kafka Connect's Iceberg sink reads the worker's properties file for this.
+    In Kafka Connect, the Iceberg sink reads the worker's properties file for this.
 
     Args:
-        config: of the connector.
-        prefix: of the properties of its clients.
-        layers: client properties of the worker, later ones first overridden, as `WorkerConfig.clients` returns them.
+        config: configuration of the connector.
+        prefix: prefix of the properties of its clients.
+        layers: client properties of the worker; later layers override earlier ones, as in `WorkerConfig.clients`.
     """
     worker = {
         prefix + name: text

@@ -1,6 +1,6 @@
-"""Redaction of what the JVM prints and logs while this process plans connectors.
+"""Redact the JVM's output and log while this process plans connectors.
 
-A task's log hides its own secrets. A process that plans several connectors has no log for each of them.
+A task's log hides the secrets of its connector. A process that plans several connectors has no separate log for each.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _redactors: dict[str, Callable[[str], str]] = {}
 
 
 def hide(connector: str, redact: Callable[[str], str]) -> None:
-    """Hide from now on what `redact` hides, in place of what was hidden for this connector."""
+    """Apply `redact` from now on; it replaces the previous function for this connector."""
     _redactors[connector] = redact
 
 

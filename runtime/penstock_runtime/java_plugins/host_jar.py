@@ -1,4 +1,4 @@
-"""Our own jar, the program that runs plugins: compiled once from a checkout's sources, or part of the distribution.
+"""Penstock's jar, the program that runs plugins: compiled once from a checkout's sources, or part of the distribution.
 
 `python -m penstock_runtime.java_plugins.host_jar FOLDER` prepares a wheel and an image: it compiles the jar into the
 package, and copies it into the folder, with its dependencies.
@@ -26,20 +26,20 @@ from penstock_runtime.maven import exclusively
 __all__ = ["INSTALLED_VARIABLE", "archive", "class_path", "compile_jar"]
 
 INSTALLED_VARIABLE: Final = "PENSTOCK_JAVA_HOST"
-"""The folder with the jars and the archive of their classes, in an image."""
+"""Folder with the jars and the archive of their classes, set in an image."""
 _PACKAGED: Final = Path(__file__).with_name(class_archive.HOST_JAR)
 _SOURCES: Final = Path(__file__).parents[2] / "java_host"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""The time of every file in the jar, so that equal sources make equal jars."""
+"""Timestamp of every file in the jar, so that equal sources make equal jars."""
 _KEPT: Final = 8
-"""Archives of classes in the cache, 16 MB each: those that were made last."""
+"""Number of class archives to keep in the cache, 16 MB each: the newest."""
 
 
 def class_path(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
-    """Return the jars that run plugins, ours first, in a fixed order.
+    """Return the jars that run plugins, Penstock's first, in a fixed order.
 
     Raises:
-        ConnectError: they cannot be fetched, or ours cannot be compiled.
+        ConnectError: jars cannot be fetched, or Penstock's cannot be compiled.
     """
     if installed := os.environ.get(INSTALLED_VARIABLE):
         return tuple(class_archive.in_order(Path(installed)))
@@ -49,7 +49,10 @@ def class_path(java: Java, say: Callable[[str], None]) -> tuple[Path, ...]:
 
 
 def archive(java: Java, jars: Sequence[Path]) -> Path | None:
-    """Return the archive of the classes in the jars of `class_path`, made now if it is not cached; None: it cannot be."""
+    """Return the archive of the classes in the jars of `class_path`; create it if it is not cached.
+
+    Returns None if it cannot be created.
+    """
     if installed := os.environ.get(INSTALLED_VARIABLE):
         return Path(installed, class_archive.ARCHIVE)
     made = jars[0].stat()
@@ -59,21 +62,21 @@ def archive(java: Java, jars: Sequence[Path]) -> Path | None:
         try:
             with exclusively(host_folder()):
                 if not target.exists() and not class_archive.make(java.executable, jars, target):
-                    target.touch()  # an empty one: this Java writes none, and is not asked again
+                    target.touch()  # an empty file: this Java writes no archive, so do not try again
                 _forget_old()
-        except (OSError, subprocess.SubprocessError):  # a start without it takes longer, no more
+        except (OSError, subprocess.SubprocessError):  # without an archive only the start takes longer
             return None
     return target
 
 
 def compile_jar(java: Java, libs: Path, project: Path, target: Path) -> None:
-    """Compile a folder with `src` and `resources` into a jar that is the same each time.
+    """Compile a folder with `src` and `resources` into a reproducible jar.
 
     Args:
-        java: runs the compiler.
-        libs: the folder of `fetched_jars`.
-        project: the folder.
-        target: the jar.
+        java: Java that runs the compiler.
+        libs: folder returned by `fetched_jars`.
+        project: folder to compile.
+        target: jar to create.
 
     Raises:
         ConnectError: the compiler fails.

@@ -1,4 +1,4 @@
-"""The JVM of this process, which runs its Java plugins: started when one is first asked for."""
+"""The JVM of this process, which runs its Java plugins: started on first use."""
 
 import atexit
 import threading
@@ -15,10 +15,10 @@ _java = [JavaSpec()]
 
 
 def host() -> Connection:
-    """Return the running host, started now if there is none.
+    """Return the running host; start one if there is none.
 
     Raises:
-        ConnectError: Java, its jars or the JVM are missing; the message says what to do.
+        ConnectError: Java or its jars are missing, or the JVM cannot be started; the message says what to do.
     """
     with _lock:
         if not (_running and _running[0].is_open):
@@ -27,18 +27,18 @@ def host() -> Connection:
 
 
 def running_host() -> Connection | None:
-    """Return the running host; None: there is none. It waits for no JVM that starts."""
+    """Return the running host; None if there is none. Does not wait for a JVM that is starting."""
     running = [*_running]
     return running[0] if running and running[0].is_open else None
 
 
 def expect_long_work() -> None:
-    """Let Java optimize for a long run from the next start of the JVM on: a task runs in this process, not a plan."""
+    """Optimize JVMs started from now on for a long run, because this process runs a task, not a plan."""
     _is_long.set()
 
 
 def use_java(java: JavaSpec | None) -> None:
-    """Run Java plugins in a JVM with this heap and these options from now on; one that runs with others ends."""
+    """Run Java plugins in a JVM with this heap and these options from now on. A JVM running with others is closed."""
     wanted = java or JavaSpec()
     if wanted != _java[0]:
         close_host()
@@ -46,7 +46,7 @@ def use_java(java: JavaSpec | None) -> None:
 
 
 def close_host() -> None:
-    """End it, if there is one. The next call of `host` starts another one."""
+    """End the JVM, if there is one. The next call of `host` starts another one."""
     with _lock:
         closing, _running[:] = [*_running], []
     for each in closing:

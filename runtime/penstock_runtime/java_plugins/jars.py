@@ -1,4 +1,4 @@
-"""The plugin host's jars: Apache Kafka's own classes for plugins and what these need, pinned by checksum."""
+"""Jars of the plugin host: Apache Kafka's classes for plugins and their dependencies, pinned by checksum."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ __all__ = ["COMPILER", "JARS", "Jar", "fetched_jars", "host_folder"]
 
 
 class Jar(NamedTuple):
-    """A file of Maven Central and the SHA-256 of its content."""
+    """File of Maven Central and the SHA-256 of its content."""
 
     organization: str
     name: str
@@ -22,12 +22,12 @@ class Jar(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The file name."""
+        """File name of the jar."""
         return f"{self.name}-{self.version}.jar"
 
     @property
     def dependency(self) -> str:
-        """The dependency as Ivy reads it: this jar and none that it names."""
+        """Dependency as Ivy reads it: this jar without its own dependencies."""
         return (
             f'<dependency org="{self.organization}" name="{self.name}" rev="{self.version}" transitive="false" '
             'conf="default->default"/>'
@@ -140,7 +140,7 @@ JARS: Final = (
 COMPILER: Final = Jar(
     "org.eclipse.jdt", "ecj", "3.33.0", "f7686c4960cf70c2ebc5c500a73a8cfc04541b730c18f1c5c21329889b137f45"
 )
-"""Eclipse's compiler, which needs a Java runtime alone."""
+"""Eclipse's compiler, which needs only a Java runtime."""
 
 _ALL: Final = (*JARS, COMPILER)
 _KEY: Final = hashlib.sha256("".join(j.sha256 for j in _ALL).encode()).hexdigest()[:12]
@@ -152,14 +152,14 @@ def host_folder() -> Path:
 
 
 def fetched_jars(java: Java, say: Callable[[str], None]) -> Path:
-    """Return the folder with the host's jars and its compiler, fetched first when the cache has none.
+    """Return the folder with the host's jars and its compiler. Fetches them if they are not cached.
 
     Args:
-        java: runs Ivy.
-        say: takes a line about what takes long.
+        java: Java that runs Ivy.
+        say: called with a line about a lengthy step.
 
     Raises:
-        ConnectError: they cannot be fetched, or a file is not the pinned one; the message says what to do.
+        ConnectError: the jars cannot be fetched, or a file is not the pinned one; the message says what to do.
     """
     folder = host_folder()
     libs = folder / "libs"

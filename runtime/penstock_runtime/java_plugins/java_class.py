@@ -1,4 +1,4 @@
-"""What adapters of all Java plugins share: the class, its reference and its configuration."""
+"""Base of the adapters of all Java plugins: the class, its reference and its configuration."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -10,16 +10,16 @@ from penstock_runtime.java_plugins.catalog import properties_of
 __all__ = ["PREFIX", "JavaClass", "JavaConfig"]
 
 PREFIX: Final = "java:"
-"""How references to Java classes begin: `java:<kind>:<location>#<class>`."""
+"""Prefix of references to Java classes: `java:<kind>:<location>#<class>`."""
 
 
 class JavaClass:
-    """A plugin whose class is one of Java.
+    """Plugin implemented by a Java class.
 
     Attributes:
-        kind: as `catalog.KINDS` has it.
-        location: of the plugin: a folder with jars, or a jar.
-        class_name: of Java.
+        kind: one of the values of `catalog.KINDS`.
+        location: location of the plugin: a folder with jars, or a jar.
+        class_name: Java class.
     """
 
     kind: ClassVar[str]
@@ -28,12 +28,12 @@ class JavaClass:
 
     @classmethod
     def reference(cls) -> str:
-        """Return the text from which another process loads this class."""
+        """Return the reference from which another process loads this class."""
         return f"{PREFIX}{cls.kind}:{cls.location}#{cls.class_name}"
 
 
 class JavaConfig(Config):
-    """The properties of a Java plugin. All belong to it, as in Kafka Connect, and Java reads and validates them."""
+    """Properties of a Java plugin. It accepts any, as in Kafka Connect, and Java reads and validates them."""
 
     open_prefixes = ("",)
     location: ClassVar[str]
@@ -51,7 +51,7 @@ class JavaConfig(Config):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
-        """Keep the texts: Java reads them."""
+        """Keep the texts unparsed: Java reads them."""
         config = cls()
         config._keep_open(texts)
         return config

@@ -1,4 +1,4 @@
-"""Exceptions of Java, with what follows from them here."""
+"""Exceptions of Java, and the Python exceptions that they become."""
 
 from collections.abc import Sequence
 from typing import Literal, Self, TypeAlias
@@ -21,12 +21,12 @@ JavaErrorKind: TypeAlias = Literal["retriable", "unsupported", "data", "fatal"]
 
 
 class JavaError(Exception):
-    """An exception that a plugin threw.
+    """Raised when a plugin threw an exception.
 
     Attributes:
         kind: `retriable`: Kafka's `RetriableException`; `unsupported`: `UnsupportedOperationException`; `data`: a value that
-            was sent does not fit its schema.
-        text: the exception and its causes, and what to do if the plugin needs a newer Java.
+            was sent does not fit its schema; `fatal`: any other.
+        text: the exception and its causes, and the remedy if the plugin needs a newer Java.
         trace: Java's stack trace, for the log.
     """
 
@@ -41,33 +41,33 @@ class JavaError(Exception):
 
 
 class PluginFailed(ConnectError):
-    """A failure of a whole plugin, not of one record: `errors.tolerance` does not cover it, as Java's `Error`s."""
+    """Raised when a whole plugin failed, not one record. Like Java's `Error`s, not covered by `errors.tolerance`."""
 
 
 class JvmEnded(PluginFailed):
-    """The JVM of a plugin has ended, or was ended because it did not answer. The message says how."""
+    """Raised when the JVM of a plugin has ended, or was killed because it did not answer. The message says how."""
 
     def during(self, what: str) -> Self:
-        """Return the same error with what was attempted before it: `cannot load X`."""
+        """Return the same error, prefixed with the failed operation: `cannot load X`."""
         return type(self)(f"{what}: {self}")
 
 
 class JvmOutOfMemory(JvmEnded):
-    """The JVM has ended itself, since its heap or another part of its memory was full."""
+    """Raised when the JVM exited because its heap or another part of its memory was full."""
 
 
 class JvmLost(JvmEnded):
-    """The JVM was killed from outside, or was frozen: a loss of the infrastructure, not a failure of the plugin."""
+    """Raised when the JVM was killed from outside or was frozen: an infrastructure failure, not one of the plugin."""
 
 
 class JvmOomKilled(JvmLost):
-    """The kernel's OOM killer has killed the JVM: with all its memory, it did not fit the container."""
+    """Raised when the kernel's OOM killer killed the JVM: its memory exceeded the container's limit."""
 
 
 def exception_of(
     class_name: str | None, message: str | None, trace: str | None, *, kind: JavaErrorKind = "fatal"
 ) -> Exception:
-    """Return an exception of Python that bears the name, the message and the stack trace of one of Java."""
+    """Return a Python exception with the name, the message and the stack trace of a Java exception."""
     package, _, name = (class_name or "java.lang.NullPointerException").rpartition(".")
     base = RetriableError if kind == "retriable" else Exception
     error: Exception = type(name, (base,), {"__module__": package})(message or "")

@@ -1,4 +1,4 @@
-"""A configured object of a Java plugin in the JVM of this process: a transform, predicate, converter or config provider."""
+"""Configured object of a Java plugin in the JVM of this process: a transform, predicate, converter or config provider."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Self
@@ -16,14 +16,14 @@ _CONFIGURE: Final = 60.0  # seconds
 
 
 class CheckedConfig(JavaConfig):
-    """The properties of a plugin within a connector, which its configuration definition checks."""
+    """Properties of a plugin within a connector, checked by its configuration definition."""
 
     @classmethod
     def parse(cls, texts: Mapping[str, str], prefix: str = "") -> Self:
         """Check the texts as Kafka Connect does when it validates a connector.
 
         Raises:
-            ConfigError: properties are missing or wrong; all of them.
+            ConfigError: properties are missing or wrong; lists all of them.
         """
         given = {f"{prefix}{name}": text for name, text in {**texts, **cls.added(prefix)}.items()}
         place = {"location": cls.location, "class": cls.class_name}
@@ -41,18 +41,18 @@ class CheckedConfig(JavaConfig):
 
     @classmethod
     def added(cls, prefix: str) -> Mapping[str, str]:
-        """Return the properties that Kafka Connect adds."""
+        """Return the properties that Kafka Connect adds before validation."""
         return {}
 
 
 class JavaObject:
-    """A configured object. Its methods are called by its number.
+    """Configured object, whose methods are called by its number.
 
     Args:
-        plugin: the adapter, or the class.
-        method: of the host, which makes the object.
+        plugin: adapter or class of the plugin.
+        method: method of the host that creates the object.
         type_property: the property that names the class.
-        arguments: of the method, besides the class.
+        arguments: arguments of the method, in addition to the class.
 
     Raises:
         ConfigError: the plugin refuses its properties.
@@ -60,7 +60,7 @@ class JavaObject:
     """
 
     longest: ClassVar[float] = 300.0
-    """Seconds for a call where no loop of a task sets a limit."""
+    """Timeout of a call in seconds, if no task loop sets one."""
 
     def __init__(self, plugin: JavaClass | JavaPlugin, method: str, type_property: str, **arguments: Any) -> None:
         self._host = host()
@@ -77,13 +77,13 @@ class JavaObject:
         """Call a method of the host.
 
         Args:
-            method: its name.
-            doing: what it does, for messages: `apply`.
-            arguments: of the method.
+            method: name of the method.
+            doing: operation, for messages: `apply`.
+            arguments: arguments of the method.
 
         Raises:
             DataError: a value that was sent does not fit its schema.
-            PluginFailed: it failed as a whole, or does not return, or the JVM has ended.
+            PluginFailed: the plugin failed as a whole or does not return, or the JVM has ended.
         """
         limit = LOOP.call or self.longest
         try:

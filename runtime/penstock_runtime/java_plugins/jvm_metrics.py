@@ -1,8 +1,8 @@
-"""Metrics of Java plugins for Prometheus: their own (KIP-877), and attributes of the beans that they register in JMX.
+"""Metrics of Java plugins for Prometheus: plugin metrics (KIP-877), and attributes of the beans that they register in JMX.
 
-Names of metrics are Kafka Connect's: `record-age-ms` is `kafka_connect_plugins_record_age_ms`, with the tags as labels.
-Beans have the names of Prometheus' JMX exporter, where no rule changes them; those of Debezium's connectors have the names
-that the rules of its own example give them, which its dashboards read.
+Metric names are Kafka Connect's: `record-age-ms` is `kafka_connect_plugins_record_age_ms`, with the tags as labels. Beans
+have the names that Prometheus' JMX exporter gives them without rules. Beans of Debezium's connectors have the names that the
+rules in Debezium's example produce, which its dashboards use.
 """
 
 import re
@@ -15,20 +15,20 @@ from penstock_runtime.java_plugins.hosts import running_host
 __all__ = ["Sample", "metric_tags", "samples"]
 
 _SECONDS: Final = 2.5
-"""Seconds to wait for the JVM, which reads for 1.5 s at most."""
+"""Seconds to wait for the JVM, which reads for at most 1.5 s."""
 _FORBIDDEN: Final = re.compile(r"[^a-zA-Z0-9]+|_{2,}")
 _OWN: Final = ("connector", "task")
 _ALIASES: Final = {"transforms": "transformation", "predicates": "predicate"}
 
 
 class Sample(NamedTuple):
-    """A number that a plugin measures.
+    """Value of a plugin's metric.
 
     Attributes:
-        name: of the metric.
-        doc: what it measures.
-        labels: with `connector`, and `task` unless the Connector object measures it.
-        value: the number.
+        name: name of the metric.
+        doc: description of the metric.
+        labels: labels, including `connector` and, except for metrics of the Connector object, `task`.
+        value: current value.
     """
 
     name: str
@@ -47,7 +47,7 @@ def metric_tags(context: PluginContext) -> dict[str, str]:
 
 
 def samples(connector: str, task: int) -> Iterator[Sample]:
-    """Yield what the Java plugins of this task measure now; nothing if there is no JVM, or it does not answer in time."""
+    """Yield the metrics of the Java plugins of this task; none if there is no JVM, or it does not answer in time."""
     host = running_host()
     answer = None if host is None else host.ask("metrics", _SECONDS)
     if answer is None:
@@ -64,7 +64,7 @@ def samples(connector: str, task: int) -> Iterator[Sample]:
 
 
 def _of_bean(domain: str, attribute: str, properties: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Return the metric and the labels of a bean's attribute."""
+    """Return the metric name and the labels for a bean's attribute."""
     if domain.startswith("debezium.") and properties.get("type") == "connector-metrics":
         renamed = {"server": "name", "key": "table"}
         labels = {renamed.get(key, key): text for key, text in properties.items() if key != "type"}
@@ -74,12 +74,12 @@ def _of_bean(domain: str, attribute: str, properties: Mapping[str, str]) -> tupl
 
 
 def _label(label: str, text: str, own: Mapping[str, str]) -> str:
-    """Return the name of a bean's label: as Prometheus renames one that the target has with another value."""
+    """Return the name of a bean's label. If the target has it with another value, rename it as Prometheus does."""
     safe = _safe(label)
     return f"exported_{safe}" if own.get(safe, text) != text else safe
 
 
 def _safe(text: str) -> str:
-    """Return a text as a name for Prometheus, as its JMX exporter makes it."""
+    """Return a text as a Prometheus name, converted as in the JMX exporter."""
     safe = _FORBIDDEN.sub("_", text)
     return f"_{safe}" if safe[:1].isdigit() else safe

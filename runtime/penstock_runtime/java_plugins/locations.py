@@ -1,4 +1,4 @@
-"""From a plugin path, as Kafka Connect has it, to the locations of plugins: a folder of jars or a jar for each.
+"""Find the locations of plugins, each a folder of jars or a jar, on a plugin path as in Kafka Connect.
 
 An entry of the path is a jar, an archive (`.zip`, `.tar.gz`), a folder of plugins, each a folder or a jar, or a folder whose
 jars are one plugin. Archives are unpacked once into the cache.
@@ -20,14 +20,14 @@ __all__ = ["jars_of", "plugin_locations", "plugins_of"]
 
 _OPTION: Final = "--plugin-path"
 _MANIFEST: Final = "manifest.json"
-"""What Confluent Hub has in the folder of a plugin, beside `lib`."""
+"""File that plugins from Confluent Hub have next to `lib`."""
 
 
 def plugin_locations(path: Iterable[str]) -> tuple[Path, ...]:
-    """Return the location of each plugin on a path, absolute, each once.
+    """Return the absolute location of each plugin on a path, without duplicates.
 
     Raises:
-        ConfigError: every entry that is missing, holds no jar, or holds a file that is not a jar.
+        ConfigError: entries are missing, hold no jar, or hold a file that is not a jar; lists all of them.
     """
     problems: list[Problem] = []
     found: dict[Path, None] = {}
@@ -73,7 +73,7 @@ def _in_folder(folder: Path, shown: Path) -> Iterator[Path]:
 
 
 def plugins_of(folder: Path) -> list[Path]:
-    """Return each plugin of a folder, a folder or a jar; the folder itself where all of it is one plugin."""
+    """Return each plugin in a folder, a folder or a jar; the folder itself if it is one plugin."""
     children = sorted(folder.iterdir())
     jars = [c for c in children if c.suffix == ".jar"]
     folders = [c for c in children if c.is_dir() and _has_jars(c)]
@@ -87,7 +87,7 @@ def jars_of(location: Path) -> list[Path]:
 
 
 def _innermost(folder: Path) -> Path:
-    """Return the folder with the jars where archives hold them deeper (`plugin/lib`), for one plugin."""
+    """Return the folder with all jars of a plugin, since archives often nest it (`plugin/lib`); else the folder itself."""
     holders = {jar.parent for jar in folder.rglob("*.jar")}
     return holders.pop() if len(holders) == 1 else folder
 
@@ -97,7 +97,7 @@ def _has_jars(folder: Path) -> bool:
 
 
 def _broken_jars(location: Path) -> Iterator[Problem]:
-    """Java passes over a file that is not a jar, and the class in it is then "not found"."""
+    """Yield a problem for each broken jar: Java silently ignores it, and its classes are then "not found"."""
     for jar in jars_of(location):
         try:
             with zipfile.ZipFile(jar):
@@ -107,7 +107,7 @@ def _broken_jars(location: Path) -> Iterator[Problem]:
 
 
 def _unpacked(archive: Path) -> Path:
-    """Unpack an archive into the cache, unless it is there."""
+    """Return the unpacked archive; unpack it into the cache first if needed."""
     try:
         with archive.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()[:16]

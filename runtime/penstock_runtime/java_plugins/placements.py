@@ -1,4 +1,4 @@
-"""Where in Kafka the records of a source are, for tasks that are notified of each record."""
+"""Positions in Kafka of a source's records, for tasks that are notified of each record."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +8,7 @@ __all__ = ["Place", "Placements"]
 
 
 class Place(NamedTuple):
-    """Where a record is in Kafka."""
+    """Position of a record in Kafka."""
 
     topic: str
     partition: int
@@ -16,9 +16,9 @@ class Place(NamedTuple):
 
 
 class Placements:
-    """The places of the records that a source has read since the last commit, portion by portion.
+    """Places of the records that a source has read since the last commit, portion by portion.
 
-    A record without a place is not in Kafka: a transform has dropped it, or it has failed and that is tolerated.
+    A record without a place is not in Kafka: a transform dropped it, or it failed and the failure is tolerated.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Placements:
         """Begin the next portion.
 
         Args:
-            first: the position of its first record.
+            first: position of the portion's first record.
 
         Returns:
             A function that takes the position of a record and the client's message, once the record has arrived.
@@ -38,7 +38,7 @@ class Placements:
         return partial(_put, places, first)
 
     def forget(self) -> None:
-        """Forget the places of all records, which were aborted, but not their portions."""
+        """Forget the places of all records, because they were aborted, but keep their portions."""
         for places in self._portions:
             places.clear()
 

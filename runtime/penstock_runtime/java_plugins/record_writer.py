@@ -1,4 +1,4 @@
-"""Record batches to messages of columns, as the plugin host reads them. The counterpart of `records`."""
+"""Write record batches as messages of columns, which the plugin host reads. Counterpart of `records`."""
 
 import struct
 from collections.abc import Sequence
@@ -24,20 +24,20 @@ _CONTAINERS: Final = (dict, list, tuple, bytes, bytearray)
 
 
 class RecordWriter:
-    """Writes the messages of one task or step, in order: a schema is sent with the first message that uses it."""
+    """Writer of the messages of one task or step, in order: a schema is sent with the first message that uses it."""
 
     def __init__(self) -> None:
         self._numbers: dict[Schema, int] = {}
         self._known: dict[int, tuple[Schema, int]] = {}
-        """Numbers by the identity of schemas, which are kept so that no other object gets it."""
+        """Numbers by the `id()` of schemas, which are kept referenced so that no other object gets the same id."""
         self._unsent: list[Any] = []
         self._is_reset = False
 
     def message(self, batches: Sequence[RecordBatch]) -> bytes:
-        """Return the records of batches, each of one Kafka partition or of a source, with the schemas that are new.
+        """Return the records of batches, each of one Kafka partition or of a source, with all new schemas.
 
         Raises:
-            DataError: a value that Kafka Connect's data model does not have.
+            DataError: a value is not supported by Kafka Connect's data model.
         """
         if len(self._numbers) >= _MOST_SCHEMAS:
             self._numbers.clear()
@@ -70,7 +70,7 @@ class RecordWriter:
         ]
 
     def _side(self, values: Sequence[Any] | None, schema: Any, count: int) -> list[Any]:
-        """Return keys or values: groups of one schema each, with their rows; no rows: all."""
+        """Return keys or values in groups of one schema each, with their rows; rows are None if there is one group."""
         if not isinstance(schema, list):
             column = [_CONSTANT, None] if values is None else _column(values, schema)
             return [[self._number(schema), None, column]]
@@ -98,7 +98,7 @@ class RecordWriter:
         number = self._numbers.get(schema)
         if number is None:
             content = _schema(schema)
-            _encoded([content])  # where it cannot be encoded, only the records that have it fail
+            _encoded([content])  # if this fails, only the records with this schema fail
             number = self._numbers[schema] = len(self._numbers)
             self._unsent.append(content)
         if len(self._known) < _MOST_SCHEMAS:
@@ -107,7 +107,7 @@ class RecordWriter:
 
 
 def _topics(batch: RecordBatch) -> Sequence[str | None]:
-    """Return where records were read, or of a source where they go."""
+    """Return the topic that records were read from or, for a source, the topics that they go to."""
     return batch.column("topic") if batch.original_topic is None else [batch.original_topic]
 
 
@@ -133,7 +133,7 @@ def _plain(column: Any) -> list[Any]:
 
 
 def _column(values: Sequence[Any] | Column, schema: Schema | None) -> list[Any]:
-    """Return the values of a group: as columns where all of them are structs with the same fields."""
+    """Return the values of a group, as columns if all of them are structs with the same fields."""
     if schema is not None and schema.type is Type.STRUCT and not isinstance(values, Same):
         structs = _structs(values, schema)
         if structs is not None:
@@ -158,7 +158,7 @@ def _fields(fields: Fields, schema: Schema) -> list[Any]:
     columns = []
     for field in schema.fields:
         column = fields.columns.get(field.name, Same(None))
-        if isinstance(column, Same) and isinstance(column.value, _CONTAINERS):  # a task may change what it is given
+        if isinstance(column, Same) and isinstance(column.value, _CONTAINERS):  # a task may modify its values
             column = [column.value] * len(fields)
         columns.append(_column(column, field.schema))
     return columns
@@ -173,7 +173,7 @@ def _cells(values: Sequence[Any], schema: Schema | None) -> Sequence[Any]:
 
 
 def _are_plain(values: Sequence[Any]) -> bool:
-    """Whether the values, or the fields of all of them, have types that MessagePack has too. Most do."""
+    """Return whether all values, or all their fields, have types that MessagePack supports, as most do."""
     if _PLAIN.issuperset(map(type, values)):
         return True
     fields = Fields.of(values)
@@ -181,7 +181,7 @@ def _are_plain(values: Sequence[Any]) -> bool:
 
 
 def _untyped(value: Any) -> Any:
-    """Return a value whose decimals say that they are; other types do so by themselves."""
+    """Return a value with its decimals tagged; other types are self-describing."""
     if isinstance(value, Decimal):
         return decimal_of(value)
     if isinstance(value, dict):
@@ -199,7 +199,7 @@ def _encoded(content: list[Any]) -> bytes:
 
 
 def _written_out(content: Any) -> Any:
-    """Return the same content with texts in UTF-16 where UTF-8 does not have them."""
+    """Return the same content, with texts that UTF-8 cannot encode in UTF-16."""
     if type(content) is str:
         try:
             content.encode()

@@ -1,4 +1,4 @@
-"""Messages of columns, as the plugin host writes them, to record batches."""
+"""Read messages of columns, which the plugin host writes, into record batches."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -21,15 +21,15 @@ _LOGICAL: Final[dict[tuple[str | None, Type], Callable[[Any], Any]]] = {
     (TIME_NAME, Type.INT32): Instant,
     (TIMESTAMP_NAME, Type.INT64): Instant,
 }
-"""What a value of a column is made of: columns hold these types as texts and numbers."""
+"""Constructors of logical values: columns hold these types as texts and numbers."""
 
 
 class RecordReader:
-    """Reads the messages of one task or step, in order: a schema is sent with the first message that uses it."""
+    """Reader of the messages of one task or step, in order: a schema is sent with the first message that uses it."""
 
     def __init__(self) -> None:
         self._schemas: list[Schema | DataError] = []
-        """By their numbers; an error in place of one that Penstock does not take."""
+        """Schemas by their numbers; an error for a schema that Penstock does not support."""
         self._known: dict[Schema, Schema] = {}
 
     def batch(self, message: Sequence[Any]) -> RecordBatch:
@@ -43,7 +43,7 @@ class RecordReader:
         """Return the columns of a batch: `[topic, partition, timestamp, key, value, headers, schemas]`.
 
         Raises:
-            DataError: a record has a schema that Penstock does not take.
+            DataError: a record has a schema that Penstock does not support.
         """
         topic, partition, timestamp, key, value, headers, (is_reset, schemas) = encoded
         if is_reset:
@@ -102,7 +102,7 @@ class RecordReader:
             return DataError(f"cannot take a schema of a Java plugin: {e}")
 
     def _schema(self, encoded: Any) -> Schema:
-        """Return the schema; equal ones are one object, since work is kept by schema."""
+        """Return the schema. Equal schemas are the same object, since results are cached by schema."""
         type_, optional, name, version, doc, parameters, default, items, keys, fields = encoded
         kind = Type(type_)
         inner = None if items is None else self._schema(items)
@@ -123,7 +123,7 @@ class RecordReader:
 
 
 def _values(column: Sequence[Any], schema: Schema | None, count: int) -> list[Any] | Fields:
-    """Return the values of a group: as columns where all of them are structs."""
+    """Return the values of a group, as columns if all of them are structs."""
     if column[0] == _STRUCT and schema is not None:
         return _structs(column, schema, count)
     read = _column(column, schema, count)
@@ -157,7 +157,7 @@ def _column(column: Sequence[Any], schema: Schema | None, count: int) -> Column:
 
 
 def _plain(column: Sequence[Any]) -> Any:
-    """Return one value of all records, or a list. The widths of integers do not matter here."""
+    """Return one value for all records, or a list. The widths of integers do not matter here."""
     return column[1]
 
 

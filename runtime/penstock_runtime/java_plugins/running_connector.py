@@ -1,7 +1,7 @@
-"""The Connector object in the JVM of the first task: it watches what the connector reads from.
+"""Connector object in the JVM of the first task: it watches the external system for changes.
 
-A plan lasts as long as it takes, so what it has found is kept in properties of the first task: the connector's own
-configuration, and a digest of what the tasks were split from.
+The process that plans tasks is short-lived, so properties of the first task keep its results: the connector's own
+configuration, and a digest of the work that was split into tasks.
 """
 
 import hashlib
@@ -27,17 +27,17 @@ _RANDOM: Final = "penstock.connector.random"
 _PREFIX: Final = "penstock.connector.property."
 _MOST_TASKS: Final = "tasks.max"
 _CHANGED: Final = 2
-"""So many answers differ if what the connector reads from changed meanwhile; more, if they are random."""
+"""Number of answers that differ if the external system changed meanwhile; if more differ, they are random."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedConnector:
-    """A connector as it was planned.
+    """Connector as it was planned.
 
     Attributes:
-        properties: of the connector, with `tasks.max`.
-        digest: of what its tasks were split from; empty: all have the connector's own properties.
-        random: the names of properties of tasks that have another value each time that the connector is asked.
+        properties: properties of the connector, including `tasks.max`.
+        digest: digest of the work that was split into tasks; empty: all tasks have the connector's own properties.
+        random: names of task properties whose value differs each time the connector returns task configurations.
     """
 
     properties: Mapping[str, str]
@@ -49,9 +49,9 @@ class PlannedConnector:
         """Return the connector with these properties.
 
         Args:
-            properties: of the connector.
-            answers: the tasks that it gave each time it was asked. Properties that differ between any two of three or more
-                answers are random: Iceberg's sink names its transactions by them.
+            properties: properties of the connector.
+            answers: task configurations of each call. Properties that differ between any two of three or more answers are
+                random: Iceberg's sink uses such a property to name its transactions.
         """
         random: frozenset[str] = frozenset()
         if len(answers) > _CHANGED:
@@ -61,15 +61,15 @@ class PlannedConnector:
         return cls(properties, _digest(_parts(properties, answers[-1], random)), random)
 
     def split(self, tasks: Tasks) -> str:
-        """Return a digest of what these tasks are split from, in whatever order it is dealt out to them."""
+        """Return a digest of the work that these tasks share, regardless of how it is distributed among them."""
         return _digest(_parts(self.properties, tasks, self.random))
 
     def dealt(self, tasks: Tasks) -> str:
-        """Return a digest of what each of these tasks has otherwise than the connector."""
+        """Return a digest of the properties in which each of these tasks differs from the connector."""
         return _digest(_differing(self.properties, tasks, self.random))
 
     def kept_in(self, task: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties of the first task with this connector in them: what it has otherwise than the task."""
+        """Return the properties of the first task, with the properties in which this connector differs added."""
         added = sorted(task.keys() - self.properties.keys())
         others = {f"{_PREFIX}{name}": text for name, text in self.properties.items() if task.get(name) != text}
         kept = {_ADDED: json.dumps(added), _DIGEST: self.digest}
@@ -79,7 +79,7 @@ class PlannedConnector:
 
     @classmethod
     def taken_from(cls, texts: Mapping[str, str]) -> "tuple[dict[str, str], PlannedConnector | None]":
-        """Return the task's own properties, and the connector that is kept in them; None: it is not the first task."""
+        """Return the task's own properties, and the connector kept in them; None if it is not the first task."""
         own = (_DIGEST, _ADDED, _RANDOM)
         task = {n: text for n, text in texts.items() if n not in own and not n.startswith(_PREFIX)}
         if _DIGEST not in texts:
@@ -91,16 +91,16 @@ class PlannedConnector:
 
 
 class RunningConnector:
-    """A Connector object in the JVM of the first task.
+    """Connector object in the JVM of the first task.
 
     Args:
         host: the JVM.
-        plugin: location and class.
-        planned: the connector.
-        context: of the task's plugin.
+        plugin: location and class of the connector.
+        planned: the connector as it was planned.
+        context: context of the task's plugin.
 
     Attributes:
-        error: what the connector has raised (`raiseError`); None: nothing.
+        error: error that the connector has raised (`raiseError`); None: no error.
     """
 
     def __init__(
@@ -114,14 +114,14 @@ class RunningConnector:
         self._first = ""
 
     def start(self) -> None:
-        """Start it. What it would be split into now is compared with the plan, which may be of long ago.
+        """Start the connector. Compare its current tasks with the plan, which may be old, and request a new plan if needed.
 
         Raises:
-            JavaError: the connector has thrown an exception.
+            JavaError: the connector threw an exception.
             JvmEnded: the JVM has ended.
         """
         properties, self._first = self._planned.properties, ""
-        self._host.connector_told = self._told
+        self._host.on_connector_request = self._take_request
         most = int(properties[_MOST_TASKS])
         given = {**self._plugin, "properties": properties, "tags": {"connector": self._context.connector}}
         tasks = self._host.call("start_connector", None, **given, max_tasks=most)
@@ -131,8 +131,8 @@ class RunningConnector:
             log.info("%s finds something else to read than when it was planned", self._plugin["class"])
             self._context.request_task_reconfiguration(state)
 
-    def _told(self, what: str, content: Any) -> None:
-        """Follow what the connector asks of its context. In the thread that reads messages."""
+    def _take_request(self, what: str, content: Any) -> None:
+        """Handle a request of the connector to its context. Runs in the thread that reads messages."""
         match what:
             case "failed":
                 self.error = JavaError(*content)
@@ -141,13 +141,13 @@ class RunningConnector:
                 if split != self._first:
                     self._context.request_task_reconfiguration(split)
             case _:
-                log.warning("%s asks for %s, which is not known here", self._plugin["class"], what)
+                log.warning("%s requests %s, which is unknown", self._plugin["class"], what)
 
 
 def _differing(
     properties: Mapping[str, str], tasks: Tasks, without: Collection[str] = ()
 ) -> list[dict[str, str | None]]:
-    """Return of each task what it has otherwise than the connector. Passwords are not among it, as far as they are equal."""
+    """Return the properties in which each task differs from the connector. Passwords that are equal are thus excluded."""
     return [
         {name: text for name, text in task.items() if properties.get(name) != text and name not in without}
         for task in tasks
@@ -155,10 +155,10 @@ def _differing(
 
 
 def _parts(properties: Mapping[str, str], tasks: Tasks, without: Collection[str] = ()) -> list[list[str]]:
-    """Return what the tasks are split from, whichever of them has it: lists in properties, in their parts.
+    """Return the work that is split into the tasks, regardless of which task has which part. Lists are split at commas.
 
-    A connector may deal the same things out in another order each time that it starts, so that tasks cannot be compared with
-    those of another Connector object.
+    A connector may distribute the same work differently each time it starts, so its tasks cannot be compared with those of
+    another Connector object.
     """
     found = {
         (name, part)

@@ -1,4 +1,4 @@
-"""Sink of a Java sink task: records are put into it in the JVM, and committed as far as it lets them be."""
+"""Sink of a Java sink task: puts records into the task in the JVM, and commits the offsets that the task allows."""
 
 import logging
 import time
@@ -22,12 +22,12 @@ from penstock_runtime.process.liveness import LOOP
 __all__ = ["JavaSink", "JavaWriter"]
 
 log = logging.getLogger(__name__)
-_LOST: Final = "records that were not committed come again"
+_LOST: Final = "records that were not committed are delivered again"
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
-"""Seconds between two puts of nothing; Kafka Connect's are 60 s apart (`offset.flush.interval.ms`)."""
+"""Seconds between two calls of put() without records, at most; as in Kafka Connect (`offset.flush.interval.ms`)."""
 _UNKNOWN: Final = 300.0
-"""Seconds for a call where no loop of a task runs."""
+"""Timeout of a call in seconds, if no task loop runs."""
 
 _DOING: Final = {
     "open": "open the partitions of",
@@ -35,21 +35,21 @@ _DOING: Final = {
     "preCommit": "commit the offsets of",
     "close": "close the partitions of",
 }
-"""What the methods of a task do, for messages."""
+"""Description of a task's methods, for messages."""
 
 
 class JavaSink(Sink):
-    """One Java sink task.
+    """Java sink task.
 
-    Its methods are called in one thread of the JVM, in Kafka Connect's order. What it asks of its context arrives while a
-    call goes on, or at any other time, in the thread that reads messages.
+    Its methods are called in one thread of the JVM, in Kafka Connect's order. Requests of the task to its context arrive in
+    the thread that reads messages, during a call or at any other time.
 
     Args:
         host: the JVM.
-        location, class_name: of the connector.
-        properties: of the task.
-        context: of the plugin.
-        membership: in the connector's consumer group; None: the task needs none.
+        location, class_name: location and class of the connector.
+        properties: properties of the task.
+        context: context of the plugin.
+        membership: membership in the connector's consumer group; None: the task needs none.
     """
 
     def __init__(
@@ -67,31 +67,31 @@ class JavaSink(Sink):
         self._writer = RecordWriter()
         self._open: set[TopicPartition] = set()
         self._early: dict[TopicPartition, int] = {}
-        """Positions that the task has set for partitions before they were open to it."""
+        """Positions that the task has set for partitions before they were opened."""
         self._timeout: float | None = None
-        """Seconds after which the task wants to be called again (`SinkTaskContext.timeout`)."""
+        """Seconds after which the task wants to be called next (`SinkTaskContext.timeout`)."""
         self._membership = membership
         self._is_rebalanced = False
         self._left: str | None = None
-        """Why the task is no member of its group any more."""
+        """Why the task is no longer a member of its group."""
         self._pause = _FIRST_PAUSE
         self._put_at = 0.0
 
     def initialize(self, context: SinkTaskContext) -> None:
-        """Keep the context for what the Java task asks of its own one."""
+        """Keep the context, which receives the requests of the Java task."""
         self._context = context
 
     def start(self) -> None:
         """Start the task in the JVM."""
         self._task.epoch += 1
         self._writer = RecordWriter()
-        self._host.told = self._told
+        self._host.on_task_request = self._take_request
         of = self._membership
         member = {"group": None} if of is None else {"group": of.group, "member": of.member, "clients": of.clients}
         self._task.start("start_sink", **member)
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Open partitions, and return the positions that the task has set for them, or has committed itself."""
+        """Open partitions; return the positions that the task has set for them, or has committed itself."""
         self._is_rebalanced = False
         committed = self._call("open", partitions=[list(of) for of in partitions])
         self._open.update(partitions)
@@ -100,11 +100,11 @@ class JavaSink(Sink):
         return {**found, **{of: self._early.pop(of) for of in partitions if of in self._early}}
 
     def put(self, batches: Sequence[RecordBatch]) -> None:
-        """Put records into the task; none: it may do what is due.
+        """Put records into the task. A call without records lets the task do its periodic work.
 
         Raises:
             RetriableError: the task wants the same records again.
-            ConnectError: it failed, or does not return.
+            ConnectError: the task failed, or does not return.
         """
         records = self._writer.message(batches)
         self._timeout = None
@@ -116,7 +116,7 @@ class JavaSink(Sink):
             self._awake()
 
     def attend(self) -> None:
-        """Put nothing now and then, as Kafka Connect does: many tasks write what they hold when time has passed."""
+        """Call put() without records periodically, as Kafka Connect does: many tasks flush their buffers after some time."""
         self._task.check()
         self._task.guarded(_DOING["put"], self._host.check)
         if self._left is not None:
@@ -130,12 +130,12 @@ class JavaSink(Sink):
         except RetriableError as e:
             log.warning("%s", e)
         pause = self._pause if self._timeout is None else self._timeout
-        if self._membership is None:  # else the tasks exchange messages in put(), and wait for each other
+        if self._membership is None:  # otherwise the tasks exchange messages in put(), and wait for each other
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         self._put_at = time.monotonic() + pause
 
     def commit(self, messages: Sequence[Any], offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Return what `preCommit` does. Where it fails, reading goes on at what was committed last, as in Kafka Connect."""
+        """Return the offsets that `preCommit` returns. If it fails, rewind to the last commit, as in Kafka Connect."""
         positions = [[*of, offset] for of, offset in offsets.items()]
         try:
             allowed = self._answer("preCommit", positions=positions)
@@ -157,7 +157,7 @@ class JavaSink(Sink):
         self._open.difference_update(partitions)
         if self._host.is_open:
             self._call("close", partitions=[list(of) for of in partitions])
-        for of in partitions:  # what it has set meanwhile is of no use to whoever opens them
+        for of in partitions:  # positions set meanwhile must not apply to the next opening
             self._early.pop(of, None)
 
     def stop(self) -> None:
@@ -165,7 +165,7 @@ class JavaSink(Sink):
         self._task.end(_LOST)
 
     def _reopen(self) -> None:
-        """Close all partitions and open them again, as Kafka Connect does when the group is rebalanced."""
+        """Close all partitions and reopen them, as Kafka Connect does when the group is rebalanced."""
         log.info("The consumer group was rebalanced, and %s opens its partitions again", self._task.name)
         partitions = sorted(self._open)
         self.close(partitions)
@@ -173,7 +173,7 @@ class JavaSink(Sink):
         self._context.seek({of: found.get(of) for of in partitions})
 
     def _awake(self) -> None:
-        """Put nothing soon, and less often if nothing comes of it."""
+        """Call put() without records soon, then at growing intervals."""
         self._pause = _FIRST_PAUSE
         self._put_at = time.monotonic() + (_FIRST_PAUSE if self._timeout is None else self._timeout)
 
@@ -184,8 +184,8 @@ class JavaSink(Sink):
         """Call a method of the task, and kill the JVM if it does not return in time.
 
         Raises:
-            JavaError: it threw an exception.
-            JvmEnded: it does not return, or the JVM has ended.
+            JavaError: the method threw an exception.
+            JvmEnded: the method does not return, or the JVM has ended.
         """
         limit = LOOP.call or _UNKNOWN
         try:
@@ -199,8 +199,8 @@ class JavaSink(Sink):
                 "longer, raise consumer.override.max.poll.interval.ms, or lower consumer.override.max.poll.records"
             ) from e
 
-    def _told(self, epoch: int, what: str, arguments: Any) -> None:
-        """Hand on what the task asks of its context. In the thread that reads messages."""
+    def _take_request(self, epoch: int, what: str, arguments: Any) -> None:
+        """Forward a request of the task to its context. Runs in the thread that reads messages."""
         if epoch != self._task.epoch:
             return
         try:
@@ -222,7 +222,7 @@ class JavaSink(Sink):
                 case "left":
                     self._left = arguments
                 case _:
-                    log.warning("%s asks for %s, which is not known here", self._task.name, what)
+                    log.warning("%s requests %s, which is unknown", self._task.name, what)
         except ConnectError as e:
             log.warning("%s: %s", self._task.name, e)
 
@@ -244,16 +244,16 @@ class JavaSink(Sink):
 
     def _reported(self, epoch: int, number: int, letter: "Future[None]") -> None:
         error = letter.exception()
-        with suppress(JvmEnded):  # nobody waits for it any more
+        with suppress(JvmEnded):  # nothing waits for it any more
             self._host.reported(epoch, number, None if error is None else str(error))
 
 
 class JavaWriter(Writer):
-    """The task half of a Java sink: it hands batches to the driver half, which is in the same process."""
+    """Task half of a Java sink: passes batches to the driver half, which is in the same process."""
 
     def __init__(self, sink: JavaSink) -> None:
         self._sink = sink
 
     def write(self, batches: Sequence[RecordBatch], report: Reporter) -> None:
-        """Put the records of all partitions at once, as Kafka Connect does."""
+        """Put the records of all partitions in one call, as Kafka Connect does."""
         self._sink.put(batches)

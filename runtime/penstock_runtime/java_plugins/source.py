@@ -19,25 +19,25 @@ __all__ = ["JavaSource"]
 
 log = logging.getLogger(__name__)
 _POLLS: Final = 2
-"""Polls that the task may be ahead: it polls while the records of the last poll are delivered."""
+"""Number of polls that the task may run ahead: it polls while the records of the last poll are delivered."""
 _FIRST: Final = 0.5
 """Seconds to wait for the first records of a batch."""
 _NEXT: Final = 0.05
-"""Seconds to wait for more after many, which says that a backlog is read."""
+"""Seconds to wait for more after a large batch, which indicates a backlog."""
 _MANY: Final = 500
 _LOST: Final = "records that were not committed are read again"
 
 
 class JavaSource(PollingSource):
-    """One Java source task.
+    """Java source task.
 
-    It cannot go back: after a batch that failed, another task object starts at the offsets that Kafka holds.
+    It cannot rewind: after a failed batch, another task object starts at the offsets in Kafka.
 
     Args:
         host: the JVM.
-        location, class_name: of the connector.
-        properties: of the task.
-        context: of the plugin.
+        location, class_name: location and class of the connector.
+        properties: properties of the task.
+        context: context of the plugin.
     """
 
     def __init__(
@@ -49,15 +49,15 @@ class JavaSource(PollingSource):
         self._is_started = self._is_polled = False
         self._committed: dict[SourcePartition, Offset] = {}
         self._reached: dict[SourcePartition, Offset | None] = {}
-        """The offsets of all records that this task object has delivered."""
+        """Offsets of all records that this task object has delivered."""
         self._is_lost = False
-        """Whether records that it has delivered are missing in Kafka, although their offsets do not show it."""
+        """Whether delivered records are missing in Kafka although their offsets do not show it."""
         self._sequence = 0
         self._reader = RecordReader()
         self.placements: Placements | None = None
-        """Where its records are in Kafka; None: the task is not notified of them."""
+        """Positions of its records in Kafka; None: the task is not notified of them."""
         self._portions: list[int] = []
-        """The numbers of the messages whose records it has yielded since the last commit."""
+        """Numbers of the messages whose records were yielded since the last commit."""
 
     def start(self, offsets: Offsets) -> None:
         """Start the task in the JVM."""
@@ -65,9 +65,9 @@ class JavaSource(PollingSource):
         self._begin()
 
     def read(self, start: Offsets, limits: Limits) -> Iterator[Portion]:
-        """Yield the records that the task has polled, and where its transactions end.
+        """Yield the records that the task has polled, and the ends of its transactions.
 
-        Those of one poll come with their offsets in its last portion, or where a transaction ends between them.
+        The offsets of a poll come with its last portion, or where a transaction ends between its records.
         """
         if not self._is_started or self._is_behind(start):
             if self._is_started:
@@ -108,11 +108,11 @@ class JavaSource(PollingSource):
             wait = _NEXT if len(batch) >= _MANY else 0.0
 
     def lost(self) -> None:
-        """Start the task again before the next poll: it cannot go back."""
+        """Restart the task before the next poll, since it cannot rewind."""
         self._is_lost = True
 
     def commit(self, offsets: Offsets) -> None:
-        """Tell the task that its records are in Kafka, without waiting for it."""
+        """Notify the task that its records are in Kafka. Does not wait for it."""
         self._committed = dict(offsets)
         portions, self._portions = self._portions, []
         places = [
@@ -137,11 +137,11 @@ class JavaSource(PollingSource):
         self._is_started = True
 
     def _is_behind(self, start: Offsets) -> bool:
-        """Whether records that the task has delivered are missing in Kafka, so that it must read them again."""
+        """Return whether records that the task has delivered are missing in Kafka, so that it must read them again."""
         return self._is_lost or any(start.get(p) != offset for p, offset in self._reached.items())
 
     def _next(self, seconds: float) -> list[Any] | None:
-        """Return the next message of this task object; None: there is none in time."""
+        """Return the next message of this task object; None if there is none in time."""
         deadline = time.monotonic() + seconds
         while True:
             self._task.check()
@@ -161,7 +161,7 @@ class JavaSource(PollingSource):
         return [None if p is None else self._committed.get(SourcePartition(p)) for p in partitions]
 
     def _failed(self, error: JavaError) -> NoReturn:
-        if error.kind == "retriable":  # it used up one of the polls that are allowed
+        if error.kind == "retriable":  # the failed call used up one of the allowed polls
             self._task.guarded("poll", lambda: self._host.allow(self._task.epoch, 1))
         self._task.raise_error("poll", error)
 

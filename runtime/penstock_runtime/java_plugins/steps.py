@@ -19,16 +19,16 @@ __all__ = ["JavaPredicate", "JavaStepConfig", "JavaTransform"]
 
 
 class JavaStepConfig(CheckedConfig):
-    """The properties of a Java transform or predicate."""
+    """Properties of a Java transform or predicate."""
 
     @classmethod
     def added(cls, prefix: str) -> Mapping[str, str]:
-        """Return the property that Kafka Connect leaves among those of the plugin."""
+        """Return `type`, which Kafka Connect leaves in the properties of the plugin."""
         return {"type": cls.class_name}
 
 
 class _Object(JavaObject):
-    """A transform or a predicate, with the schemas that were exchanged for it."""
+    """Transform or predicate, with the schemas that were exchanged for it."""
 
     def __init__(self, step: JavaClass, config: JavaStepConfig, context: PluginContext) -> None:
         properties = {**config.texts, **config.added("")}
@@ -42,16 +42,16 @@ class _Object(JavaObject):
 
 
 class _JavaStep(JavaClass):
-    """What transforms and predicates of Java share."""
+    """Base of Java transforms and predicates."""
 
     context: PluginContext
     _object: _Object | None = None
 
     def configure(self, config: JavaStepConfig) -> None:
-        """Make and configure the Java object.
+        """Create and configure the Java object.
 
         Raises:
-            ConfigError: it refuses its properties.
+            ConfigError: the plugin refuses its properties.
         """
         self._object = _Object(self, config, self.context)
 
@@ -62,7 +62,7 @@ class _JavaStep(JavaClass):
 
 
 class JavaTransform(_JavaStep, Transform):
-    """A transform of Kafka Connect, from the jars of its plugin."""
+    """Kafka Connect's transform, from the jars of its plugin."""
 
     kind: ClassVar[str] = "transform"
 
@@ -74,7 +74,7 @@ class JavaTransform(_JavaStep, Transform):
         return made.record(0) if made.length else None
 
     def apply_rows(self, batch: RecordBatch) -> tuple[RecordBatch, Mapping[int, Exception]]:
-        """Transform each record of a batch by itself, and return those that are left and the error of each row that failed.
+        """Transform each record of a batch separately; return the remaining records and the error of each failed row.
 
         Raises:
             PluginFailed: the plugin failed as a whole, or the JVM has ended.
@@ -99,7 +99,7 @@ class JavaTransform(_JavaStep, Transform):
 
 
 class JavaPredicate(_JavaStep, Predicate):
-    """A predicate of Kafka Connect, from the jars of its plugin."""
+    """Kafka Connect's predicate, from the jars of its plugin."""
 
     kind: ClassVar[str] = "predicate"
 
@@ -111,7 +111,7 @@ class JavaPredicate(_JavaStep, Predicate):
         return answer
 
     def test_rows(self, batch: RecordBatch) -> list[bool | Exception]:
-        """Test each record of a batch by itself, and return the answer or the error of each.
+        """Test each record of a batch separately; return the answer or the error of each.
 
         Raises:
             PluginFailed: the plugin failed as a whole, or the JVM has ended.

@@ -1,4 +1,4 @@
-"""What the tasks of sources and sinks in a JVM share: their plugin, calls and the errors of these, the end."""
+"""Task of a source or a sink in the JVM: its plugin, its calls and their errors, its end."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -16,20 +16,20 @@ __all__ = ["JavaTask"]
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 _STOP: Final = 3.0
-"""Seconds that a task has to stop; the whole process has 5 s (`task.shutdown.graceful.timeout.ms`)."""
+"""Seconds for a task to stop; the whole process has 5 s (`task.shutdown.graceful.timeout.ms`)."""
 
 
 class JavaTask:
-    """One Java task, of which a JVM may hold several objects one after another.
+    """Java task. A JVM may hold several objects of it, one after another.
 
     Args:
         host: the JVM.
-        location, class_name: of the connector.
-        properties: of the task; of the first one with its connector in them.
-        context: of the plugin.
+        location, class_name: location and class of the connector.
+        properties: properties of the task; those of the first task contain its connector.
+        context: context of the plugin.
 
     Attributes:
-        epoch: counts the task objects.
+        epoch: number of the current task object.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class JavaTask:
         self._has_connector = False
 
     def start(self, method: str, **more: Any) -> None:
-        """Start another task object, and before the first one the connector, if this is its first task.
+        """Start another task object. If this is the connector's first task, start the connector before the first object.
 
         Args:
-            method: of the host, which makes it.
-            more: arguments that this method takes besides.
+            method: method of the host that creates the object.
+            more: further arguments of this method.
 
         Raises: as `guarded`.
         """
@@ -61,11 +61,11 @@ class JavaTask:
         self.guarded("start", lambda: self.host.call(method, None, **arguments))
 
     def guarded(self, what: str, work: Callable[[], T]) -> T:
-        """Do `work`, and say what was attempted where it fails.
+        """Do `work`; on failure, raise an error that names the operation `what`.
 
         Raises:
-            RetriableError: the plugin threw one that says so.
-            ConnectError: it threw another one, or its JVM has ended.
+            RetriableError: the plugin threw a retriable exception.
+            ConnectError: the plugin threw another exception, or its JVM has ended.
         """
         try:
             return work()
@@ -75,16 +75,16 @@ class JavaTask:
             raise e.during(f"cannot {what} {self.name}") from None
 
     def raise_error(self, what: str, error: JavaError) -> NoReturn:
-        """Log an exception of the plugin, and raise what follows from it."""
+        """Log an exception of the plugin, and raise the corresponding error."""
         log.error("cannot %s %s:\n%s", what, self.name, error.trace.rstrip())
         kind = RetriableError if error.kind == "retriable" else ConnectError
         raise kind(f"cannot {what} {self.name}: {error.text}") from None
 
     def check(self) -> None:
-        """Raise what the connector has raised by its context (`raiseError`).
+        """Raise the error that the connector has reported to its context (`raiseError`), if any.
 
         Raises:
-            ConnectError: it has.
+            ConnectError: the connector has reported an error.
         """
         if self._connector is not None and self._connector.error is not None:
             error = self._connector.error
@@ -95,14 +95,14 @@ class JavaTask:
         """Stop the task object, or kill the JVM.
 
         Args:
-            lost: what follows where it is killed.
-            is_end: the connector stops too.
+            lost: consequence for records if the JVM is killed, for the message.
+            is_end: whether to stop the connector as well.
 
         Raises:
-            ConnectError: it did not stop.
+            ConnectError: the task did not stop.
         """
         if not self.host.is_open:
-            return  # whoever noticed the end has reported it
+            return  # the end has already been reported
         try:
             inside = self.host.call("stop", _STOP + 0.5, millis=int(_STOP * 1000), connector=is_end)
         except (JavaError, JvmEnded) as e:

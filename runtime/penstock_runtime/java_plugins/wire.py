@@ -1,10 +1,10 @@
-"""The form of messages between this process and the plugin host: MessagePack in frames of a length of four bytes.
+"""Format of messages between this process and the plugin host: MessagePack in frames with a length of four bytes.
 
 To the host: `["call", id, method, arguments]`, `["answer", id, result]` to its questions, `["credit", epoch, polls]`,
-`["commit", epoch, sequence]`, `["reported", epoch, number, failure]`. A sink's call `put` carries what `record_writer.py`
-writes.
-From it: `["ready", protocol]`, `["result", id, value]`, `["error", id, error]`, `["beat"]`,
-`["lookup", id, source partitions]`, `["failed", epoch, error]`, `["told", epoch, what, arguments]`,
+`["commit", epoch, sequence, places]`, `["reported", epoch, number, failure]`. A sink's call `put` carries a message of
+`record_writer.py`.
+From the host: `["ready", protocol]`, `["result", id, value]`, `["error", id, error]`, `["beat"]`,
+`["lookup", id, source partitions]`, `["failed", epoch, error]`, `["request", epoch, what, arguments]`,
 `["connector", what, arguments]`, and `["records", ...]`, which `records.py` reads.
 `runtime/java_host` is the other end.
 """
@@ -38,7 +38,7 @@ _EXTENSIONS: Final[dict[int, Callable[[memoryview], Any]]] = {
     6: _number(">q", Instant),
     7: lambda data: str(data, "utf-16-be", "surrogatepass"),
 }
-"""What MessagePack has no types for, by the numbers of `Values.java`."""
+"""Types that MessagePack lacks, by their extension numbers in `Values.java`."""
 
 
 def _extension(code: int, data: memoryview) -> Any:
@@ -55,7 +55,7 @@ _NUMBERS: Final[Mapping[type[Any], tuple[int, struct.Struct]]] = {
 
 
 def _tagged(value: Any) -> Any:
-    """Return what MessagePack has no type for in a form that says its type."""
+    """Return a value that MessagePack has no type for as an extension type, or as its base type."""
     tag = _NUMBERS.get(type(value))
     if tag is not None:
         code, form = tag
@@ -74,12 +74,12 @@ def _tagged(value: Any) -> Any:
 
 
 def decimal_of(value: Decimal) -> msgspec.msgpack.Ext:
-    """Return a decimal that says its type, for a place without a schema."""
+    """Return a decimal as an extension type, for a value without a schema."""
     return msgspec.msgpack.Ext(5, str(value).encode())
 
 
 def text_of(value: str) -> msgspec.msgpack.Ext:
-    """Return a text with half of a surrogate pair, which UTF-8 does not have."""
+    """Return a text with lone surrogates, which UTF-8 cannot encode, as an extension type."""
     return msgspec.msgpack.Ext(7, value.encode("utf-16-be", "surrogatepass"))
 
 
@@ -88,21 +88,21 @@ _decoder: Final[msgspec.msgpack.Decoder[list[Any]]] = msgspec.msgpack.Decoder(li
 
 
 def encode(content: Any) -> bytes:
-    """Return it as MessagePack.
+    """Encode content as MessagePack.
 
     Raises:
-        TypeError: a class that Kafka Connect's data model does not have.
-        UnicodeEncodeError: a text with half of a surrogate pair (`text_of`).
+        TypeError: a class is not supported by Kafka Connect's data model.
+        UnicodeEncodeError: a text contains a lone surrogate (see `text_of`).
     """
     return _encode(content)
 
 
 def frame(message: list[Any]) -> bytes:
-    """Return a message with its length before it."""
+    """Return a message prefixed with its length."""
     content = _encode(message)
     return LENGTH.pack(len(content)) + content
 
 
 def decode(content: bytes) -> list[Any]:
-    """Read a message."""
+    """Decode a message."""
     return _decoder.decode(content)

@@ -1,1 +1,1 @@
-"""The one package that talks to Kafka. Foreign exceptions end here: callers see the errors of `penstock.errors`."""
+"""Kafka clients of a task. Only this package calls confluent_kafka; callers see the errors of `penstock.errors`."""

@@ -1,4 +1,4 @@
-"""Asks for topics and their settings, and creates internal topics, dead letter queues and topics of sources."""
+"""Look up topics and their settings, and create internal topics, dead letter queues and topics of sources."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,27 +23,27 @@ __all__ = ["Admin", "RequestedTopic", "batch_limits", "cluster_id", "requests", 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
 _SHORTLY: Final = 5.0
-"""For answers that are not required."""
+"""Seconds to wait for optional answers."""
 _COMPACTED: Final = {"segment.bytes": str(50 << 20)}
-"""Kafka compacts closed segments only, which close at 1 GiB or after a week: offsets that are written many times a second
-would make every start of a task read gigabytes. Some providers of Kafka refuse smaller segments."""
+"""Kafka compacts only closed segments, which by default close at 1 GiB or after a week. With offsets written many times a
+second, every start of a task would read gigabytes. Some Kafka providers reject smaller segments than this."""
 _PARTITIONS_OF_REQUEST: Final = 5_000
 _BROKERS_OWN: Final = 50
-"""Partitions that the broker's own number is taken to be, where nobody says a number."""
+"""Partitions assumed for a topic that uses the broker's default."""
 _NOT_HERE: Final = (KafkaError.POLICY_VIOLATION, KafkaError.INVALID_CONFIG)
 _NO_BROKER: Final = "All brokers are currently fenced"
-"""Kafka's words while its brokers start or leave. The code beside them, INVALID_REPLICATION_FACTOR, is also that of a factor
-that waiting does not make valid."""
+"""Kafka's message while its brokers start or shut down. Its code, INVALID_REPLICATION_FACTOR, is also returned for a factor
+that no waiting makes valid."""
 
 
 def cluster_id(settings: ClientSettings) -> str:
-    """The id of the cluster that producers write to, whichever of its addresses they were given.
+    """Return the id of the cluster that producers write to. It does not depend on which of its addresses is configured.
 
-    Asked with the producer's properties, which are those that reach that address.
+    Connects with the producer's properties, since only those are known to reach that address.
 
     Raises:
         RetriableError: no broker answered.
-        ConnectError: for example not authenticated.
+        ConnectError: another failure, such as failed authentication.
     """
     servers = settings.bootstrap
     with translating(f"Asking {servers} which cluster it is"):
@@ -53,10 +53,12 @@ def cluster_id(settings: ClientSettings) -> str:
 
 
 def batch_limits(settings: ClientSettings, topics: Iterable[str]) -> dict[str, int]:
-    """`max.message.bytes` of topics, as far as the brokers tell; asked as a producer would, in one request.
+    """Return `max.message.bytes` of the topics. Topics without an answer are omitted.
+
+    Sends one request, with the producer's connection properties.
 
     Raises:
-        ConnectError: no client can be made.
+        ConnectError: the client cannot be created.
     """
     with translating("Asking for the limits of topics"):
         client = AdminClient(settings.for_producer())
@@ -72,10 +74,12 @@ def batch_limits(settings: ClientSettings, topics: Iterable[str]) -> dict[str, i
 
 
 def topic_ids(settings: ClientSettings, topics: Iterable[str]) -> dict[str, str]:
-    """The ids of topics, which differ from those of earlier topics of the same name, as far as the brokers tell them.
+    """Return the ids of the topics. A topic that was deleted and created again has a new id.
+
+    Topics without an answer are omitted.
 
     Raises:
-        ConnectError: no client can be made.
+        ConnectError: the client cannot be created.
     """
     with translating("Asking for the ids of topics"):
         client = AdminClient({**settings.for_admin(), **connection_properties(settings.consumer)})
@@ -91,15 +95,15 @@ def topic_ids(settings: ClientSettings, topics: Iterable[str]) -> dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class RequestedTopic:
-    """A topic that is to be created.
+    """Topic to create.
 
     Attributes:
-        name: of the topic.
-        partitions: how many; -1 is the broker's default.
-        replication_factor: likewise.
-        settings: of the topic.
-        named_by: where the user wrote that, for messages.
-        words: the message of a refusal; None: that of the client.
+        name: name of the topic.
+        partitions: number of partitions; -1 is the broker's default.
+        replication_factor: number of replicas; -1 is the broker's default.
+        settings: settings of the topic.
+        named_by: property or rule that requests the topic, for messages.
+        words: returns the message if the brokers refuse; None: the client's message is used.
     """
 
     name: str
@@ -111,7 +115,7 @@ class RequestedTopic:
 
 
 class Admin:
-    """An admin client for one piece of work."""
+    """Short-lived admin client."""
 
     def __init__(self, settings: ClientSettings, *, servers: str | None = None) -> None:
         config = settings.for_admin()
@@ -122,7 +126,7 @@ class Admin:
             self._client = AdminClient(config)
 
     def topics(self) -> dict[str, int]:
-        """Every topic and its number of partitions.
+        """Return all topics with their number of partitions.
 
         Raises:
             RetriableError: no broker answered.
@@ -144,15 +148,15 @@ class Admin:
         """Create an internal topic, or check that it is compacted; return whether it was created.
 
         Args:
-            topic: its name.
-            partitions: when it must be created.
-            replication_factor: likewise; -1 is the broker's default.
-            settings: further topic settings; compaction always wins.
-            named_by: the property that holds its name, for messages.
-            may_create: whether a missing topic is created (`internal.topics.automatic.creation.enable`).
+            topic: name of the topic.
+            partitions: number of partitions if the topic is created.
+            replication_factor: number of replicas if the topic is created; -1 is the broker's default.
+            settings: further topic settings; they cannot override compaction.
+            named_by: the property that holds the name, for messages.
+            may_create: whether to create a missing topic (`internal.topics.automatic.creation.enable`).
 
         Raises:
-            ConnectError: it is not compacted, or cannot be created, or is missing and must not be.
+            ConnectError: the topic is not compacted, or is missing and cannot be created.
         """
         if topic not in self.topics():
             if not may_create:
@@ -178,10 +182,10 @@ class Admin:
         return False
 
     def ensure_exists(self, topic: str, *, replication_factor: int) -> None:
-        """Create a dead letter queue unless the topic exists, in which case it is taken as it is.
+        """Create a dead letter queue unless the topic exists. An existing topic is not changed.
 
         Raises:
-            ConnectError: it cannot be created.
+            ConnectError: the topic cannot be created.
         """
         if topic not in self.topics():
             self._create_internal(
@@ -189,13 +193,13 @@ class Admin:
             )
 
     def missing(self, topics: Sequence[str]) -> list[str]:
-        """Those of these topics that do not exist, asked for in one request; other topics are not looked at.
+        """Return which of these topics do not exist. Sends one request, which names no other topic.
 
-        Asks in the way by which no broker creates a topic by itself, so that the right to describe them is enough.
+        The request never makes a broker create a topic automatically, so the right to describe the topics is enough.
 
         Raises:
             RetriableError: no broker answered.
-            ConnectError: one of them may not be described, or cannot exist.
+            ConnectError: the principal may not describe a topic, or its name is invalid.
         """
         try:
             with translating("Describing topics"):
@@ -218,12 +222,12 @@ class Admin:
         return found
 
     def create(self, topics: Sequence[RequestedTopic]) -> None:
-        """Create these topics in as few requests as Kafka allows; one that is there by now is taken as it is.
+        """Create these topics in as few requests as Kafka allows. A topic that exists by now is not changed.
 
         Raises:
             RetriableError: no broker answered.
-            ConfigError: a number is none that the client sends.
-            ConnectError: one of them cannot be created so, or may not be. Others may have been.
+            ConfigError: the client rejects a number of partitions or replicas.
+            ConnectError: the brokers refuse a topic, or the principal may not create it. Other topics may exist by now.
         """
         for some in requests(topics):
             self._create_together(some)
@@ -249,7 +253,7 @@ class Admin:
         _raise_worst(refusals)
 
     def _undescribed(self, topic: str, error: KafkaError) -> str:
-        """Why a topic that a rule may create cannot be described, in Kafka Connect's words."""
+        """Return why a topic that a rule may create cannot be described, worded as in Kafka Connect."""
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             return (
                 f"Not authorized to describe topic(s) '{topic}' on the brokers {self._servers}. Grant the principal of "
@@ -258,9 +262,10 @@ class Admin:
         return f"Error while attempting to describe topics '{topic}': {error.str()} ({error.name()})"
 
     def _create_internal(self, topic: RequestedTopic, wishes: Mapping[str, str]) -> None:
-        """Create an internal topic, unless it is there by now.
+        """Create an internal topic, unless it exists by now.
 
-        `wishes` are settings that its own override, and without which it is created if the brokers refuse them.
+        `wishes` are optional settings: the topic's own settings override them, and they are omitted if the brokers refuse
+        them.
         """
         config = {**wishes, **topic.settings}
         new: Any = NewTopic(
@@ -273,7 +278,7 @@ class Admin:
             if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 return
             if config != topic.settings and error.code() in _NOT_HERE:
-                log.info("Topic '%s' is made without %s: %s", topic.name, ", ".join(wishes), error.str())
+                log.info("Topic '%s' is created without %s: %s", topic.name, ", ".join(wishes), error.str())
                 self._create_internal(topic, {})
                 return
             raise _refusal(topic, error) from e
@@ -281,7 +286,7 @@ class Admin:
 
 
 def requests(topics: Sequence[RequestedTopic]) -> Iterator[list[RequestedTopic]]:
-    """The topics of each request: Kafka refuses one that makes more than 10,000 partitions."""
+    """Yield the topics of each request. Kafka refuses a request that creates more than 10,000 partitions."""
     some, partitions = list[RequestedTopic](), 0
     for topic in topics:
         own = topic.partitions if topic.partitions > 0 else _BROKERS_OWN
@@ -294,7 +299,7 @@ def requests(topics: Sequence[RequestedTopic]) -> Iterator[list[RequestedTopic]]
 
 
 def _refusal(topic: RequestedTopic, error: KafkaError) -> ConnectError:
-    """What it means for whoever asked that a topic was not created."""
+    """Return the error to raise for a topic that was not created."""
     ours = translated(error, f"Creating topic '{topic.name}' (named by {topic.named_by})")
     if isinstance(ours, RetriableError):
         return ours
@@ -316,6 +321,6 @@ def _caused(error: ConnectError, cause: Exception) -> ConnectError:
 
 
 def _raise_worst(errors: Sequence[ConnectError]) -> None:
-    """Raise the first error that no retry changes, else the first."""
+    """Raise the first error that is not retriable, or else the first error, if any."""
     if errors:
         raise next((e for e in errors if not isinstance(e, RetriableError)), errors[0])

@@ -1,4 +1,4 @@
-"""Tracks whether brokers answer. librdkafka reports once that they do not, and never reports recovery: that is probed."""
+"""Track whether brokers answer. librdkafka reports an outage once and never reports the recovery, which is probed here."""
 
 import time
 from collections.abc import Callable
@@ -9,19 +9,19 @@ from confluent_kafka import KafkaException
 __all__ = ["BrokerHealth"]
 
 _SECONDS: Final = 1.0
-"""How long a broker has to answer."""
+"""Seconds to wait for an answer."""
 _PAUSE: Final = 2.0
 
 
 class BrokerHealth:
-    """The last error of a client's connections, and whether it still holds.
+    """Last error of a client's connections, and whether it still applies.
 
     Args:
-        probe: asks any broker for anything; raises KafkaException if none has answered within so many seconds.
-        clock: seconds, monotonic.
+        probe: sends any request to any broker; raises KafkaException if none answers within the given seconds.
+        clock: returns monotonic seconds.
 
     Attributes:
-        trouble: the error while no broker answers, None while one does; as of the last `probe`.
+        trouble: the error while no broker answers, None while one does; updated by `probe`.
     """
 
     def __init__(self, probe: Callable[[float], object], clock: Callable[[], float] = time.monotonic) -> None:
@@ -32,15 +32,15 @@ class BrokerHealth:
         self.trouble: str | None = None
 
     def failed(self, error: str) -> None:
-        """Record an error that the client reported. It may concern any broker, and may be over already."""
+        """Record an error that the client reported. It may concern any broker, and may already be resolved."""
         self._error = error
 
     def answered(self) -> None:
-        """Record that brokers have answered something else."""
+        """Record that brokers have answered another request."""
         self.trouble = self._error = None
 
     def probe(self) -> None:
-        """Ask whether brokers answer, if an error was reported; every two seconds, and for a second, at most."""
+        """Check whether brokers answer, if an error was reported. Blocks at most one second, at most every two seconds."""
         if self._error is None or self._clock() < self._next_probe:
             return
         try:

@@ -1,4 +1,4 @@
-"""Reading and writing compacted topics with a task's clients: the offsets topic and the status topic."""
+"""Read and write compacted topics with a task's clients: the offsets topic and the status topic."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -15,8 +15,8 @@ from penstock_runtime.process.liveness import LOOP
 __all__ = ["StatusWriter", "follower", "read_since", "read_to_end", "reader_clients"]
 
 _FOLLOWER: Final[Mapping[str, Any]] = {
-    # How long the broker keeps a request while nothing comes; what comes is answered at once. Ten times as long would save
-    # 0.01 % of a core, and a first read that ends with an end event would wait for it.
+    # How long the broker holds a request while there are no records; new records are returned immediately. Ten times as
+    # long would save 0.01 % of a core, and a first read that ends with an end event would have to wait for it.
     "fetch_wait_max_ms": 500,
     "queued_max_messages_kbytes": 1_024,
     "socket_timeout_ms": 60_000,
@@ -24,12 +24,12 @@ _FOLLOWER: Final[Mapping[str, Any]] = {
 
 
 def reader_clients(settings: ClientSettings, *, servers: str | None = None, **properties: Any) -> ReaderClients:
-    """How a reader connects.
+    """Return the client properties for readers of compacted topics.
 
     Args:
-        settings: of the task.
-        servers: `bootstrap.servers` of another cluster than the consumers'.
-        properties: further ones of the consumer, with underscores for dots.
+        settings: client settings of the task.
+        servers: `bootstrap.servers`, if the topic is on another cluster than the consumers'.
+        properties: further consumer properties, with underscores for dots.
     """
     consumer = settings.for_consumer(**{"group_id": "penstock-reader", "fetch_wait_max_ms": 50, **properties})
     if servers is not None:
@@ -38,14 +38,14 @@ def reader_clients(settings: ClientSettings, *, servers: str | None = None, **pr
 
 
 def read_to_end(settings: ClientSettings, topic: str, *, servers: str | None = None) -> list[Entry]:
-    """As `penstock_kafka.compacted_reader.read_to_end`, for topics that hold little."""
+    """Call `penstock_kafka.compacted_reader.read_to_end` and return the entries. For small topics."""
     return [record.entry for record in compacted_reader.read_to_end(reader_clients(settings, servers=servers), topic)]
 
 
 def read_since(
     settings: ClientSettings, topic: str, since: TopicPosition | None
 ) -> tuple[list[Entry], TopicPosition | None]:
-    """As `penstock_kafka.compacted_reader.read_since`."""
+    """Call `penstock_kafka.compacted_reader.read_since` and return the entries and the position."""
     records, position = compacted_reader.read_since(reader_clients(settings), topic, since)
     return [record.entry for record in records], position
 
@@ -53,12 +53,12 @@ def read_since(
 def follower(
     settings: ClientSettings, topic: str, keys: Sequence[bytes], since: TopicPosition | None = None
 ) -> CompactedReader:
-    """A reader of the partitions of some keys for the life of a process."""
+    """Return a reader of the partitions that hold these keys, to use for the lifetime of a process."""
     return CompactedReader(reader_clients(settings, **_FOLLOWER), topic, keys=keys, since=since)
 
 
 class StatusWriter(CompactedWriter):
-    """A writer of records to compacted topics with a task's clients."""
+    """Writer of compacted topics that uses a task's producer settings."""
 
     def __init__(self, settings: ClientSettings, *, client_id: str) -> None:
         super().__init__(lambda: settings.for_producer(client_id=client_id))

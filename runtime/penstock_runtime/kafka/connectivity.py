@@ -1,7 +1,7 @@
-"""Checks that Kafka can be reached, before the work begins.
+"""Check that Kafka can be reached before the work begins.
 
-librdkafka tries again without a word, and a call that waits for an answer says only that none came. The cause is reported
-in the background, through the error callback, and only to a thread that polls. So this is checked before the work.
+librdkafka retries silently, and a call that times out says only that no answer came. The cause is reported in the
+background, through the error callback, and only to a thread that polls. So the connection is checked first.
 """
 
 import time
@@ -21,7 +21,7 @@ __all__ = ["await_kafka", "connection_properties", "distinct_connections"]
 
 _SLICE: Final = 0.5  # seconds
 _CERTAIN: Final = 3.0
-"""Seconds after which a cause that waiting does not mend is an error: a broker that is just starting may refuse, too."""
+"""Seconds after which a wrong setting is reported as an error: a broker that is still starting may refuse, too."""
 _MOST_ERRORS: Final = 200
 _CONNECTING: Final = (
     "bootstrap.servers",
@@ -34,11 +34,11 @@ _CONNECTING: Final = (
     "enable.ssl.",
 )
 _UNINFORMATIVE: Final = frozenset(("_TRANSPORT", "_TIMED_OUT"))
-"""Answers of a request that say nothing that the error callback does not say better."""
+"""Error codes of requests for which the error callback reports a better cause."""
 
 
 def distinct_connections(*clients: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The connection properties of these clients' properties, without duplicates. Pure."""
+    """Return the connection properties of these clients, without duplicates. Pure."""
     connections: list[dict[str, Any]] = []
     for properties in map(connection_properties, clients):
         if properties not in connections:
@@ -47,21 +47,21 @@ def distinct_connections(*clients: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def connection_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a client's properties that say how to connect, which every kind of client takes. Pure."""
+    """Return the connection properties of a client, which every kind of client accepts. Pure."""
     return {n: v for n, v in properties.items() if n.startswith(_CONNECTING)}
 
 
 def await_kafka(*all_settings: ClientSettings, seconds: float, stopping: Callable[[], bool] = lambda: False) -> None:
-    """Return once the brokers have answered clients of every kind that these settings make, or `stopping` holds.
+    """Wait until the brokers answer every kind of client that these settings configure, or until `stopping` returns True.
 
     Args:
         all_settings: each is tried with each of its distinct connection properties.
-        seconds: for all of them.
-        stopping: the answer is no longer needed.
+        seconds: total time for all of them.
+        stopping: returns whether the answer is no longer needed.
 
     Raises:
-        RetriableError: not in that time; the message is `connection_sentence`'s.
-        ConnectError: a client cannot be made (a file of certificates is not there).
+        RetriableError: the brokers did not answer in that time; the message comes from `connection_sentence`.
+        ConnectError: a client cannot be created (for example, a certificate file is missing).
     """
     deadline = time.monotonic() + seconds
     for connection in distinct_connections(*(p for s in all_settings for p in (s.producer, s.consumer, s.admin))):
@@ -102,7 +102,7 @@ def _await_answer(connection: dict[str, Any], deadline: float, stopping: Callabl
 
 
 def _take_answer(error: KafkaError, servers: str, errors: list[ClientError]) -> None:
-    """Add what a request was answered to the errors; raise what is no error of the connection and no waiting mends."""
+    """Record the error of a request. Raise it if it is neither a connection error nor retriable."""
     ours = translated(error, f"Asking Kafka at {servers}")
     if not isinstance(ours, RetriableError) and error.name() not in CONNECTION_ERRORS:
         raise ConnectError(str(ours))

@@ -1,4 +1,4 @@
-"""Reads records by partition and offset, without joining the group, and commits to it as a client that is no member."""
+"""Read records by partition and offset without joining the group, and commit offsets as a client that is not a member."""
 
 import logging
 from bisect import bisect_right
@@ -44,7 +44,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 _SECONDS: Final = 30.0
 _SHORTLY: Final = 10.0
-"""For requests that are repeated often."""
+"""Seconds to wait for requests that are repeated often."""
 _HURRY: Final = 10
 _MILLISECONDS: Final = itemgetter(1)
 _RESETS: Final = {"latest": "latest", "largest": "latest", "end": "latest", "error": "none"}
@@ -56,7 +56,7 @@ _TIMESTAMP_TYPES: Final = {
 
 
 class OutOfRange(RetriableError):
-    """A partition does not hold the offset at which it was to be read; it is not read until it is assigned again."""
+    """Raised when a partition does not hold the offset to read. It is not read until it is assigned again."""
 
     def __init__(self, partition: TopicPartition, offset: int) -> None:
         super().__init__(f"{partition.topic}-{partition.partition} does not hold offset {offset}")
@@ -80,17 +80,17 @@ class Consumed:
 
     @property
     def next_offset(self) -> int:
-        """The offset after the last record."""
+        """Offset after the last record."""
         return self.offset[-1] + 1
 
     def size(self) -> int:
-        """Bytes of keys and values."""
+        """Return the bytes of keys and values."""
         if self._size < 0:
             self._size = _bytes(self.key or ()) + _bytes(self.value)
         return self._size
 
     def fitting(self, records: int, size: int) -> int:
-        """How many of the first records fit into a number of records and into `size` bytes."""
+        """Return how many of the first records fit into both limits: `records` records and `size` bytes."""
         rows = min(len(self.offset), max(0, records))
         if rows == len(self.offset) and self.size() <= size:
             return rows
@@ -99,18 +99,18 @@ class Consumed:
         return min(rows, bisect_right(list(accumulate(each)), size))
 
     def timestamp_type_of(self, row: int) -> str:
-        """Kafka's name of the type of that record's timestamp."""
+        """Return Kafka's name for the timestamp type of a record."""
         kind = self.timestamp_type
         return _TIMESTAMP_TYPES[kind[row] if isinstance(kind, list) else kind]
 
     @property
     def timestamp_types(self) -> str | list[str | None]:
-        """Kafka's name of the type of every timestamp, or of each."""
+        """Kafka's name for the timestamp type: one for all records, or one for each."""
         kind = self.timestamp_type
         return [_TIMESTAMP_TYPES[each] for each in kind] if isinstance(kind, list) else _TIMESTAMP_TYPES[kind]
 
     def cut(self, start: int, end: int) -> "Consumed":
-        """The rows from `start` to before `end`."""
+        """Return the rows from `start` up to, but not including, `end`."""
         return Consumed(
             self.source,
             self.offset[start:end],
@@ -123,13 +123,13 @@ class Consumed:
 
 
 class RecordConsumer:
-    """A consumer with assigned partitions. For one thread.
+    """Consumer with assigned partitions. Not thread-safe.
 
     Args:
-        settings: how to connect.
+        settings: client settings.
         group: the consumer group that offsets are committed to.
-        client_id: as brokers see it.
-        hurried: the records to be read exist already, so brokers need not wait for more.
+        client_id: `client.id`, as brokers see it.
+        hurried: the records to read already exist, so brokers need not wait for more.
     """
 
     def __init__(self, settings: ClientSettings, *, group: str, client_id: str, hurried: bool = False) -> None:
@@ -145,7 +145,7 @@ class RecordConsumer:
         self.reset = _RESETS.get(str(config["auto.offset.reset"]).lower(), "earliest")
         """`auto.offset.reset`: `earliest`, `latest` or `none`."""
         config["auto.offset.reset"] = "error"  # librdkafka would skip deleted records silently: see `OutOfRange`
-        # The answer may come after that of a fetch request that the broker holds back.
+        # The answer may have to wait for a fetch request that the broker is holding.
         self._patience = _SHORTLY + int(config["fetch.wait.max.ms"]) / 1000
         self._health = BrokerHealth(self._ask)
         self._commits = GroupCommits(config)
@@ -159,7 +159,7 @@ class RecordConsumer:
 
     @property
     def trouble(self) -> str | None:
-        """Why reading is hindered for now: a deleted topic, until records come; no broker answers, until one does."""
+        """Why reading is blocked, or None: a deleted topic, until records arrive, or no broker answers, until one does."""
         return self._error or self._health.trouble
 
     @property
@@ -168,10 +168,10 @@ class RecordConsumer:
         return self.reset == "earliest"
 
     def partitions(self) -> dict[str, int]:
-        """Every topic and its number of partitions.
+        """Return all topics with their number of partitions.
 
         Raises:
-            RetriableError: no broker answered; the consumer may be a new one after that, with nothing assigned.
+            RetriableError: no broker answered. The consumer may have been replaced; then nothing is assigned.
         """
         try:
             with translating(f"Asking {self._servers} for its topics"):
@@ -186,19 +186,19 @@ class RecordConsumer:
         return {name: len(t.partitions) for name, t in topics.items() if t.error is None}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """As `admin.topic_ids`."""
+        """Call `admin.topic_ids`."""
         return topic_ids(self._settings, topics)
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """As `GroupCommits.committed`."""
+        """Call `GroupCommits.committed`."""
         return self._commits.committed(partitions)
 
     def members(self) -> list[str] | None:
-        """The members of the group, as `Groups.members`."""
+        """Return the members of the group, as `Groups.members` does."""
         return Groups(self._settings).members(self.group)
 
     def assign(self, positions: Mapping[TopicPartition, int | None]) -> None:
-        """Read these partitions from now on, from these offsets; None: as `auto.offset.reset` says."""
+        """Read these partitions, and no others, from these offsets; None: from where `auto.offset.reset` says."""
         if self._hurried:
             self._look_up({topic for topic, _ in positions})
         unknown = OFFSET_END if self.reset == "latest" else OFFSET_BEGINNING
@@ -221,21 +221,21 @@ class RecordConsumer:
             self._known.add(topic)
 
     def watermarks(self, partition: TopicPartition) -> tuple[int, int]:
-        """First offset and end as of the last fetch; -1001 if nothing was fetched yet."""
+        """Return the first offset and the end as of the last fetch; -1001 for both if nothing was fetched yet."""
         with translating(f"Asking for the end of {partition.topic}-{partition.partition}"):
             found = self._consumer.get_watermark_offsets(Position(partition.topic, partition.partition), cached=True)
         return found or (-1001, -1001)
 
     def bounds(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
-        """First offset and end (for `read_committed` the last stable offset) of each, as of now.
+        """Ask the brokers for the first offset and the end (for `read_committed`, the last stable offset) of each partition.
 
         Raises:
-            RetriableError: no answer, or a partition is gone: the next refresh of the assignment drops it.
+            RetriableError: no answer, or a partition no longer exists; the next refresh of the assignment drops it.
         """
         return self._of_brokers(watermarks_of, partitions)
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The end of each, in half the time of `bounds`."""
+        """Ask the brokers for the end of each partition, in half the time of `bounds`."""
         return self._of_brokers(end_offsets, partitions)
 
     def _of_brokers(self, ask: Callable[[Consumer, list[TopicPartition], float], T], of: Iterable[TopicPartition]) -> T:
@@ -251,11 +251,11 @@ class RecordConsumer:
         return found
 
     def consume(self, most: int, timeout: float) -> tuple[list[Consumed], dict[TopicPartition, int]]:
-        """Records that are available, in order within each partition, and the partitions at their end, with its offset.
+        """Return available records, in order within each partition, and the end offsets of partitions read to their end.
 
         Raises:
-            OutOfRange: a partition does not hold the offset at which it was to be read.
-            ConnectError: for example not authorised.
+            OutOfRange: a partition does not hold the offset to read.
+            ConnectError: another failure, such as missing authorization.
         """
         messages = poll_messages(self._consumer, most, timeout)
         self._health.probe()
@@ -285,7 +285,7 @@ class RecordConsumer:
         return [_columns(of, run) for of, run in _runs(messages, self._only).items()], ends
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """As `GroupCommits.commit`."""
+        """Call `GroupCommits.commit`."""
         self._commits.commit(offsets)
 
     def close(self) -> None:
@@ -316,7 +316,7 @@ def _bytes(column: Sequence[bytes | None]) -> int:
 
 
 def _runs(messages: list[Message], only: TopicPartition | None) -> dict[TopicPartition, list[Message]]:
-    """The records of each partition, in order; `only` is the assigned partition, if there is only one."""
+    """Group records by partition, in order. `only` is the assigned partition, if there is exactly one."""
     if only is not None and messages and all((m.topic(), m.partition()) == only for m in (messages[0], messages[-1])):
         return {only: messages}  # records of an earlier assignment would come first
     topics, partitions = set(map(Message.topic, messages)), set(map(Message.partition, messages))
@@ -331,7 +331,7 @@ def _runs(messages: list[Message], only: TopicPartition | None) -> dict[TopicPar
 def _columns(of: TopicPartition, run: list[Message]) -> Consumed:
     keys = list(map(Message.key, run))
     timestamp: list[int | None] = list(map(_MILLISECONDS, map(Message.timestamp, run)))
-    # A topic changes from one type to another once in its life, if ever: to ask each record would cost and tell nothing.
+    # A topic changes its timestamp type at most once in practice: checking every record would be a waste.
     kind: int | list[int] = run[0].timestamp()[0]
     if kind != run[-1].timestamp()[0]:
         kind = [k for k, _ in map(Message.timestamp, run)]
@@ -349,6 +349,6 @@ def _columns(of: TopicPartition, run: list[Message]) -> Consumed:
 
 
 def _times(kind: int | list[int], timestamp: list[int | None]) -> list[int | None]:
-    """None where there is no timestamp, as in Kafka Connect, not the client's -1."""
+    """Replace the client's -1 for a missing timestamp by None, as in Kafka Connect."""
     kinds = kind if isinstance(kind, list) else [kind] * len(timestamp)
     return [None if k == TIMESTAMP_NOT_AVAILABLE else t for k, t in zip(kinds, timestamp, strict=True)]

@@ -1,4 +1,4 @@
-"""Asks regularly whether the brokers answer this process: an idle client does not notice that they no longer do."""
+"""Check regularly that the brokers answer this process. An idle client does not notice that they no longer do."""
 
 import threading
 import time
@@ -14,17 +14,17 @@ from penstock_runtime.kafka.settings import ClientSettings
 __all__ = ["KafkaContact"]
 
 _PERIOD: Final = 5.0
-"""Seconds between two requests, and for the answer of one."""
+"""Seconds between two requests, and to wait for an answer."""
 _LOST: Final = 10.0
-"""Seconds without an answer after which the contact is lost. While a broker restarts, another one answers."""
+"""Seconds without an answer after which the contact counts as lost. While one broker restarts, another answers."""
 _MOST_ERRORS: Final = 20
 
 
 class KafkaContact:
-    """Asks the brokers for their metadata every five seconds, in a thread that ends with the process.
+    """Requests metadata from the brokers every five seconds, in a thread that ends with the process.
 
     Args:
-        settings: how to connect.
+        settings: client settings.
     """
 
     def __init__(self, settings: ClientSettings) -> None:
@@ -36,10 +36,10 @@ class KafkaContact:
 
     @property
     def trouble(self) -> str | None:
-        """The reason why the brokers do not answer; None: they do, or did within the last ten seconds."""
+        """Why the brokers do not answer. None if they answered within the last ten seconds."""
         if time.monotonic() - self._answered < _LOST:
             return None
-        return connection_sentence(self._servers, [*self._errors])  # without the time, so that it stays the same
+        return connection_sentence(self._servers, [*self._errors])  # without the time, so that the text stays the same
 
     def _run(self) -> None:
         client = Producer({**self._connection, "error_cb": self._take_error, "log_level": 0})

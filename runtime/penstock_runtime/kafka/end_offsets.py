@@ -1,4 +1,4 @@
-"""Asks the brokers for end offsets, by a client that does nothing else: in any thread, whatever a consumer does."""
+"""Fetch end offsets with a dedicated client, so that any thread may do it while a consumer is busy."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ __all__ = ["EndOffsets"]
 
 log = logging.getLogger(__name__)
 _ANSWER: Final = 8.0
-"""Seconds for the answer of the brokers."""
+"""Seconds to wait for the brokers."""
 
 
 class EndOffsets:
-    """A client with the connection of a consumer, which is made when it is first needed, for one thread.
+    """Client that connects as the consumer does, on first use. Not thread-safe.
 
     Args:
-        settings: those of the consumer.
+        settings: client settings of the consumer.
     """
 
     def __init__(self, settings: ClientSettings) -> None:
@@ -38,7 +38,7 @@ class EndOffsets:
         self._client: Consumer | None = None
 
     def of(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int] | None:
-        """Return the end of each partition, for `read_committed` the last stable offset; None if one is not answered."""
+        """Return the end of each partition (for `read_committed`, the last stable offset), or None if any is unknown."""
         try:
             self._client = self._client or Consumer(dict(self._properties))
             return end_offsets(self._client, partitions, _ANSWER)

@@ -1,4 +1,4 @@
-"""Reads the offsets and members of consumer groups, sets offsets, and deletes groups."""
+"""Read the offsets and members of consumer groups, set offsets, and delete groups."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -28,15 +28,18 @@ _OF_MEMBERS: Final = (
     KafkaError.ILLEGAL_GENERATION,
     KafkaError.GROUP_SUBSCRIBED_TO_TOPIC,
 )
-"""What brokers answer to a change of a group that has members."""
+"""Error codes of a change to a group that has members."""
 
 
 class GroupHasMembers(ConnectError):
-    """The group has members, and Kafka has changed nothing."""
+    """Raised when the group has members; Kafka has changed nothing."""
 
 
 class Groups:
-    """The groups of the cluster that these settings' consumers read from, reached as an admin client of theirs would."""
+    """Consumer groups of the cluster that the consumers of these settings read from.
+
+    Uses the admin client's properties with the consumers' connection.
+    """
 
     def __init__(self, settings: ClientSettings) -> None:
         config = {**settings.for_admin(), **connection_properties(settings.consumer)}
@@ -48,11 +51,11 @@ class Groups:
             raise translated(e.args[0], f"Starting an admin client for Kafka at {self._servers}") from e
 
     def committed(self, group: str) -> dict[TopicPartition, int]:
-        """The offsets that a group has committed; none if it does not exist.
+        """Return the offsets that a group has committed; none if the group does not exist.
 
         Raises:
             RetriableError: Kafka did not answer in time.
-            ConnectError: not authorised, say.
+            ConnectError: another failure, such as missing authorization.
         """
 
         def _request() -> dict[TopicPartition, int]:
@@ -65,11 +68,11 @@ class Groups:
         return self._retried(f"Asking for the offsets of consumer group '{group}'", _request, {})
 
     def members(self, group: str) -> list[str] | None:
-        """The members of a group of either protocol, `<client id> at <host>`; None without the right to ask.
+        """Return the members of a group of either protocol as `<client id> at <host>`; None without the right to ask.
 
         Raises:
             RetriableError: Kafka did not answer in time.
-            ConnectError: it refuses.
+            ConnectError: Kafka refused.
         """
 
         def _request() -> list[str] | None:
@@ -85,12 +88,12 @@ class Groups:
         return self._retried(f"Asking for the members of consumer group '{group}'", _request, no_members)
 
     def delete(self, group: str, check: Callable[[], None]) -> bool:
-        """Delete a group and its offsets; return whether there was one. `check` is called before each request.
+        """Delete a group and its offsets; return whether it existed. `check` is called before each request.
 
         Raises:
             RetriableError: Kafka did not answer in time.
             GroupHasMembers: nothing was deleted.
-            ConnectError: that is not authorised, say.
+            ConnectError: another failure, such as missing authorization.
         """
 
         def _request() -> bool:
@@ -100,17 +103,18 @@ class Groups:
         return self._retried(f"Deleting consumer group '{group}'", _request, False, check)
 
     def set(self, group: str, offsets: Mapping[TopicPartition, int], check: Callable[[], None]) -> None:
-        """Commit offsets for a group without members, which need not exist, and read them back.
+        """Commit offsets for a group without members, and read them back. The group need not exist.
 
         Args:
-            group: its id.
-            offsets: the others stay.
+            group: id of the group.
+            offsets: offsets to set; those of other partitions stay.
             check: called before each request.
 
         Raises:
             RetriableError: Kafka did not answer in time; some offsets may be set.
             GroupHasMembers: nothing was set.
-            ConnectError: not authorised, say, or other offsets are read back; some offsets may be set.
+            ConnectError: another failure, such as missing authorization, or other offsets are read back; some offsets may
+                be set.
         """
         doing = f"Setting offsets of consumer group '{group}'"
 
@@ -126,17 +130,17 @@ class Groups:
         found = self.committed(group)
         if other := [f"{p.topic}-{p.partition}" for p, offset in offsets.items() if found.get(p) != offset]:
             raise ConnectError(
-                f"{doing}: they were set, and others are read back for {', '.join(other[:3])}: look for a consumer that "
+                f"{doing}: they were set, but others are read back for {', '.join(other[:3])}: look for a consumer that "
                 f"commits to this group."
             )
 
     def remove(self, group: str, partitions: Collection[TopicPartition], check: Callable[[], None]) -> None:
-        """Delete the offsets of these partitions of a group without members, and see that they are gone; others stay.
+        """Delete the offsets of these partitions of a group without members, and verify it. Other offsets stay.
 
         Raises:
             RetriableError: Kafka did not answer in time; some offsets may be deleted.
             GroupHasMembers: nothing was deleted.
-            ConnectError: not authorised, say, or offsets are still there.
+            ConnectError: another failure, such as missing authorization, or offsets still exist afterwards.
         """
         doing = f"Deleting single offsets of consumer group '{group}'"
 
@@ -144,14 +148,14 @@ class Groups:
             try:
                 delete_offsets(self._config, group, partitions, seconds=_SECONDS)
             except KafkaException as e:
-                if e.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:  # its offsets went with it
+                if e.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:  # Kafka deleted the offsets with the topic
                     raise
 
         self._retried(doing, _request, None, check)
         found = self.committed(group)
         if left := [f"{p.topic}-{p.partition}" for p in partitions if p in found]:
             raise ConnectError(
-                f"{doing}: they were deleted, and are read back for {', '.join(left[:3])}: look for a consumer that commits "
+                f"{doing}: they were deleted, but are read back for {', '.join(left[:3])}: look for a consumer that commits "
                 f"to this group."
             )
 
@@ -174,5 +178,5 @@ class Groups:
                 ours = translated(error, doing)
                 if not isinstance(ours, RetriableError) or time.monotonic() > deadline:
                     raise ours from e
-                refusal = ConnectError  # what was asked before may have been done
-                time.sleep(_PAUSE)  # the coordinator is just being elected
+                refusal = ConnectError  # an earlier request may have taken effect
+                time.sleep(_PAUSE)  # the coordinator is being elected

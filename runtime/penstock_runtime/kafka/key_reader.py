@@ -1,4 +1,4 @@
-"""Reads the records of one key of a compacted topic, whenever it is asked: all that the topic holds at that moment."""
+"""Read the records of one key of a compacted topic on demand, up to the end of the topic at that moment."""
 
 from confluent_kafka import OFFSET_BEGINNING
 
@@ -15,26 +15,28 @@ __all__ = ["KeyReader"]
 
 
 class KeyReader:
-    """Reads what comes under one key. Costs three small requests while nothing has come.
+    """Incremental reader of one key. Costs three small requests while there are no new records.
 
-    A topic that was created again may hold as many records as before, or more. So the reader also asks which offset the
-    time of its last record begins at. A topic with another answer, or with other partitions, is read from its beginning.
+    A topic that was created again may hold as many records as before, or more. So the reader also looks up the first offset
+    with the timestamp of the last record. If it has changed, or the topic's partitions have, the topic is read from its
+    beginning.
 
-    The first call reads all partitions, later ones the key's alone. When a topic gets partitions its records stay where they
-    are, and for some minutes some producers write by the old number: from then on all partitions are read again.
+    The first call reads all partitions, later calls only the partition of the key. When partitions are added to a topic, its
+    records stay where they are, and for some minutes some producers still use the old number of partitions: from then on
+    every call reads all partitions.
 
-    Connects with the first call, and keeps its connection.
+    Connects on the first call and keeps its connection.
 
     Args:
-        settings: how to connect.
+        settings: client settings.
         topic: must exist.
-        key: of the records.
-        since: the first call begins there if the topic is still the same one.
+        key: key of the records.
+        since: position where the first call begins, if the topic was not created again since.
 
     Attributes:
-        from_beginning: whether the last call read the key's partition from its beginning: the first one, unless `since`
-            holds; later where the topic was created again or got partitions.
-        last: the last record of the key that the last call read in the partition where the key lies now.
+        from_beginning: whether the last call read the key's partition from its beginning. True for the first call, unless
+            `since` applies, and whenever the topic was created again or partitions were added.
+        last: the last record of the key that the last call read in the partition that the key belongs to now.
     """
 
     def __init__(self, settings: ClientSettings, topic: str, key: bytes, since: TopicPosition | None = None) -> None:
@@ -43,23 +45,23 @@ class KeyReader:
         self._key = key
         self._connection = TopicConsumer(reader_clients(settings), topic)
         self._first_count = 0
-        """How many partitions the topic had when all of them were read first."""
+        """Number of partitions when all of them were first read."""
         self._count = 0
-        """How many it has."""
+        """Number of partitions as of the last call."""
         self._next_offsets: dict[int, int] = {}
         self._time: tuple[int, int] | None = None
-        """Milliseconds since 1970, and the first offset of that time or a later one: it tells this topic from another."""
+        """Milliseconds since 1970, and the first offset with that timestamp or a later one: identifies this topic."""
         self.from_beginning = False
         self.last: Entry | None = None
 
     def news(self, seconds: float) -> list[Entry]:
-        """The records of the key since the last call, all of them in the first; oldest first within each partition.
+        """Return the records of the key since the last call, oldest first within each partition. The first call returns all.
 
         Args:
-            seconds: how long an answer may take.
+            seconds: timeout of each request.
 
         Raises:
-            RetriableError, ConnectError: as `read_to_end`; the next call returns what this one did not.
+            RetriableError, ConnectError: as `read_to_end`; the next call returns what this call would have returned.
         """
         with self._connection.renewed_after_silence():
             return self._news(seconds)
@@ -94,7 +96,7 @@ class KeyReader:
                     entries.append(record.entry)
                     last = record.entry if is_home else last
         finally:
-            self._connection.client.unassign()  # assigned partitions are fetched all the time
+            self._connection.client.unassign()  # otherwise the client keeps fetching
         from_beginning = starts[home] == OFFSET_BEGINNING
         if last_time > 0:
             self._time = self._time_of(home, last_time, seconds)
@@ -110,11 +112,15 @@ class KeyReader:
         return {place.partition: offset for place, offset in ends.items()}
 
     def _is_same_topic(self, home: int, seconds: float) -> bool:
-        """Whether the last record that was read is still there; if compaction removed it, all is read again."""
+        """Return whether the last record read still exists. If compaction removed it, everything is read again."""
         return self._time is None or self._first_offset_since(home, self._time[0], seconds) == self._time[1]
 
     def _time_of(self, home: int, last: int, seconds: float) -> tuple[int, int]:
-        """The last record's time; the time after it if all records are of that one, as in a new topic all may be later."""
+        """Return the last record's timestamp and its first offset.
+
+        If all records have that timestamp, return the next millisecond: in a new topic all records may be later, and the
+        first offset would be the same.
+        """
         offset = self._first_offset_since(home, last, seconds)
         return (last, offset) if offset else (last + 1, self._first_offset_since(home, last + 1, seconds))
 

@@ -1,4 +1,4 @@
-"""The records of a batch that a producer reported as lost, and the error that follows."""
+"""Records of a batch that a producer reported as lost, and the resulting error."""
 
 from typing import Any, Final
 
@@ -19,27 +19,27 @@ _OF_THE_PRODUCER: Final = {
     KafkaError.CONCURRENT_TRANSACTIONS,
     KafkaError.TRANSACTION_ABORTABLE,
 }
-"""Errors of records that are lost with their producer or its transaction."""
+"""Errors of records that are lost together with their producer or its transaction."""
 _OF_THE_TOPIC: Final = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
-"""Errors of a missing topic, which is waited for."""
+"""Errors of a missing topic; the producer waits for it."""
 
 
 class Losses:
-    """The failures of one batch, counted and in order of weight, not kept one by one.
+    """Failures of one batch: counts and the most important errors, not every failure.
 
     Attributes:
-        refused: how many records Kafka refused.
-        first: the error of the first of them.
-        too_large: the topics of batches or records that were too large.
-        other: an error that is no fault of a record: Kafka is away, the producer is fenced.
-        kept: the refused records, if the buffer was asked to keep them.
+        refused: number of records that Kafka refused.
+        first: the error of the first refused record.
+        too_large: topics of batches or records that were too large.
+        other: an error not caused by a record, such as an unreachable broker or a fenced producer.
+        kept: the refused records, if the buffer keeps them.
     """
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Begin a new batch."""
+        """Start a new batch."""
         self.refused = 0
         self.first: ConnectError | None = None
         self.too_large: set[str] = set()
@@ -47,7 +47,7 @@ class Losses:
         self.kept: list[Outgoing] = []
 
     def add(self, error: KafkaError, message: Any, sent: Outgoing | None) -> None:
-        """Record that a record did not arrive."""
+        """Add a record that did not arrive."""
         if self.of_records(error):
             self.refused += 1
             if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
@@ -65,7 +65,7 @@ class Losses:
 
     @staticmethod
     def of_records(error: KafkaError) -> bool:
-        """Whether the fault is with records, so that each may be sent by itself."""
+        """Return whether records cause the error, so that sending them one by one finds which."""
         if error.code() in _OF_THE_PRODUCER | _OF_THE_TOPIC:
             return False
         return type(translated(error, "")) is ConnectError

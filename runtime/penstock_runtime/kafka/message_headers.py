@@ -1,4 +1,4 @@
-"""The headers of messages, read when they are first needed: the client makes Python objects of them at each request."""
+"""Headers of messages, read on first use: the client creates new Python objects at each access."""
 
 from collections.abc import Iterator, Sequence
 from typing import overload
@@ -21,7 +21,7 @@ class MessageHeaders(Sequence[list[RawHeader]]):
 
     @property
     def rows(self) -> list[list[RawHeader]]:
-        """The headers of each message."""
+        """Headers of each message."""
         if self._rows is None:
             self._rows = [headers or [] for headers in map(Message.headers, self._messages)]  # type: ignore[misc]
         return self._rows

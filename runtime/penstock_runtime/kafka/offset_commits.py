@@ -1,4 +1,4 @@
-"""Commits offsets to a consumer group as a client that is not a member of it."""
+"""Commit offsets to a consumer group as a client that is not a member of it."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -20,18 +20,18 @@ __all__ = ["GroupCommits"]
 _READ_SECONDS: Final = 30.0
 _COMMIT_SECONDS: Final = 10.0
 _POLL_BACKOFF: Final = ExponentialBackoff(first=0.001, longest=0.05)
-"""Between two polls for an answer."""
+"""Pauses between polls for an answer."""
 
 
 class GroupCommits:
-    """Reads and commits the offsets of a group. For one thread.
+    """Reader and committer of a group's offsets. Not thread-safe.
 
-    Uses a client of its own, made when it is first needed, without partitions: polling for the answer to a commit returns
-    no records. The client's synchronous commit would wait without a bound if its broker went away meanwhile.
+    Uses a separate client without assigned partitions, created on first use, so that polling for the answer to a commit
+    returns no records. The client's synchronous commit would block forever if its broker became unreachable meanwhile.
 
     Args:
-        config: the client's properties, `group.id` among them.
-        clock: seconds, monotonic.
+        config: the client's properties, including `group.id`.
+        clock: returns monotonic seconds.
     """
 
     def __init__(self, config: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
@@ -46,10 +46,11 @@ class GroupCommits:
         self._where = f"group '{self._group}' at {config.get('bootstrap.servers')}"
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The offsets that the group has committed for these partitions.
+        """Return the offsets that the group has committed for these partitions. Partitions without one are omitted.
 
         Raises:
-            RetriableError, ConnectError: no answer, or not authorised.
+            RetriableError: no answer.
+            ConnectError: another failure, such as missing authorization.
         """
         doing = f"Reading the offsets of {self._where}"
         self._error = None
@@ -58,7 +59,7 @@ class GroupCommits:
             try:
                 answers = client.committed([Position(t, p) for t, p in partitions], timeout=_READ_SECONDS)
             except KafkaException as e:
-                # That a client may not use the group is reported apart from the call, which gets no answer.
+                # The call gets no answer if the principal may not use the group; only a poll reports that.
                 self._poll(client, 0.0)
                 if self._error is not None and self._error.code() in AUTHORIZATION:
                     raise translated(self._error, doing) from e
@@ -71,11 +72,11 @@ class GroupCommits:
         return {TopicPartition(f.topic, f.partition): f.offset for f in answers if f.offset != OFFSET_INVALID}
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit these offsets. Waits for an earlier commit that was given up, so that it cannot arrive after this one.
+        """Commit these offsets. First waits for an earlier commit that timed out, so that it cannot arrive after this one.
 
         Raises:
             RetriableError: no answer in time.
-            ConnectError: refused; if the group has members, another process runs this connector.
+            ConnectError: the commit was refused; if the group has members, another process runs this connector.
         """
         doing = f"Committing offsets to {self._where}"
         self._error = None
@@ -96,7 +97,7 @@ class GroupCommits:
             raise refusal
 
     def close(self) -> None:
-        """Close the connection, unless a commit is pending: the client would wait for its answer."""
+        """Close the connection, unless a commit is pending: closing would block until it is answered."""
         if self._client is not None and self._pending is None:
             with suppress(KafkaException):
                 self._client.close()
@@ -112,7 +113,7 @@ class GroupCommits:
         return self._client
 
     def _disconnect_if_silent(self) -> None:
-        """Drop a client that has had no answer for long, and its pending commit."""
+        """Drop a client that has had no answer for too long, and its pending commit."""
         if self._client is not None and self._renewal.is_due(f"The client that commits for group '{self._group}'"):
             close_in_background(self._client)
             self._client = self._pending = None
@@ -142,7 +143,7 @@ class GroupCommits:
             self._poll(client, _POLL_BACKOFF.pause(polls))  # it does not return early for an answer
 
     def _refusal(self, doing: str) -> ConnectError | None:
-        """The error in the last answer, if any."""
+        """Return the error in the last answer, if any."""
         error, partitions = self._answer
         if error is not None:
             if error.code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):

@@ -1,13 +1,14 @@
 """Source offsets as Kafka Connect keeps them: `["<connector>",{source partition}]` -> `{offset}`, or a tombstone.
 
-Written as Jackson writes it: compact, `é` as two bytes, an emoji as two escapes, 1e10 as `1.0E10`.
-Kafka Connect compares partitions as bytes; here they are
-compared as structures, and a partition that was read is written back with the bytes that were read, so that Connect finds
-it again (connect-semantics 1). Of several byte forms of one partition, which may lie in several partitions of the topic,
-the one with the newest timestamp holds; the others get tombstones when it is written next, together with it. All of them
-are known, for a reset must reach each. So it is with one key, too, which lies in another partition of the topic once that
-has got more: the last record of each partition counts, and of those the newest. A tombstone in one partition hides an older
-record in another only until compaction has removed the tombstone, so a reset writes one to every partition that holds one.
+Keys and values are written as Jackson writes them: compact, `é` as two bytes, an emoji as two escapes, 1e10 as `1.0E10`.
+Kafka Connect compares source partitions as bytes. Penstock compares them as structures, and writes a partition back with the
+bytes that it read, so that Kafka Connect finds it again (connect-semantics 1).
+
+One source partition may have several byte forms, possibly in several partitions of the topic. The form with the newest
+timestamp is valid; the others get tombstones together with its next record. All forms are remembered, since a reset must
+delete each. The same applies to a single key, which maps to another partition of the topic after partitions were added: the
+last record of each partition counts, and the newest of those is valid. A tombstone in one partition hides an older record in
+another only until compaction removes the tombstone, so a reset writes one to every partition that holds a record.
 """
 
 import json
@@ -31,12 +32,12 @@ __all__ = ["StoredOffsets", "fold", "load", "load_if_present"]
 log = logging.getLogger(__name__)
 
 
-# Kept, since `json.dumps` makes a new encoder at each call with other separators.
+# One encoder, since `json.dumps` creates a new one at each call that sets separators.
 _encoder: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
-# What Jackson, by which Kafka Connect writes and looks up keys, spells differently: doubles, control characters, and all
-# beyond U+FFFF and half of it. Found in most texts at no place.
+# Jackson, which Kafka Connect uses to write and look up keys, spells these differently: doubles, control characters,
+# characters beyond U+FFFF, and lone surrogates. Most texts contain none.
 _DIFFERENT: Final = re.compile(r"[0-9][.e]|NaN|Infinity|\\u00|[\ud800-\udfff\U00010000-\U0010ffff]")
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?|NaN|-?Infinity', re.DOTALL)
 _CHARACTERS: Final = re.compile(r"\\u00..|\\.|[\ud800-\udfff\U00010000-\U0010ffff]")
@@ -67,15 +68,15 @@ def _character_as_jackson(found: re.Match[str]) -> str:
 
 @dataclass
 class StoredOffsets:
-    """The records of one connector in the offsets topic.
+    """Records of one connector in the offsets topic.
 
     Attributes:
-        offsets: the position of each source partition.
+        offsets: offset of each source partition.
         keys: by source partition, the key of its next record.
         forms: by source partition, every live key.
-        live: by partition of the topic, every key whose last record there is no tombstone, as compaction leaves it; also one
-            that a newer tombstone in another partition hides.
-        places: the same by source partition: the partition of the topic and the key.
+        live: by partition of the topic, every key whose last record in that partition is not a tombstone, including keys
+            hidden by a newer tombstone in another partition.
+        places: the same by source partition, as pairs of topic partition and key.
     """
 
     connector: str
@@ -87,14 +88,14 @@ class StoredOffsets:
     _with_several_keys: set[SourcePartition] = field(default_factory=set)
 
     def entry(self, partition: SourcePartition, offset: Offset | None) -> Entry:
-        """The record that sets `partition` to `offset`; None makes a tombstone."""
+        """Return the record that sets `partition` to `offset`. None makes it a tombstone."""
         key = self.keys.get(partition)
         if key is None:
             key = self.keys[partition] = _json([self.connector, dict(partition)])
         return key, None if offset is None else _json(dict(offset))
 
     def entries(self, offsets: Mapping[SourcePartition, Offset | None]) -> list[Entry]:
-        """A record for each source partition, and a tombstone for each of its other keys."""
+        """Return a record for each source partition, and a tombstone for each of its other keys."""
         return [
             *(self.entry(p, o) for p, o in offsets.items()),
             *(
@@ -105,14 +106,14 @@ class StoredOffsets:
         ]
 
     def prefer(self, own: "StoredOffsets") -> None:
-        """Take over the offsets of another topic, in place of those of this one."""
+        """Take over the offsets of another topic; they override the offsets of this one."""
         self.offsets.update(own.offsets)
         self.keys.update(own.keys)
         for partition, forms in own.forms.items():
             self.know(partition, forms)
 
     def advance(self, offsets: OffsetUpdates) -> None:
-        """Record offsets that were committed."""
+        """Apply offsets that were committed."""
         self.offsets = updated(self.offsets, offsets)
         for partition in self._with_several_keys.intersection(offsets):
             self.forms[partition] = {self.keys[partition]}
@@ -127,9 +128,9 @@ class StoredOffsets:
 
 
 def fold(connector: str, entries: Iterable[Record]) -> StoredOffsets:
-    """The offsets of one connector from the records of an offsets topic, which come oldest first within each partition.
+    """Return the offsets of one connector from the records of an offsets topic, given oldest first within each partition.
 
-    Malformed records are logged and ignored, as Kafka Connect does; records of other connectors are ignored.
+    Malformed records are logged and ignored, as in Kafka Connect; records of other connectors are ignored.
     """
     records: dict[SourcePartition, dict[bytes, dict[int, tuple[int, int, Offset | None]]]] = {}
     name = _json(connector)
@@ -152,7 +153,7 @@ def fold(connector: str, entries: Iterable[Record]) -> StoredOffsets:
     for partition, keys in records.items():
         forms: dict[bytes, tuple[tuple[int, int, bytes], Offset]] = {}
         for key, last in keys.items():
-            # Of records of one time, the one in the newer partition counts, which holds less.
+            # Of records with equal timestamps, take the one in the newer partition, which holds fewer records.
             timestamp, place, offset = max(last.values(), key=lambda record: (record[0], -record[1]))
             if offset is not None:
                 forms[key] = ((timestamp, place, key), offset)
@@ -177,7 +178,7 @@ def load(settings: ClientSettings, connector: str, *, topic: str) -> StoredOffse
 
 
 def load_if_present(settings: ClientSettings, connector: str, *, topic: str) -> StoredOffsets:
-    """As `load`; none where there is no such topic."""
+    """Call `load`; return no offsets if the topic does not exist."""
     try:
         return load(settings, connector, topic=topic)
     except NoSuchTopic:

@@ -1,4 +1,4 @@
-"""Writes records of an offsets topic in one transaction: all of them, or none."""
+"""Write records to an offsets topic in one transaction: all of them, or none."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from penstock_runtime.kafka.transactions import init_transactions
 __all__ = ["PlacedRecord", "TransactionsRefused", "write_in_transaction"]
 
 _SECONDS: Final = 15.0
-"""How long the transaction may be open. The brokers end it then: a process that froze in it, and wakes later, commits
+"""Seconds that the transaction may be open. Brokers abort it then, so that a process that froze and resumes later commits
 nothing."""
 _POLL_SECONDS: Final = 0.1
 _OF_A_TRANSACTION: Final[dict[str, Any]] = {"enable.idempotence": True, "acks": "all"}
@@ -29,11 +29,11 @@ _NOT_OF_A_TRANSACTION: Final = frozenset(
         "message.timeout.ms",
     )
 )
-"""What a connector that delivers at least once may set as it likes, and other names of what is set here."""
+"""Properties that an at-least-once connector may set freely, and aliases of those set here."""
 
 
 class PlacedRecord(NamedTuple):
-    """A record and the partition of the topic that it goes to; the value None is a tombstone."""
+    """Record and the topic partition that it goes to. The value None is a tombstone."""
 
     partition: int
     key: bytes
@@ -41,7 +41,7 @@ class PlacedRecord(NamedTuple):
 
 
 class TransactionsRefused(ConnectError):
-    """The connector's principal may not use the transactional id. Nothing was written."""
+    """Raised when the connector's principal may not use the transactional id. Nothing was written."""
 
 
 def write_in_transaction(
@@ -51,20 +51,20 @@ def write_in_transaction(
     records: Sequence[PlacedRecord],
     check: Callable[[], None],
 ) -> None:
-    """Write the records in one transaction, which fences every other producer that has the id.
+    """Write the records in one transaction, which fences every other producer with this transactional id.
 
     Args:
-        settings: clients of the cluster that has the topic.
-        transactional_id: of the transaction.
+        settings: client settings for the cluster of the topic.
+        transactional_id: id of the transaction.
         topic: must exist.
-        records: for it.
-        check: called when the brokers have all records, and before the commit; raises if a newer process may write.
+        records: records to write.
+        check: called when the brokers have all records, before the commit; raises if a newer process may write.
 
     Raises:
-        TransactionsRefused: not authorised to use the transactional id.
+        TransactionsRefused: not authorized to use the transactional id.
         Superseded: a newer process has taken the id over; nothing is written.
-        RetriableError: no answer in time; all records may be written, or none.
-        ConnectError: refused; nothing is written.
+        RetriableError: no answer in time; either all records are written, or none.
+        ConnectError: the brokers refused; nothing is written.
     """
     doing = f"Writing to topic '{topic}'"
     limit = int(_SECONDS * 1000)

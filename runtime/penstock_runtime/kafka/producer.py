@@ -1,4 +1,4 @@
-"""A producer without transactions: at-least-once sources, and dead letter queues."""
+"""Producer without transactions, for at-least-once sources and dead letter queues."""
 
 from collections.abc import Sequence
 from math import inf
@@ -16,18 +16,20 @@ from penstock_runtime.kafka.settings import ClientSettings
 __all__ = ["LAST_WORDS", "PlainProducer", "write_alone"]
 
 LAST_WORDS: Final = 30.0
-"""Seconds that a task which is about to fail waits for Kafka to take its last records."""
+"""Seconds that a failing task waits for Kafka to accept its last records."""
 
 
 class PlainProducer:
-    """A producer that keeps order and is bounded. `send` any number of times, then `flush` to know what arrived.
+    """Producer that keeps the order of records and bounds its queue.
+
+    Call `send` any number of times, then `flush` to learn what arrived.
 
     Args:
-        settings: how to connect.
-        client_id: as brokers see it.
-        refusals: what earlier producers knew about refused records; None: nothing.
-        keep: hold the records until they have arrived, and send refused ones again, one by one. For few records; without
-            it a batch in which a record was refused must come again as a whole.
+        settings: client settings.
+        client_id: `client.id`, as brokers see it.
+        refusals: what earlier producers learned about refused records; None: nothing.
+        keep: hold the records until they have arrived, and resend refused ones one by one. For few records; without it the
+            caller must resend the whole batch if a record was refused.
     """
 
     def __init__(
@@ -40,19 +42,19 @@ class PlainProducer:
         self._start()
 
     def send(self, outgoing: Outgoing) -> list[Refused]:
-        """Hand records to the client; return those that it or Kafka refuses. Raises as `ProducerBuffer.append`."""
+        """Pass records to the client; return those that the client or Kafka refuses. Raises as `ProducerBuffer.append`."""
         return self._buffer.append(outgoing, keep=self._keep)
 
     def flush(self, *, within: float = inf) -> Sequence[ConnectError]:
-        """Wait until every record has arrived or failed; return the errors of the kept ones that Kafka refused one by one.
+        """Wait until every record has arrived or failed; return the errors of kept records that Kafka refused one by one.
 
         Args:
-            within: seconds, if that is less than `delivery.timeout.ms`.
+            within: seconds to wait, if less than `delivery.timeout.ms`.
 
         Raises:
-            RetriableError: records are still waiting after that time, or for a topic that is not there; or Kafka refused
-                some that are not kept: the next producer with these `refusals` finds out which.
-            Fenced: the producer cannot be used any more.
+            RetriableError: records are still waiting after that time, or their topic does not exist; or Kafka refused
+                records that are not kept: the next producer with these `refusals` finds out which.
+            Fenced: the producer can no longer be used.
         """
         seconds = min(within, self._delivery_seconds)
         left = self._buffer.await_all(seconds)
@@ -88,7 +90,7 @@ class PlainProducer:
     def _start(self) -> None:
         settings = self._settings
         config = self._refusals.fit(settings.for_plain_producer(client_id=self._client_id))
-        # Without it the client makes a report for every record that arrived.
+        # Otherwise the client creates a report for every record that arrived.
         config["delivery.report.only.error"] = not settings.reports_all
         self._delivery_seconds = (
             float(config.get("delivery.timeout.ms", config.get("message.timeout.ms", 300_000))) / 1000
@@ -109,10 +111,10 @@ class PlainProducer:
 
 
 def write_alone(settings: ClientSettings, client_id: str, outgoing: Outgoing, *, within: float = LAST_WORDS) -> None:
-    """Write these records with a producer of their own; on return they are in Kafka.
+    """Write these records with a separate producer. On return all of them are in Kafka.
 
     Raises:
-        ConnectError: Kafka is away, or refuses one.
+        ConnectError: Kafka is unreachable, or refuses a record.
     """
     producer = PlainProducer(settings, client_id=client_id, keep=True)
     try:

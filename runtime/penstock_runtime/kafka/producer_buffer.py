@@ -1,6 +1,6 @@
-"""Bounds what waits in a producer, and keeps its order: counts the records that wait in librdkafka, by portions.
+"""Bound the queue of a producer and keep its order, by counting the records that wait in librdkafka in portions.
 
-librdkafka's own bound refuses single records in the middle of a batch and takes later ones when room appears, which would
+librdkafka's own limit refuses single records in the middle of a batch and accepts later ones when there is room, which would
 change the order within a partition. Here a portion waits as a whole until there is room for it.
 """
 
@@ -23,28 +23,28 @@ from penstock_runtime.process.liveness import LOOP
 __all__ = ["Outgoing", "ProducerBuffer", "Refused"]
 
 OnDelivery = Callable[..., None]
-"""Called by the client with error and message of a record."""
+"""Callback that the client calls with error and message of a record."""
 _ABSENT_SECONDS: Final = 5.0
-"""Seconds for which a topic must be missing: one that was just created is not known at once."""
+"""Seconds for which a topic must be missing: brokers do not know a new topic immediately."""
 _ANY: Final = -1
 """librdkafka's RD_KAFKA_PARTITION_UA: the partitioner chooses."""
 _SLICE: Final = 1.0
 _NOT_OF_RECORDS: Final = (RetriableError, Fenced, TransactionAborted)
-"""Errors that are no fault of a record: the whole batch is tried again, or left to another process."""
+"""Errors not caused by a record: the whole batch is retried, or left to another process."""
 
 
 class ProducerBuffer:
-    """Hands portions to a `confluent_kafka.Producer` in order, with a bound in bytes on what waits.
+    """Queue that passes portions to a `confluent_kafka.Producer` in order, bounded in bytes.
 
     Args:
-        producer: the client; it calls `on_delivery` for failures only, unless `ClientSettings.reports_all`.
-        refusals: what is known about records that Kafka refuses.
-        batch_size: the producer's, in bytes.
+        producer: the client; it calls `on_delivery` only for failures, unless `ClientSettings.reports_all`.
+        refusals: what the process knows about records that Kafka refuses.
+        batch_size: `batch.size` of the producer, in bytes.
         bytes_limit: bytes of records that may wait.
-        delivery_seconds: without any progress for so long the brokers count as away.
-        max_block: seconds to wait for a partition that is not known.
-        servers: for messages.
-        begin_again: begins a new transaction, since one in which a record was refused is void. None: without transactions.
+        delivery_seconds: seconds without progress after which the brokers count as unavailable.
+        max_block: seconds to wait for an unknown partition.
+        servers: `bootstrap.servers`, for messages.
+        begin_again: begins a new transaction, since a refused record makes a transaction void. None: no transactions.
     """
 
     def __init__(
@@ -73,34 +73,34 @@ class ProducerBuffer:
         self._topics: set[str] = set()
         self._absent: dict[str, float] = {}
         self.losses = Losses()
-        """The records that did not arrive."""
+        """Records that did not arrive."""
 
     def reset(self) -> None:
-        """Begin a new batch."""
+        """Start a new batch."""
         self._topics.clear()
         self._absent.clear()
         self.losses.clear()
 
     def replace_producer(self, producer: Producer, batch_size: int) -> None:
-        """Use another client from now on; the records that waited in the one before are gone."""
+        """Use another client from now on. Records that waited in the previous client are lost."""
         self._producer = producer
         self._batch_size = batch_size
         self._waiting.clear()
         self._records = self._bytes = 0
 
     def check_topics(self) -> None:
-        """Check that the topics of this batch exist, when its records do not arrive.
+        """Check that the topics of this batch exist. Called when its records do not arrive.
 
-        The client waits for a topic that was deleted until `delivery.timeout.ms`, and does not report it. A request that
-        names the topic makes a broker that creates topics create it again.
+        The client waits for a deleted topic until `delivery.timeout.ms` without reporting it. The request for the topic
+        makes brokers with automatic topic creation create it again.
 
         Raises:
-            RetriableError: a topic is not there, and has not been for some seconds.
+            RetriableError: a topic has not existed for some seconds.
         """
         for topic in sorted(self._topics):
             try:
                 error = self._producer.list_topics(topic, timeout=1.0).topics[topic].error
-            except KafkaException:  # no broker answers: nothing is known of the topics
+            except KafkaException:  # no broker answers: nothing is known about the topics
                 self._absent.clear()
                 return
             if error is None or error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -112,18 +112,18 @@ class ProducerBuffer:
                 )
 
     def append(self, outgoing: Outgoing, *, keep: bool = False) -> list[Refused]:
-        """Hand records to the client; waits for room.
+        """Pass records to the client. Blocks until there is room.
 
         Args:
-            outgoing: the records.
-            keep: hold the records until they have arrived, so that those that do not can be sent again; for few records.
+            outgoing: records to write.
+            keep: hold the records until they have arrived, so that failed ones can be resent; for few records.
 
         Returns:
-            The records that are not sent, and those that Kafka has refused; all others are on their way.
+            Records that are not sent, and records that Kafka has refused; all others are queued or sent.
 
         Raises:
-            RetriableError: nothing left the queue for `delivery_seconds`: the brokers take nothing.
-            Fenced, TransactionAborted: the producer, or its transaction, cannot be used any more.
+            RetriableError: nothing left the queue for `delivery_seconds`: the brokers accept nothing.
+            Fenced, TransactionAborted: the producer, or its transaction, can no longer be used.
         """
         known = self._refusals.known(outgoing, self._producer, self._max_block)
         if not known:
@@ -134,14 +134,14 @@ class ProducerBuffer:
         return sorted([*known, *(Refused(rows[r.row], r.error) for r in more)])
 
     def send_isolated(self, outgoing: Outgoing, most: int = 0) -> list[Refused]:
-        """Send these records and await them; if some are refused, one by one. Raises as `append`.
+        """Send these records and wait for them; resend those that are refused one by one. Raises as `append`.
 
         Args:
-            outgoing: the records.
-            most: the bytes that they fit into, if they are several.
+            outgoing: records to send.
+            most: batch size in bytes that they fit into, if there are several.
         """
         refused, failed = self._awaited(outgoing)
-        if outgoing.length > 1:  # else the batch, which comes again, would fail here again
+        if outgoing.length > 1:  # after a single record, the batch, which is sent again, would fail here again
             large = {outgoing.at(r)[0] for r, (e, _) in failed.items() if e.code() == KafkaError.MSG_SIZE_TOO_LARGE}
             self._refusals.too_large(large, most)
         for row, (error, partition) in failed.items():
@@ -154,11 +154,11 @@ class ProducerBuffer:
         return refused
 
     def await_all(self, seconds: float) -> int:
-        """Wait until every record has arrived or failed; return how many have not after so many seconds.
+        """Wait until every record has arrived or failed, or `seconds` have passed; return how many are still waiting.
 
         Raises:
             RetriableError: a record waits for a topic that does not exist.
-            Fenced: the producer cannot be used any more.
+            Fenced: the producer can no longer be used.
         """
         deadline = time.monotonic() + seconds
         with translating(f"Writing to {self._servers}"):
@@ -186,7 +186,7 @@ class ProducerBuffer:
         return refused
 
     def _awaited(self, outgoing: Outgoing) -> tuple[list[Refused], dict[int, tuple[KafkaError, int | None]]]:
-        """Send and wait; return the records that the client did not take, and the rows that failed with their partitions."""
+        """Send and wait; return records that the client did not accept, and rows that failed with error and partition."""
         failed: dict[int, tuple[KafkaError, int | None]] = {}
 
         def delivered(row: int, error: KafkaError | None, message: Any) -> None:
@@ -267,7 +267,7 @@ class ProducerBuffer:
         return [partial(delivered, row) for row in range(outgoing.length)]
 
     def _delivered(self, *arguments: Any) -> None:
-        """The client's callback: with the records that were sent, if they are kept, the error and the message."""
+        """Handle a delivery report: the sent records, if they are kept, then the error and the message."""
         *sent, error, message = arguments
         if error is not None:
             self.losses.add(error, message, sent[0] if sent else None)
@@ -293,7 +293,7 @@ class ProducerBuffer:
         ]
 
     def _produce_each(self, out: Outgoing, on_delivery: OnDelivery | list[OnDelivery]) -> list[Refused]:
-        """One by one, since the client's batches take no headers, no timestamps and one topic only."""
+        """Produce records one by one: the client's batches support no headers, no timestamps and only one topic."""
         refused = []
         produce = self._producer.produce
         columns = (
@@ -319,7 +319,7 @@ class ProducerBuffer:
 
 
 def _client_error(out: Outgoing, row: int, error: KafkaError) -> ConnectError:
-    """The error for a record that the client did not take."""
+    """Return the error for a record that the client did not accept."""
     topic, partition = out.at(row)
     doing = f"Writing to topic '{topic}'" + ("" if partition is None else f" partition {partition}")
     if error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
@@ -335,13 +335,13 @@ def _constant_or_each(column: Any) -> Iterable[Any]:
 
 
 def _times(column: int | None | list[int | None]) -> int | None | list[int | None]:
-    """Timestamps for librdkafka, which takes 0 for the present time; one millisecond is the nearest it accepts."""
+    """Return timestamps for librdkafka, which reads 0 as the current time: 1 ms is the closest that it accepts."""
     if isinstance(column, list):
         return [1 if t == 0 else t for t in column] if 0 in column else column
     return 1 if column == 0 else column
 
 
 def _fits_produce_batch(out: Outgoing) -> bool:
-    """Whether `produce_batch` can take the records: one topic, no headers, no timestamps, no partition per record."""
+    """Return whether `produce_batch` accepts the records: one topic, no headers, no timestamps, no partition per record."""
     is_constant = not isinstance(out.topic, list) and not isinstance(out.partition, list)
     return is_constant and out.headers is None and out.timestamp is None

@@ -9,9 +9,9 @@ from penstock.errors import ConnectError
 __all__ = ["Outgoing", "Refused", "slices"]
 
 _BATCH: Final = 61
-"""Bytes of a batch without its records (format 2)."""
+"""Bytes of a batch without records (format 2)."""
 _RECORD: Final = 24
-"""Bytes of a record without key, value and headers, at most."""
+"""Maximum bytes of a record without key, value and headers."""
 
 
 @dataclass(slots=True)
@@ -27,28 +27,28 @@ class Outgoing:
     timestamp: int | None | list[int | None] = None
     positions: Sequence[int] = ()
     placed: Callable[[int, Any], None] | None = None
-    """Called with the position of each record that has arrived, and the client's message; None: nobody asks."""
+    """Called with the position of each record that has arrived and the client's message; None: not needed."""
     _size: int | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def topics(self) -> set[str]:
-        """The topics that the records go to."""
+        """Topics that the records go to."""
         return set(self.topic) if isinstance(self.topic, list) else {self.topic}
 
     def size(self) -> int:
-        """Bytes of keys, values and headers."""
+        """Return the bytes of keys, values and headers."""
         if self._size is None:
             headers = sum(len(n) + len(v or b"") for hs in self.headers or () for n, v in hs)
             self._size = headers + _bytes(self.value) + _bytes(self.key)
         return self._size
 
     def largest(self) -> int:
-        """An upper bound, in bytes, of a batch that holds one of the records alone, without compression."""
+        """Return an upper bound in bytes for an uncompressed batch that holds only one of the records."""
         headers = max((_headers(hs) for hs in self.headers), default=0) if self.headers is not None else 0
         return _BATCH + _RECORD + headers + _longest(self.value) + _longest(self.key)
 
     def alone(self, row: int) -> int:
-        """Bytes of a batch that holds this record alone, without compression."""
+        """Return the bytes of an uncompressed batch that holds only this record."""
         key = None if self.key is None else self.key[row]
         value = None if self.value is None else self.value[row]
         headers = () if self.headers is None else self.headers[row]
@@ -57,12 +57,12 @@ class Outgoing:
         return _BATCH + _varint(body) + body
 
     def at(self, row: int) -> tuple[str, int | None]:
-        """Topic and partition of a record; None: the producer chooses the partition."""
+        """Return topic and partition of a record; None: the producer chooses the partition."""
         topic = self.topic[row] if isinstance(self.topic, list) else self.topic
         return topic, (self.partition[row] if isinstance(self.partition, list) else self.partition)
 
     def take(self, rows: Sequence[int]) -> "Outgoing":
-        """These records."""
+        """Return only these records."""
         return Outgoing(
             len(rows),
             _some(self.topic, rows),
@@ -77,14 +77,14 @@ class Outgoing:
 
 
 class Refused(NamedTuple):
-    """A record that Kafka will never take, for example since it is too large."""
+    """Record that Kafka will never accept, for example because it is too large."""
 
     row: int
     error: ConnectError
 
 
 def slices(outgoing: Outgoing, most: int) -> Iterator[range]:
-    """Rows that fit into one batch of so many bytes, in order; a row at least."""
+    """Yield ranges of rows, in order, each of which fits into a batch of `most` bytes or is a single row."""
     start = size = 0
     for row in range(outgoing.length):
         more = outgoing.alone(row) - _BATCH + 8  # of deltas
@@ -117,5 +117,5 @@ def _field(data: bytes | None) -> int:
 
 
 def _varint(number: int) -> int:
-    """Bytes of a number that is not negative, as Kafka's records hold it (zigzag)."""
+    """Return the bytes of a non-negative number in Kafka's record format (zigzag)."""
     return max(1, -(-(2 * number).bit_length() // 7))

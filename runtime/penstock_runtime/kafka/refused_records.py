@@ -1,6 +1,6 @@
 """Records that Kafka refuses: known before they are sent, or found by sending them one by one.
 
-`producer_buffer` sends them so, and `topic_limits` asks how large a record of a topic may be.
+`producer_buffer` sends them one by one, and `topic_limits` looks up how large a record of a topic may be.
 """
 
 import re
@@ -21,26 +21,27 @@ __all__ = ["Refusals"]
 
 _NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 _OF_TOPICS: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.TOPIC_EXCEPTION)
-"""Errors of one record that hold for all records of its topic."""
+"""Errors of one record that apply to all records of its topic."""
 _LINGER_MS: Final = 5_000
 _ISOLATED: Final = 64 << 10
-"""Bytes of a portion while refused records are searched for."""
+"""Bytes of a portion while searching for refused records."""
 
 
 class Refusals:
-    """What one process knows about records that Kafka refuses; it outlives each of its producers.
+    """Knowledge of one process about records that Kafka refuses. It outlives each producer.
 
-    Brokers refuse batches, and do not say because of which record. So a batch of the connector of which a part was refused
-    is sent again with `isolating`: in small portions, each awaited, and the records of a refused portion one by one. A
-    record that is refused alone has failed; in a transaction its error is kept until the batch is sent again without it.
+    Brokers refuse whole batches and do not say which record is the cause. So if a part of the connector's batch was refused,
+    the batch is sent again with `isolating`: in small portions, waiting for each, and the records of a refused portion one
+    by one. A record that is refused when sent individually has failed; in a transaction its error is kept until the batch
+    is sent again without it.
 
     Args:
-        settings: how to connect.
-        stopping: ends waiting.
+        settings: client settings.
+        stopping: returns whether to stop waiting.
 
     Attributes:
-        isolating: whether refused records are searched for.
-        limits: the largest batches of the topics.
+        isolating: whether the process is searching for refused records.
+        limits: largest batches of the topics.
     """
 
     def __init__(self, settings: ClientSettings, stopping: Callable[[], bool] = lambda: False) -> None:
@@ -57,32 +58,32 @@ class Refusals:
 
     @property
     def portion(self) -> int | None:
-        """How many bytes may be sent at once; None: any number."""
+        """Bytes to send before waiting for them; None: no limit."""
         return min(_ISOLATED, self.limits.least or _ISOLATED) if self.isolating else self.limits.least
 
     def fit(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        """A producer's properties with batches that the topics take, as far as that is known."""
+        """Return the producer's properties with a batch size that the topics accept, as far as their limits are known."""
         fitting = dict(properties)
         if self.limits.least is not None:
             fitting["batch.size"] = min(int(properties["batch.size"]), self.limits.least)
-        if self.isolating:  # a portion that is awaited is sent at once, and not before its last record
+        if self.isolating:  # a portion is flushed as a whole, and none of it may be sent earlier
             fitting["linger.ms"] = _LINGER_MS
         return fitting
 
     def outdates(self, batch_size: int, *, isolating: bool) -> bool:
-        """Whether a producer with these properties must be replaced."""
+        """Return whether a producer with these properties must be replaced."""
         return isolating != self.isolating or (self.limits.least or batch_size) < batch_size
 
     def known(self, outgoing: Outgoing, producer: Producer, seconds: float) -> list[Refused]:
-        """Those of these records that Kafka would refuse, in order.
+        """Return the records that Kafka would refuse, in order.
 
         Args:
-            outgoing: the records.
-            producer: the client that they go to.
-            seconds: how long to wait for a partition that is not known.
+            outgoing: records to check.
+            producer: the client that will send them.
+            seconds: how long to wait for an unknown partition.
 
         Raises:
-            RetriableError: a partition is not known, and no broker answers.
+            RetriableError: a partition is unknown, and no broker answers.
         """
         topics = outgoing.topics
         if not topics <= self._checked:
@@ -103,7 +104,7 @@ class Refusals:
 
         Args:
             too_large: topics for which a batch was too large.
-            batch_size: of the producer, in bytes.
+            batch_size: `batch.size` of the producer, in bytes.
         """
         self.isolating = True
         self.too_large(too_large, batch_size)
@@ -114,7 +115,7 @@ class Refusals:
             self.limits.refused(topic, batch_size)
 
     def refused(self, outgoing: Outgoing, row: int, error: KafkaError, partition: int | None) -> ConnectError:
-        """Record that Kafka has refused this record when it was sent alone; return its error."""
+        """Remember that Kafka refused this record when it was sent individually; return its error."""
         topic, _ = outgoing.at(row)
         size, where = outgoing.alone(row), "" if partition is None or partition < 0 else f" partition {partition}"
         ours = translated(error, f"Writing a record of {size} bytes to topic '{topic}'{where}")
@@ -126,7 +127,7 @@ class Refusals:
         return ours
 
     def settled(self) -> None:
-        """Record that the batch is in Kafka, apart from refused records."""
+        """Record that the batch is in Kafka, except for refused records."""
         self.limits.forget_unknown()
         self._checked = {t for t in self._checked if t in self._names or self.limits.asked(t)}
         self.isolating = False
@@ -198,7 +199,7 @@ class Refusals:
 
 
 def _digest(out: Outgoing, row: int) -> bytes:
-    """Identifies a record when its batch is sent again."""
+    """Return a digest that identifies a record when its batch is sent again."""
     record = out.take([row])
     columns = (record.topic, record.value, record.key, record.headers, record.partition, record.timestamp)
     return blake2b(repr(columns).encode("utf-8", "backslashreplace"), digest_size=16).digest()

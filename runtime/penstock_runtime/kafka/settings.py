@@ -1,4 +1,4 @@
-"""The properties of every client of a task, by kind of client, in librdkafka's names."""
+"""Properties of a task's Kafka clients, by kind of client, in librdkafka's names."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -11,36 +11,36 @@ __all__ = ["ClientSettings"]
 
 log = logging.getLogger(__name__)
 
-# A client connects to a broker twice before it can work (by address, then by name); with librdkafka's first pause of 100 ms
-# each short-lived client would cost that. Pauses still grow to 10 s.
+# A client connects to a broker twice before it can work (by address, then by name). librdkafka's initial pause of 100 ms
+# would delay each short-lived client. Pauses still grow to 10 s.
 _QUICK: Final = {"reconnect.backoff.ms": 10}
 PRODUCER_DEFAULTS: Final[Mapping[str, Any]] = {
     "acks": "all",
-    # Java's partitioner: with librdkafka's own, keys would change their partition on the day a connector moves.
+    # Java's partitioner: with librdkafka's own, keys would change their partition when a connector is migrated.
     "partitioner": "murmur2_random",
     "linger.ms": 20,
     "batch.size": 1 << 20,
     "batch.num.messages": 100_000,
     "message.max.bytes": 1_048_576,  # Java's max.request.size
 }
-# `ProducerBuffer` bounds the queue, in order: librdkafka's bound would refuse single records and let others pass.
+# `ProducerBuffer` bounds the queue and keeps its order: librdkafka's limit would refuse single records and accept others.
 _UNBOUNDED: Final = {"queue.buffering.max.messages": 0, "queue.buffering.max.kbytes": 2_097_151}
 _IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 _MOST_IN_FLIGHT: Final = 5
-"""With idempotence."""
+"""Kafka's limit for idempotent producers."""
 CONSUMER_DEFAULTS: Final[Mapping[str, Any]] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "enable.partition.eof": True,
     "auto.offset.reset": "earliest",
     "isolation.level": "read_committed",
-    # No session is ever held; it bounds how long a commit waits for a broker that is away (45 s otherwise).
+    # There is never a session; this bounds how long a commit waits for an unreachable broker (45 s otherwise).
     "session.timeout.ms": 10_000,
-    # Small enough to stay in the processor's cache, and to waste little when reading goes on elsewhere.
+    # Small enough to stay in the CPU cache, and to waste little when the assignment changes.
     "queued.min.messages": 20_000,
     "queued.max.messages.kbytes": 16_384,
     "fetch.message.max.bytes": 1 << 20,
-    "fetch.max.bytes": 16 << 20,  # beside what is queued already
+    "fetch.max.bytes": 16 << 20,  # in addition to records already queued
     "fetch.wait.max.ms": 500,
     "fetch.queue.backoff.ms": 10,
     "allow.auto.create.topics": False,
@@ -49,13 +49,13 @@ CONSUMER_DEFAULTS: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """Properties in librdkafka's names; ours first, then the worker's, then the connector's overrides.
+    """Client properties in librdkafka's names. The worker's properties override Penstock's, the connector's override both.
 
     Attributes:
-        producer, consumer, admin: the properties of each kind of client, `bootstrap.servers` among them.
-        queue_bytes: how many bytes of records may wait in one producer.
+        producer, consumer, admin: properties of each kind of client, including `bootstrap.servers`.
+        queue_bytes: bytes of records that may wait in one producer.
         max_block: seconds to wait for a partition that a topic does not have yet (`max.block.ms`).
-        reports_all: whether a producer reports each record that has arrived, not only those that have not.
+        reports_all: whether a producer reports every record that has arrived, not only failures.
         on_error: called with every error that a client reports in the background (broker down, authentication).
     """
 
@@ -68,15 +68,15 @@ class ClientSettings:
     on_error: Callable[[str], None] = field(default=lambda text: None, compare=False)
 
     def for_producer(self, **more: Any) -> dict[str, Any]:
-        """The full configuration of a producer."""
+        """Return the full configuration of a producer."""
         return self._common({**PRODUCER_DEFAULTS, **self.producer, **_UNBOUNDED, **_dotted(more)})
 
     def for_plain_producer(self, **more: Any) -> dict[str, Any]:
-        """The full configuration of a producer without transactions: idempotent, unless that was turned off.
+        """Return the full configuration of a producer without transactions: idempotent, unless turned off.
 
-        As with Java's client, `acks`, `retries` or the number of requests in flight turn it off, too, if they contradict it.
-        Then one request is in flight, as in Kafka Connect, unless the user sets more: of two the first may fail, and be sent
-        again after the second.
+        As with Java's client, conflicting values of `acks`, `retries` or the number of requests in flight also turn
+        idempotence off. Then only one request is in flight, as in Kafka Connect, unless the user sets more: of two requests
+        the first may fail and be resent after the second.
         """
         config = self.for_producer(**more)
         config.setdefault("enable.idempotence", not _contradicts_idempotence(config))
@@ -85,16 +85,16 @@ class ClientSettings:
         return config
 
     def for_consumer(self, **more: Any) -> dict[str, Any]:
-        """The full configuration of a consumer, which never joins its group."""
+        """Return the full configuration of a consumer that never joins its group."""
         return self._common({**CONSUMER_DEFAULTS, **self.consumer, **_dotted(more)})
 
     def for_admin(self) -> dict[str, Any]:
-        """The full configuration of an admin client."""
+        """Return the full configuration of an admin client."""
         return self._common(dict(self.admin))
 
     @property
     def bootstrap(self) -> str:
-        """The servers that producers use, for messages."""
+        """`bootstrap.servers` of the producers."""
         return str(self.producer.get("bootstrap.servers", ""))
 
     def _common(self, properties: dict[str, Any]) -> dict[str, Any]:

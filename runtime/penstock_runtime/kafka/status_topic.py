@@ -34,12 +34,15 @@ __all__ = [
 
 
 def recorded_topics(entries: Iterable[Entry], connector: str) -> frozenset[bytes]:
-    """The marks of the topics that this connector has used (`topic_mark`), in records of the whole status topic."""
+    """Return the marks (`topic_mark`) of the topics that this connector has used, from all records of the status topic."""
     return frozenset(topic_mark(topic.name) for topic in active_topics(entries, connector))
 
 
 def active_topics(entries: Iterable[Entry], connector: str) -> Sequence[ActiveTopic]:
-    """The active topics of a connector in the records of the status topic, by name; of each that which came first."""
+    """Return the active topics of a connector from the records of the status topic, sorted by name.
+
+    If there are several records of one topic, the earliest counts.
+    """
     records: dict[bytes, bytes] = {}
     for key, value in entries:
         if not is_topic_of(key, connector):
@@ -52,20 +55,20 @@ def active_topics(entries: Iterable[Entry], connector: str) -> Sequence[ActiveTo
 
 
 def latest_incarnation(entries: Iterable[Entry], connector: str, task: int) -> Incarnation | None:
-    """The greatest incarnation among records, not the last: an earlier process of the task may write late."""
+    """Return the greatest incarnation of a task, not the last: an earlier process of the task may write late."""
     key = incarnation_key(connector, task)
     incarnations = [Incarnation.of(value) for k, value in entries if k == key and value is not None]
     return max(incarnations, default=None)
 
 
 def named_ids(entries: Iterable[Entry], connector: str, task: int) -> frozenset[str]:
-    """The drivers' transactional ids in the records of this task; records of older releases hold none."""
+    """Return the drivers' transactional ids in the records of this task. Records of older releases contain none."""
     key = incarnation_key(connector, task)
     return frozenset(name for k, v in entries if k == key and v is not None for name in json.loads(v).get("ids", ()))
 
 
 def incarnated_tasks(entries: Iterable[Entry], connector: str) -> dict[int, Incarnation]:
-    """The greatest incarnation of every task that this connector has ever had, by task."""
+    """Return the greatest incarnation of every task that this connector has ever had, by task."""
     tasks: dict[int, Incarnation] = {}
     for key, value in entries:
         if value is None or not key.startswith(b'["penstock-incarnation"'):

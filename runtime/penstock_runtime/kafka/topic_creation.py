@@ -1,4 +1,4 @@
-"""Creates the topics of a source by its rules and within limits, before the first record goes there (KIP-158)."""
+"""Create the topics of a source by its rules and within limits, before the first record is written to them (KIP-158)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -15,17 +15,17 @@ from penstock_runtime.kafka.settings import ClientSettings
 __all__ = ["TopicCreator"]
 
 _MOST_TOLD: Final = 10
-"""Forbidden topics that a message names."""
+"""Maximum number of forbidden topics that a message names."""
 
 
 class TopicCreator:
-    """Creates the topics that one process writes to. Each is checked once: one that is deleted later is not created again.
+    """Creator of the topics that one process writes to. Checks each topic once: a topic deleted later is not created again.
 
     Args:
-        settings: how to connect; topics are created on the cluster that producers write to.
-        rules: of the source's `topic.creation.*`, or of a policy; None: there are limits alone, and none is created.
-        limits: of all policies that apply. They hold for topics that are created; one that exists is taken as it is.
-        is_off: there are no rules because the worker configuration creates no topics.
+        settings: client settings; topics are created on the cluster that producers write to.
+        rules: rules of the source's `topic.creation.*`, or of a policy; None: no topic is created, only limits are checked.
+        limits: limits of all policies that apply. They apply to topics that are created, not to existing ones.
+        is_off: there are no rules because topic creation is disabled in the worker configuration.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class TopicCreator:
         return Admin(self._settings, servers=self._settings.bootstrap)
 
     def ensure(self, topics: Iterable[str]) -> None:
-        """Create those of these topics that do not exist, all in one request; existing ones stay as they are.
+        """Create the topics that do not exist, all in one request. Existing topics are not changed.
 
         Raises:
-            RetriableError: no broker answered; another call creates what is still missing.
-            ConfigError: a limit forbids one of them, or no rule says how, and then none is created. No retry helps.
-            ConnectError: a topic cannot be created, or the right is missing. `errors.tolerance` does not cover any of these.
+            RetriableError: no broker answered; another call creates the topics that are still missing.
+            ConfigError: a limit forbids a topic, or no rule applies to it; then none is created. Retrying does not help.
+            ConnectError: a topic cannot be created, or the right is missing. `errors.tolerance` covers none of these errors.
         """
         unchecked = sorted({*topics} - self._existing)
         if not unchecked:
@@ -94,7 +94,7 @@ def _requested(topic: str, rule: TopicGroup) -> RequestedTopic:
 
 
 def _refused(topic: str, rule: TopicGroup, error: KafkaError) -> str:
-    """Why a topic could not be created by its rule, in Kafka Connect's words."""
+    """Return why a topic could not be created by its rule, worded as in Kafka Connect."""
     if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
         settings = ", ".join(f"{name}={text}" for name, text in rule.settings.items())
         return (

@@ -1,4 +1,4 @@
-"""The largest batch that each topic takes, `max.message.bytes`: brokers apply it to whole batches of a client."""
+"""Largest batch that each topic accepts, `max.message.bytes`: brokers apply it to whole batches of a client."""
 
 import logging
 import time
@@ -13,20 +13,20 @@ __all__ = ["TopicLimits"]
 
 log = logging.getLogger(__name__)
 _SECONDS: Final = 5.0
-"""Between two requests about one topic."""
+"""Seconds between two requests for one topic."""
 _UNKNOWN_SECONDS: Final = 60.0
-"""After which a topic whose limit is not known is asked for again."""
+"""Seconds after which an unknown limit is requested again."""
 _SHRINK: Final = 16
 
 
 class TopicLimits:
-    """The limits of the topics that one process writes to. Asks for each once, for all new ones in one request.
+    """Limits of the topics that one process writes to. Each is requested once, all new ones in one request.
 
-    If the brokers do not tell a limit (the principal may not describe the topic, or it does not exist yet), one is assumed
-    once a batch was refused. It bounds batches only: no record is refused for it.
+    If the brokers do not return a limit (the principal may not describe the topic, or the topic does not exist yet), a limit
+    is assumed after a batch was refused. An assumed limit only bounds batches: no record is refused because of it.
 
     Attributes:
-        least: the least limit of all topics, known or assumed; None: no limit is known or assumed.
+        least: smallest limit of all topics, known or assumed; None if there is none.
     """
 
     def __init__(self, settings: ClientSettings) -> None:
@@ -37,26 +37,26 @@ class TopicLimits:
         self.least: int | None = None
 
     def known(self, topic: str) -> int | None:
-        """The limit that the brokers reported."""
+        """Return the limit that the brokers reported, if any."""
         return self._known.get(topic)
 
     def asked(self, topic: str) -> bool:
-        """Whether the limit was asked for."""
+        """Return whether the limit was requested."""
         return topic in self._asked
 
     def learn(self, topics: Iterable[str]) -> None:
-        """Ask for limits that were not asked for yet; without an answer they stay unknown."""
+        """Request the limits that were not requested yet. Without an answer they stay unknown."""
         if new := [t for t in topics if t not in self._asked]:
             self._ask(new)
 
     def renew(self, topics: Iterable[str]) -> None:
-        """Ask again after some seconds, since a limit may have been changed."""
+        """Request limits again if some seconds have passed, since they may have changed."""
         now = time.monotonic()
         if old := [t for t in topics if now - self._asked.get(t, 0.0) > _SECONDS]:
             self._ask(old)
 
     def forget_unknown(self) -> None:
-        """Ask again, at the next write, for limits that have been unknown for a minute: the topics may exist by now."""
+        """Let the next write request limits that have been unknown for a minute again: the topics may exist by now."""
         earliest = time.monotonic() - _UNKNOWN_SECONDS
         for topic in [t for t, asked in self._asked.items() if asked < earliest and t not in self._known]:
             del self._asked[topic]

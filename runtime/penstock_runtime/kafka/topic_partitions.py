@@ -1,4 +1,4 @@
-"""Checks that the partitions that a process names exist. Topics may get partitions while it runs."""
+"""Check that the partitions that a process chooses exist. Partitions may be added to topics while it runs."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -17,10 +17,10 @@ _SECONDS: Final = 10.0
 
 
 class TopicPartitions:
-    """The numbers of partitions by topic. Waits for an unknown partition for `max.block.ms`, as Java's producer does.
+    """Numbers of partitions by topic. Waits for an unknown partition for `max.block.ms`, as Java's producer does.
 
     Args:
-        stopping: ends the wait.
+        stopping: returns whether to stop waiting.
     """
 
     def __init__(self, stopping: Callable[[], bool] = lambda: False) -> None:
@@ -31,15 +31,15 @@ class TopicPartitions:
     def missing(
         self, named: Iterable[tuple[str, int | None]], producer: Producer, seconds: float
     ) -> dict[tuple[str, int], ConnectError]:
-        """Those of these partitions that do not exist, not even after the wait, each with its error.
+        """Return the partitions that do not exist even after waiting, each with its error.
 
         Args:
-            named: topics and partitions; None, or a negative one, is the producer's choice.
-            producer: its metadata is refreshed.
-            seconds: to wait for a partition. A partition that was awaited in vain is not awaited again for as long.
+            named: topics and partitions; None, or a negative number, is the producer's choice.
+            producer: client whose metadata is refreshed.
+            seconds: how long to wait for a partition. After a wait in vain, the next `seconds` pass without another wait.
 
         Raises:
-            RetriableError: no broker answers; or the task is to stop.
+            RetriableError: no broker answers, or the task is stopping.
         """
         unknown = {(t, p) for t, p in named if p is not None and p >= self._counts.get(t, 0)}
         if not unknown:

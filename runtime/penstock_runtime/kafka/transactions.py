@@ -1,4 +1,4 @@
-"""Transactional producers: records and offsets together, or not at all (KIP-98, KIP-618)."""
+"""Transactional producers: write records and offsets together, or not at all (KIP-98, KIP-618)."""
 
 import time
 import warnings
@@ -24,19 +24,19 @@ _SLICE: Final = 1.0
 
 
 class TransactionalProducer:
-    """One transactional id, kept across batches; used by one thread.
+    """Producer with one transactional id, kept across batches. Not thread-safe.
 
-    After any error but a refused record it cannot be used any more: `close` it; the task decides what comes next.
+    After any error except a refused record it can no longer be used: `close` it; the task decides how to proceed.
 
     Args:
-        settings: how to connect.
-        transactional_id: every other producer that has it is fenced.
-        client_id: as brokers see it.
-        refusals: what earlier producers knew about refused records; None: nothing.
-        check: called each time the id was taken over; raises if a newer process may write (rule 3 of `incarnation`).
+        settings: client settings.
+        transactional_id: every other producer with this id is fenced.
+        client_id: `client.id`, as brokers see it.
+        refusals: what earlier producers learned about refused records; None: nothing.
+        check: called after each takeover of the id; raises if a newer process may write (rule 3 of `incarnation`).
 
     Raises:
-        Fenced, RetriableError, ConnectError: as `init_transactions` went.
+        Fenced, RetriableError, ConnectError: as `init_transactions`.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class TransactionalProducer:
         )
 
     def begin(self) -> None:
-        """Begin a transaction. The broker hears of it with the first record.
+        """Begin a transaction. The broker learns of it with the first record.
 
         Raises:
             Superseded: a newer process may write.
-            Fenced, TransactionAborted, ConnectError: the producer cannot be used any more.
+            Fenced, TransactionAborted, ConnectError: the producer can no longer be used.
         """
         if self._refusals.outdates(self._batch_size, isolating=self._isolating):
             self._restart()
@@ -83,14 +83,14 @@ class TransactionalProducer:
         self._open, self._void = True, None
 
     def send(self, outgoing: Outgoing) -> list[Refused]:
-        """Add records to the transaction; waits while the queue is full. Returns those that client or brokers refuse.
+        """Add records to the transaction; return those that client or brokers refuse. Blocks while the queue is full.
 
         Raises: as `ProducerBuffer.append`.
         """
         try:
             return self._buffer.append(outgoing)
         except TransactionAborted as e:
-            if self._closed:  # the next client could not be started, and the one before reports nothing
+            if self._closed:  # the new client could not be started, and the previous one reports nothing
                 raise
             self._await_cause()
             raise self._refused() or self._not_authorized() or e from e
@@ -99,10 +99,10 @@ class TransactionalProducer:
         """Make everything since `begin` visible.
 
         Raises:
-            Fenced: another producer has this id now; nothing of this transaction shows, unless it was committed before.
+            Fenced: another producer has this id now; nothing of this transaction is visible, unless it was committed before.
             TransactionAborted: it failed or its outcome is unknown, or the brokers refused records: the next producer with
-                these `refusals` finds out which, or knows.
-            ConnectError: not authorised, say.
+                these `refusals` finds out which, or knows already.
+            ConnectError: another failure, such as missing authorization.
         """
         if self._void is not None:
             raise TransactionAborted(self._void)
@@ -122,11 +122,11 @@ class TransactionalProducer:
         self._refusals.settled()
 
     def roll_back(self) -> None:
-        """Abort the transaction, after which another one may begin.
+        """Abort the transaction. Afterwards another one may begin.
 
         Raises:
             Fenced: another producer has this id now, or the brokers have ended the transaction.
-            TransactionAborted, ConnectError: the producer cannot be used any more.
+            TransactionAborted, ConnectError: the producer can no longer be used.
         """
         try:
             with translating("Aborting a transaction"):
@@ -136,7 +136,10 @@ class TransactionalProducer:
         self._open = False
 
     def abort(self) -> None:
-        """Make nothing since `begin` visible. Errors are not raised: fencing ends the transaction as well."""
+        """Abort the transaction, so that nothing since `begin` becomes visible.
+
+        Errors are not raised: fencing ends the transaction as well.
+        """
         if self._closed or not self._open:
             return
         self._open = False
@@ -146,7 +149,7 @@ class TransactionalProducer:
             return
 
     def close(self) -> None:
-        """Close the connections. If the brokers do not answer, an open transaction stays until it is fenced or times out."""
+        """Close the connections. If brokers do not answer, a transaction stays open until it is fenced or times out."""
         if self._closed:  # the client would raise
             return
         self._closed = True
@@ -174,7 +177,7 @@ class TransactionalProducer:
             raise
 
     def _restart(self) -> None:
-        """Replace the client, since other properties are needed, or its transaction is void."""
+        """Replace the client because it needs other properties or its transaction is void."""
         self.close()
         try:
             self._start()
@@ -189,16 +192,16 @@ class TransactionalProducer:
             self._producer.begin_transaction()
 
     def _await_cause(self) -> None:
-        """Wait a moment: the client reports a refused record soon after it knows that the transaction is void."""
+        """Wait briefly: the client reports a refused record only shortly after it reports that the transaction is void."""
         deadline = time.monotonic() + _SLICE
         with suppress(KafkaException):
             while not self._buffer.losses.refused and time.monotonic() < deadline:
                 self._producer.poll(0.05)
 
     def _not_authorized(self) -> ConnectError | None:
-        """The missing right that made the transaction void, if that is the reason.
+        """Return the authorization error that made the transaction void, if that is the reason.
 
-        Only `commit_transaction` reports why a transaction is void; it commits no void transaction.
+        Only `commit_transaction` reports why a transaction is void; it never commits a void transaction.
         """
         try:
             self._producer.commit_transaction(_SLICE)
@@ -223,7 +226,7 @@ def fence(settings: ClientSettings, transactional_ids: Iterable[str]) -> None:
 
     Raises:
         RetriableError: the brokers did not answer in time; the state of the remaining ids is unknown.
-        ConnectError: not authorised, say.
+        ConnectError: another failure, such as missing authorization.
     """
 
     def fence_id(transactional_id: str) -> None:
@@ -240,16 +243,16 @@ def fence(settings: ClientSettings, transactional_ids: Iterable[str]) -> None:
 
 
 def init_transactions(producer: Producer, transactional_id: str, servers: str) -> None:
-    """Take over a transactional id: every other producer that has it is fenced.
+    """Take over a transactional id, which fences every other producer that has it.
 
     Raises:
-        RetriableError: the brokers did not answer in time, or another producer took it over at the same moment.
-        ConnectError: not authorised, say.
+        RetriableError: the brokers did not answer in time, or another producer took the id over at the same moment.
+        ConnectError: another failure, such as missing authorization.
     """
     try:
         with translating(f"Taking over transactional id {transactional_id} at {servers}"):
-            # A search for the coordinator that finds no connection is repeated only after half a second. The first
-            # answer comes over the address that was given, the second over the broker's own connection.
+            # Without a connection, librdkafka repeats the search for the coordinator only after half a second. The first
+            # answer comes from the configured address, the second over the connection to the broker itself.
             for _ in range(2):
                 producer.list_topics("__transaction_state", timeout=_INIT_SECONDS)
             _in_slices(producer, producer.init_transactions, _INIT_SECONDS)
@@ -263,7 +266,7 @@ def init_transactions(producer: Producer, transactional_id: str, servers: str) -
 def _in_slices(
     producer: Producer, work: Callable[[float], None], seconds: float, between: Callable[[], None] = lambda: None
 ) -> None:
-    """A call that the client goes on with when it is made again; in between the client tells its troubles."""
+    """Call `work` in short slices; the client resumes where it was. Between slices, poll the client for its errors."""
     deadline = time.monotonic() + seconds
     while True:
         left = deadline - time.monotonic()

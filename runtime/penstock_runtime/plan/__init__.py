@@ -1,4 +1,4 @@
-"""The plan: is this connector's configuration good, and what does each of its tasks get? Starts no JVM, asks no Kafka."""
+"""Plan a connector: check its configuration and split it into tasks. Needs no Kafka, and a JVM only for Java plugins."""
 
 from penstock_runtime.plan.planning import Plan, plan
 

@@ -1,4 +1,4 @@
-"""Converters, transforms and predicates: found, of the right kind and version, and configured once to try."""
+"""Check converters, transforms and predicates: installed, of the right kind and version, and configurable."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ __all__ = ["Chain", "check_chain", "check_transforms"]
 
 @dataclass
 class Chain:
-    """What stands around the connector.
+    """Plugins of a connector other than the connector class.
 
     Attributes:
-        connector: its Connect name, which plugins are told.
-        plugins: by place (`value.converter`, `transforms.hoist`).
-        secrets: passwords that stand in the properties as they are.
+        connector: Connect name of the connector, which plugins receive.
+        plugins: plugins by place (`value.converter`, `transforms.hoist`).
+        secrets: plaintext passwords in the properties.
     """
 
     connector: str
@@ -37,14 +37,14 @@ class Chain:
 def check_chain(
     connector: str, config: Mapping[str, str], worker: Mapping[str, str], plugins: Plugins, findings: Findings
 ) -> Chain:
-    """Find and try every plugin but the connector.
+    """Find and configure every plugin except the connector.
 
     Args:
-        connector: its Connect name.
+        connector: Connect name of the connector.
         config: the connector's properties, resolved.
-        worker: the worker's, resolved, with its default converters.
-        plugins: what is installed.
-        findings: gets problems and warnings.
+        worker: the worker's properties, resolved, with its default converters.
+        plugins: installed plugins.
+        findings: receives problems and warnings.
     """
     chain = Chain(connector)
     for name in plugin_chain.CONVERTERS:
@@ -60,7 +60,7 @@ def check_chain(
 
 
 def check_transforms(config: Mapping[str, str], plugins: Plugins, findings: Findings, chain: Chain) -> None:
-    """Find and try the transforms and predicates, and add them to the chain; arguments as of `check_chain`."""
+    """Find and configure the transforms and predicates, and add them to the chain; arguments as for `check_chain`."""
     predicates = plugin_chain.predicates(config)
     for predicate in predicates:
         _check(predicate, Predicate, plugins, findings, chain)
@@ -79,11 +79,11 @@ def check_transforms(config: Mapping[str, str], plugins: Plugins, findings: Find
 
 
 def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Findings, chain: Chain) -> bool:
-    """Whether the plugin is there in the version asked for; only then can something be said of its properties."""
+    """Check a plugin; return whether it is installed in the requested version. Only then are its properties known."""
     version = f"{place.name}.plugin.version"
     if place.type is None or not place.type.strip():
         if place.name.endswith("."):
-            remedy = f"Remove the comma too many from {place.name[:-1]}."
+            remedy = f"Remove the extra comma from {place.name[:-1]}."
         else:
             remedy = f"Write the class of {place.name.replace('.', ' ', 1)}."
         findings.refuse(
@@ -117,7 +117,7 @@ def _check(place: Place, kind: type[Plugin], plugins: Plugins, findings: Finding
 
 
 def _configure(ref: PluginRef[Plugin], place: Place, parsed: Any, connector: str) -> None:
-    """Configure a plugin as the task will, for the problems that only `configure` finds, and throw it away."""
+    """Configure a plugin as the task will, for the problems that only `configure` finds, and discard it."""
     opened = OpenPlugins()
     plugin = make(ref.cls, PluginContext(connector, place.name, ref.version))
     opened.add(place.name, cast("ChainPlugin", plugin))

@@ -1,4 +1,4 @@
-"""Client overrides of a connector: allowed by the worker, known, possible; and whose consumer group it is."""
+"""Check the client overrides of a connector (allowed by the worker, known, applicable) and its consumer group."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -15,7 +15,7 @@ __all__ = ["OVERRIDES", "check_clients", "unused_overrides", "used"]
 OVERRIDES: Mapping[ClientKind, str] = {kind: f"{kind}.override." for kind in CLIENT_KINDS}
 
 _CREDENTIALS: Final = ("sasl.", "ssl.", "security.protocol")
-"""Properties that say as whom a client connects."""
+"""Prefixes of properties that configure the identity of a client."""
 
 
 def check_clients(
@@ -33,11 +33,11 @@ def check_clients(
     Args:
         kind: `source` or `sink`.
         config: the connector's properties, resolved.
-        worker: resolved.
-        connector: the Connect name.
+        worker: worker configuration, resolved.
+        connector: Connect name of the connector.
         exactly_once: the source's producers are transactional.
-        findings: gets the problems.
-        has_policy: a TopicCreationPolicy applies to the connector: its topics are created by the task.
+        findings: receives problems and warnings.
+        has_policy: a TopicCreationPolicy applies to the connector, so the task creates its topics.
     """
     for client in used(kind, config, has_policy=has_policy):
         prefix = OVERRIDES[client]
@@ -64,14 +64,14 @@ def check_clients(
 
 
 def unused_overrides(kind: str, config: Mapping[str, str], *, has_policy: bool = False) -> list[str]:
-    """Overrides of clients that the connector does not have; no policy was asked about them, and no task gets them."""
+    """Return overrides of clients that the connector does not have. No policy checks them, and no task gets them."""
     clients = used(kind, config, has_policy=has_policy)
     unused = [OVERRIDES[client] for client in CLIENT_KINDS if client not in clients]
     return [name for name in config if name.startswith(tuple(unused))]
 
 
 def used(kind: str, config: Mapping[str, str], *, has_policy: bool = False) -> tuple[ClientKind, ...]:
-    """The clients that carry a connector's overrides (Connect's rule); a policy has rules as `topic.creation.*` are."""
+    """Return the clients that use a connector's overrides (Connect's rule). A policy counts like `topic.creation.*`."""
     dead_letters = bool(config.get("errors.deadletterqueue.topic.name", "").strip())
     if kind == "sink":
         return ("consumer", "producer", "admin") if dead_letters else ("consumer",)
@@ -86,19 +86,19 @@ def _has_rules(config: Mapping[str, str], *, has_policy: bool) -> bool:
 
 
 def _for_records_alone(config: Mapping[str, str]) -> Iterator[Problem]:
-    """Warnings of credentials of the producer that the client which creates topics does not have (KIP-158, example 5)."""
+    """Warn of producer credentials that the client for creating topics does not have (KIP-158, example 5)."""
     producer, admin = (_below(OVERRIDES[client], config) for client in ("producer", "admin"))
     for name, text in producer.items():
         if name.startswith(_CREDENTIALS) and admin.get(name) != text:
             yield Problem(
                 f"{OVERRIDES['producer']}{name}",
-                f"counts for records alone: topics are created with the worker's {name}; to create them with the "
+                f"applies to records only: topics are created with the worker's {name}; to create them with the "
                 f"connector's, set {OVERRIDES['admin']}{name} too",
             )
 
 
 def _allowed(kind: str, name: str, worker: WorkerConfig) -> str:
-    """When it would have one, unless the worker's policy would refuse it then."""
+    """Return what would give the connector such a client, or that the worker's policy would then reject the override."""
     prefix = next(p for p in OVERRIDES.values() if name.startswith(p))
     own = name.removeprefix(prefix)
     if refused(worker.override_policy, worker.override_allowlist, {own: ""}, prefix):
@@ -108,10 +108,10 @@ def _allowed(kind: str, name: str, worker: WorkerConfig) -> str:
 
 def _when(kind: str, name: str) -> str:
     if kind == "sink":
-        return "; it would with errors.deadletterqueue.topic.name"
+        return "; it would have one with errors.deadletterqueue.topic.name"
     if name.startswith("admin."):
-        return "; it would with topic.creation.* or offsets.storage.topic"
-    return "; it would with offsets.storage.topic" if not name.startswith("producer.") else ""
+        return "; it would have one with topic.creation.* or offsets.storage.topic"
+    return "; it would have one with offsets.storage.topic" if not name.startswith("producer.") else ""
 
 
 def _group(config: Mapping[str, str], worker: WorkerConfig, connector: str) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Whether a source can deliver as it is asked to (KIP-618)."""
+"""Check that a source supports the requested delivery guarantee (KIP-618)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +12,7 @@ __all__ = ["check_boundary", "check_delivery", "exactly_once"]
 
 
 def exactly_once(guarantee: str | None, worker: WorkerConfig) -> bool:
-    """Whether records and offsets go in one transaction: yes, unless worker or `delivery.guarantee` say no."""
+    """Return whether records and offsets share a transaction: yes, unless worker or `delivery.guarantee` disable it."""
     return worker.exactly_once and (guarantee or "").strip() != "at-least-once"
 
 
@@ -24,15 +24,17 @@ def check_delivery(
     alias: str,
     findings: Findings,
 ) -> None:
-    """Refuse what is asked for and cannot be had; warn of what is not asked for and missing. Connect's words.
+    """Reject requested guarantees that are unsupported; warn of missing guarantees that were not requested.
+
+    Messages are worded as in Kafka Connect.
 
     Args:
-        framework: what is asked for.
-        worker: resolved.
-        connector: the plugin, None where it cannot be made.
-        parsed: its configuration, None if that is wrong: then the plugin cannot be asked whether it delivers exactly once.
-        alias: the plugin's.
-        findings: gets problems and warnings.
+        framework: the connector's framework properties.
+        worker: worker configuration, resolved.
+        connector: the plugin; None if it cannot be created.
+        parsed: its configuration; None if invalid: then the plugin cannot be asked whether it delivers exactly once.
+        alias: alias of the plugin.
+        findings: receives problems and warnings.
     """
     able: bool | None = True
     if isinstance(connector, SourceConnector) and parsed is not None:
@@ -47,8 +49,8 @@ def check_delivery(
     if able is False and exactly_once(framework.delivery_guarantee, worker):
         findings.warn(
             "delivery.guarantee",
-            f"{alias} may read other records the second time, so a failure can lose or double some; "
-            f"exactly.once.support=required would refuse it",
+            f"{alias} may read other records after a restart, so a failure can lose or duplicate some; "
+            f"exactly.once.support=required would reject it",
         )
     if framework.transaction_boundary == "interval" and not exactly_once(framework.delivery_guarantee, worker):
         findings.warn("transaction.boundary", "has no effect at least once: there are no transactions")
@@ -65,15 +67,15 @@ def check_boundary(
     *,
     exactly_once: bool,
 ) -> None:
-    """Refuse `transaction.boundary=connector` where the connector cannot end its transactions itself. Connect's words.
+    """Reject `transaction.boundary=connector` if the connector cannot define transactions. Worded as in Kafka Connect.
 
     Args:
-        config: of the connector, resolved. The framework's part of it need not parse.
-        connector: the plugin, None where it cannot be made.
-        parsed: its configuration, None if that is wrong: then only a plugin that never can is refused.
-        alias: the plugin's.
-        findings: gets problems and warnings.
-        exactly_once: records and offsets go in one transaction.
+        config: the connector's properties, resolved. The framework's part need not parse.
+        connector: the plugin; None if it cannot be created.
+        parsed: its configuration; None if invalid: then only a plugin that never supports this is rejected.
+        alias: alias of the plugin.
+        findings: receives problems and warnings.
+        exactly_once: records and offsets share a transaction.
     """
     if config.get("transaction.boundary", "").strip().lower() != "connector" or not isinstance(
         connector, SourceConnector

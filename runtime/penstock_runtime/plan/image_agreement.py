@@ -1,7 +1,7 @@
-"""Whether the images of several PluginVersions go together in one process, and with the runtime (KIP-891).
+"""Check that the images of several PluginVersions are compatible in one process, and with the runtime (KIP-891).
 
-Kafka Connect gives each plugin a class loader. Python has one namespace of modules, so that what two folders bring in
-different versions is refused before a task imports one of them in place of the other.
+Kafka Connect gives each plugin a class loader. Python has one namespace of modules, so different versions in two folders are
+rejected before a task imports the wrong one.
 """
 
 import platform
@@ -28,20 +28,18 @@ from penstock_runtime.plugins.mounted import distributions, own_distribution
 
 __all__ = ["check_agreement"]
 
-_REMEDY: Final = (
-    "a process imports one of them: take versions that bring the same, or make one image that holds both plugins"
-)
+_REMEDY: Final = "a process imports one of them: use versions that bring the same, or build one image with both plugins"
 
 
 @dataclass(frozen=True)
 class _Held:
-    """What an image brings.
+    """Contents of an image.
 
     Attributes:
-        mount: of the image.
-        used: its distributions, by name. Those that the runtime has as well are not used.
-        copies: the names of those that are not used.
-        modules: in its folder; empty for the only image.
+        mount: mount of the image.
+        used: its distributions, by name, except those that the runtime has as well.
+        copies: names of those exceptions, which are not used.
+        modules: modules in its folder; empty if there is only one image.
     """
 
     mount: PluginMount
@@ -54,9 +52,9 @@ class _Held:
 
 
 def check_agreement(mounts: Sequence[PluginMount]) -> Iterator[Problem]:
-    """What of the images contradicts another image or the runtime, under the property that asks for the plugin.
+    """Yield conflicts of the images with each other and with the runtime, under the property that requests the plugin.
 
-    Metadata that cannot be read is refused nowhere here: imports tell.
+    Unreadable metadata is not rejected here: importing the plugin finds such errors.
     """
     folders = [m.folder for m in mounts]
     held = [_held(m, folders) for m in mounts]
@@ -77,7 +75,7 @@ def _held(mount: PluginMount, folders: Sequence[str]) -> _Held:
 
 
 def _python(image: _Held) -> Iterator[Problem]:
-    """What was built for another Python or another machine than the runtime's."""
+    """Yield a problem for each distribution built for another Python or another machine than the runtime's."""
     ours, version = {*sys_tags()}, platform.python_version()
     runtime = f"the runtime is Python {version} on {platform.system()} {platform.machine()}"
     for found in image.used.values():
@@ -93,7 +91,7 @@ def _python(image: _Held) -> Iterator[Problem]:
 
 
 def _tags(found: Distribution) -> list[str]:
-    """For which Pythons and machines its wheel was built."""
+    """Return the tags of the wheel: the Pythons and machines that it was built for."""
     text = ""
     with suppress(OSError, UnicodeError):
         text = found.read_text("WHEEL") or ""
@@ -103,9 +101,10 @@ def _tags(found: Distribution) -> list[str]:
 def _requirements(
     image: _Held, held: Sequence[_Held], folders: Sequence[str], extras: Mapping[str, set[str]]
 ) -> Iterator[Problem]:
-    """Requirements that the runtime or another image has in a version that does not do.
+    """Yield requirements that the runtime or another image has in an incompatible version.
 
-    What is not there at all, imports tell; what the image itself brings is its author's.
+    Missing requirements are found by importing the plugin. The image's author is responsible for requirements that the image
+    itself brings.
     """
     for name, found in image.used.items():
         for wanted in _wanted(found, {"", *extras.get(name, ())}):
@@ -120,12 +119,12 @@ def _requirements(
                 yield _problem(
                     image,
                     f"brings {found.name} {found.version}, which needs {wanted.name}{wanted.specifier}, but {whose} "
-                    f"{needed} {version}, which is imported; use a version of {found.name} that goes with it",
+                    f"{needed} {version}, which is imported; use a version of {found.name} that is compatible with it",
                 )
 
 
 def _extras(held: Sequence[_Held]) -> Mapping[str, set[str]]:
-    """The extras that requirements ask for (`base[avro]`), by distribution."""
+    """Return the extras that requirements request (`base[avro]`), by distribution."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for image in held:
         for d in image.used.values():
@@ -135,7 +134,7 @@ def _extras(held: Sequence[_Held]) -> Mapping[str, set[str]]:
 
 
 def _wanted(found: Distribution, extras: set[str]) -> Iterator[Requirement]:
-    """The requirements that count on this machine, with these extras."""
+    """Yield the requirements that apply on this machine, with these extras."""
     for text in found.requires or ():
         with suppress(InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName):
             wanted = Requirement(text)
@@ -151,7 +150,7 @@ def _versions(one: _Held, other: _Held) -> Iterator[Problem]:
 
 
 def _modules(one: _Held, other: _Held) -> Iterator[Problem]:
-    """Modules of different distributions that have one name. The versions of one distribution are compared elsewhere."""
+    """Yield modules of different distributions with the same name. `_versions` compares versions of one distribution."""
     told = set[tuple[frozenset[str], frozenset[str]]]()
     for mine, theirs in overlapping(one.modules, other.modules):
         owners, owners2 = one.modules[mine], other.modules[theirs]
@@ -174,7 +173,7 @@ def _same(version: str, other: str) -> bool:
 
 
 def _contains(specifier: str, version: str) -> bool:
-    """Whether a version does; also what cannot be read."""
+    """Return whether a version matches; True if either cannot be parsed."""
     try:
         return SpecifierSet(specifier).contains(version, prereleases=True)
     except (InvalidSpecifier, InvalidVersion):

@@ -1,4 +1,4 @@
-"""Checks `spec.java`: the heap and the options of the JVM of Java plugins."""
+"""Check `spec.java`: the heap and the options of the JVM of Java plugins."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,27 +14,27 @@ __all__ = ["check_java", "has_java", "java_warnings"]
 
 
 def check_java(given: Java | None) -> tuple[JavaSpec | None, tuple[Problem, ...]]:
-    """Return the settings of the JVM, and the problems in them; None: the defaults."""
+    """Return the settings of the JVM and their problems. The settings are None for the defaults, or if they are invalid."""
     if given in (None, Java()):
         return None, ()
     assert given is not None
-    if any(refused_options(given.options)):  # reported with the other fields that are refused
+    if any(refused_options(given.options)):  # reported with the other refused fields
         return None, ()
     java = JavaSpec(heap_percent=given.heap_percent, options=tuple(given.options))
     try:
         problems = tuple(unusable_options(java))
-    except ConnectError:  # there is no Java, which whoever needs it says
+    except ConnectError:  # Java is missing, which is reported when it is needed
         return java, ()
     return (None, problems) if problems else (java, ())
 
 
 def has_java(places: Mapping[str, PluginRef[Plugin]]) -> bool:
-    """Whether a plugin of these runs in a JVM."""
+    """Return whether any of these plugins runs in a JVM."""
     return any(ref.reference.startswith(PREFIX) for ref in places.values())
 
 
 def java_warnings(given: Java, places: Mapping[str, PluginRef[Plugin]]) -> Iterator[Problem]:
-    """Warn of options without an effect, and of secrets among them."""
+    """Warn if the options have no effect, and of secrets in them."""
     if not has_java(places):
         yield Problem("spec.java", "has no effect: none of this connector's plugins runs in a JVM; remove it")
     yield from secret_options(given.options)

@@ -1,4 +1,4 @@
-"""Passwords that stand in a configuration as they are, in the place of a reference. Pure, but for loading plugins."""
+"""Find plaintext passwords in a configuration, which should be references. Pure, except for loading plugins."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,11 +17,11 @@ _VARIABLE: Final = re.compile(r"\$\{[^}:\s]+:[^}]*\}")
 
 
 def literal_passwords(config: Mapping[str, str], plugins: Mapping[str, type[Plugin]]) -> dict[str, str]:
-    """Passwords without a variable in them, by property.
+    """Return passwords that contain no variable, by property.
 
     Args:
         config: the connector's properties, as written.
-        plugins: their classes, by place (`connector`, `transforms.hoist`).
+        plugins: plugin classes, by place (`connector`, `transforms.hoist`).
     """
     found: dict[str, str] = {}
     for place, cls in plugins.items():
@@ -39,27 +39,27 @@ def literal_passwords(config: Mapping[str, str], plugins: Mapping[str, type[Plug
 
 
 def check_literals(literals: Mapping[str, str]) -> Iterator[Problem]:
-    """A warning for each."""
+    """Yield a warning for each plaintext password."""
     for name, text in literals.items():
         if "${" in text:
-            continue  # a reference with a typing error, which has a problem of its own
+            continue  # a mistyped reference, which is reported separately
         yield Problem(
             name,
-            "holds a password as it is, for everybody to see who may read this connector. Put it under a key of a Secret "
-            "of the same namespace, and write ${secret:<name>:<key>} here",
+            "holds a password in plain text, visible to everyone who may read this connector. Put it under a key of a "
+            "Secret of the same namespace, and write ${secret:<name>:<key>} here",
         )
 
 
 def plugin_secrets(class_name: str, config: Mapping[str, str], plugins: Plugins) -> Iterator[Secret]:
-    """The passwords in a configuration that may be wrong, known before any plugin is given it. Raises nothing."""
+    """Yield the passwords in a configuration that may be invalid, before any plugin receives it. Raises nothing."""
     return (Secret(HIDDEN, text) for text in plugin_passwords(class_name, config, plugins).values())
 
 
 def plugin_passwords(class_name: str, config: Mapping[str, str], plugins: Plugins) -> Mapping[str, str]:
-    """Return the passwords in a configuration that may be wrong, by property. Raises nothing."""
+    """Return the passwords in a configuration that may be invalid, by property. Raises nothing."""
     found = dict[str, type[Plugin]]()
     wanted: list[tuple[str, type[Plugin], str | None]] = [("connector", Connector, class_name)]
-    with suppress(Exception):  # planning reports what is wrong with these
+    with suppress(Exception):  # planning reports errors in these
         wanted += (
             (name, HeaderConverter if name == "header.converter" else Converter, config.get(name))
             for name in plugin_chain.CONVERTERS

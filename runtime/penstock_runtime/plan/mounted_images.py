@@ -1,4 +1,4 @@
-"""Whether the image of a PluginVersion holds what that declares (KIP-891): looked at before any task runs it."""
+"""Check that the image of a PluginVersion contains what the PluginVersion declares (KIP-891), before any task runs it."""
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,13 +28,13 @@ _TYPES: Final[Mapping[str, type[Plugin]]] = {
     "converter": Converter,
     "headerConverter": HeaderConverter,
 }
-"""The words of a PluginVersion for what a class is."""
+"""Base class of each plugin type of a PluginVersion."""
 
 
 def check_images(mounts: Sequence[PluginMount]) -> list[Problem]:
-    """What the images' folders lack of the declarations or hold beside them, and then, what contradicts each other.
+    """Return differences between the images and their declarations or, if there are none, conflicts between the images.
 
-    Nothing of a plugin is imported.
+    Imports no plugin.
     """
     folders = [m.folder for m in mounts]
     of_python = [m for m in mounts if m.runtime == "Python"]
@@ -52,7 +52,7 @@ def _not_there(mount: PluginMount) -> Problem:
 
 
 def path_in_image(mount: PluginMount) -> str:
-    """The folder, or the jar, as the image has it."""
+    """Return the path of the folder, or the jar, within the image."""
     return "/" + mount.folder.removeprefix(f"{PLUGINS_DIR}/").partition("/")[2]
 
 
@@ -71,7 +71,7 @@ def _check_image(mount: PluginMount, folders: Collection[str]) -> Iterator[Probl
     if (own := own_distribution(mount.plugin, folders)) is not None:
         yield Problem(
             type_property(mount.places[0]),
-            f"the runtime's image has a {own.name} {own.version} of its own, which would run in place of the one that the "
+            f"the runtime's image has its own {own.name} {own.version}, which would run instead of the one that the "
             f"PluginVersion {mount.name} brings; remove it from the runtime's image",
         )
     declared, there = {c.alias for c in mount.classes}, {e.name for e in found.entry_points.select(group=GROUP)}
@@ -84,12 +84,12 @@ def _check_image(mount: PluginMount, folders: Collection[str]) -> Iterator[Probl
 def check_classes(
     mount: PluginMount, plugins: Mapping[str, PluginReference], folders: Collection[str]
 ) -> Iterator[Problem]:
-    """What the classes that are used are otherwise than declared.
+    """Yield differences between the classes in use and their declarations.
 
     Args:
-        mount: of an image.
-        plugins: by place, as a task spec has them.
-        folders: of all images. What several of them bring is equal, and is imported from the first.
+        mount: mount of an image.
+        plugins: plugins by place, as in a task spec.
+        folders: folders of all images. Modules in several of them are equal, and are imported from the first.
     """
     for place, reference in plugins.items():
         if place in mount.places:
@@ -99,7 +99,7 @@ def check_classes(
 def check_class(
     mount: PluginMount, place: str, alias: str, cls: type[Plugin], folders: Collection[str]
 ) -> Iterator[Problem]:
-    """What a class that is imported is otherwise than declared; arguments as for `check_classes`."""
+    """Yield differences between an imported class and its declaration; arguments as for `check_classes`."""
     declared = next((c for c in mount.classes if c.alias == alias), None)
     if not _is_within(folders, cls):
         yield _not_from_image(mount, place, alias, cls)
@@ -108,12 +108,12 @@ def check_class(
 
 
 def type_of(cls: type[Plugin]) -> str | None:
-    """What a class is, in the word of a PluginVersion; None: none of them."""
+    """Return the plugin type of a class, as in a PluginVersion; None if it has none."""
     return next((word for word, base in _TYPES.items() if issubclass(cls, base)), None)
 
 
 def ignored_copies(mount: PluginMount, folders: Collection[str]) -> Iterator[Problem]:
-    """A warning of what is in the image and in the runtime as well: the runtime's is imported."""
+    """Yield a warning that lists packages in both the image and the runtime: the runtime's are imported."""
     there = {canonicalize_name(d.name): d for d in distributions([mount.folder]) if not is_named(d, mount.plugin)}
     pairs = ((name, d, own_distribution(d.name, folders)) for name, d in there.items())
     copies = {n: f"{d.name} {d.version} (the runtime has {own.version})" for n, d, own in pairs if own is not None}
@@ -132,7 +132,7 @@ def ignored_copies(mount: PluginMount, folders: Collection[str]) -> Iterator[Pro
 
 
 def _is_package(spec: ModuleSpec | None) -> bool:
-    """Whether that is more than a namespace, which has no file."""
+    """Return whether a module was found that is not just a namespace, which has no file."""
     return spec is not None and spec.origin is not None
 
 

@@ -1,4 +1,4 @@
-"""Puts the checks together: every problem of a connector at once, or its tasks."""
+"""Run all checks of a connector, and return either all problems together or its tasks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,21 +48,21 @@ __all__ = ["Plan", "plan"]
 
 @dataclass(frozen=True)
 class Plan:
-    """A connector's good configuration.
+    """Valid configuration of a connector, split into tasks.
 
     Attributes:
-        connector: the Connect name.
+        connector: Connect name of the connector.
         kind: `source` or `sink`.
-        tasks: one spec per task, to be made alive by `TaskSpec.live`; none for a connector that is `Stopped`.
+        tasks: one spec per task, completed by `TaskSpec.live`; none for a connector that is `Stopped`.
         given: by task, the names of the properties that the plugin gave it.
-        framework: the framework's own properties, the worker's `errors.*` below them.
-        exactly_once: records and offsets go in one transaction.
-        standard_input: the property for want of which its tasks read standard input; None where they do not.
-        warnings: what the user should know; fit to be shown.
-        plugins: by place, as a task spec has them.
-        hash: equal as long as nothing changes that a plan depends on.
-        redactor: for whatever is shown of this connector.
-        literals: passwords that stand in the configuration as they are, by property.
+        framework: the framework's properties; the worker's `errors.*` are their defaults.
+        exactly_once: records and offsets share a transaction.
+        standard_input: property whose absence makes the tasks read standard input; None if they do not.
+        warnings: warnings for the user, without secrets.
+        plugins: plugins by place, as in a task spec.
+        hash: the same as long as nothing changes that a plan depends on.
+        redactor: removes secrets from any output about this connector.
+        literals: plaintext passwords in the configuration, by property.
     """
 
     connector: str
@@ -92,18 +92,18 @@ def plan(
     """Plan a connector.
 
     Args:
-        resource: as the user wrote it.
-        worker: as the user wrote it, variables unresolved (`WorkerConfig.raw`).
-        plugins: what is installed.
-        secrets_dir: where `${secret:..}` is found; tasks get the same.
-        environment: for `${env:..}`; the process's when None.
-        policy_selects: a TopicCreationPolicy applies that it does not name, as the operator says.
-        registered: the operator has run it before.
+        resource: the connector as the user wrote it.
+        worker: the worker configuration as the user wrote it, variables unresolved (`WorkerConfig.raw`).
+        plugins: installed plugins.
+        secrets_dir: folder with the values of `${secret:..}`; tasks get the same folder.
+        environment: values of `${env:..}`; the process's environment if None.
+        policy_selects: according to the operator, a TopicCreationPolicy applies that the connector does not name.
+        registered: the operator has run the connector before.
 
     Raises:
-        ConfigError: every problem at once, those of the resource's own text among them (`resource.reading`), without
-            secrets, each under the property or field that the user wrote.
-        RetriableError: nothing is wrong as far as it can be seen, but what the plugin looks at outside cannot be reached.
+        ConfigError: all problems together, including those of the resource's text (`resource.reading`), without secrets,
+            each under the property or field that the user wrote.
+        RetriableError: no problem was found, but an external system that the plugin checks cannot be reached.
         ConnectError: a config provider fails, or does not answer.
     """
     java, unusable = check_java(resource.spec.java)
@@ -162,7 +162,7 @@ def _plan(
         hide(resource.connect_name, redactor)
         kind = "source" if issubclass(ref.cls, SourceConnector) else "sink"
         framework = findings.attempt(lambda: config_class(kind).parse(config))
-        if fits:  # another version may have other properties of its own (Connect's rule)
+        if fits:  # another version may have different properties (Connect's rule)
             parsed = findings.attempt_plugin("spec.class", f"{ref.alias}.Config", lambda: ref.cls.Config.parse(config))
             context = PluginContext(resource.connect_name, CONNECTOR, ref.version)
             connector = findings.attempt_plugin("spec.class", ref.alias, partial(make, ref.cls, context))
@@ -170,7 +170,7 @@ def _plan(
             *own_properties(own.values, config_class(kind), ref.cls),
             *(p.name for p in ref.cls.Config.properties()),
         }
-        # The plugin is not asked about a configuration of which a part is wrong.
+        # The plugin does not validate a configuration that is partly wrong.
         sure = None if names_of([*own.problems, *resource.reading.problems]) & mine else parsed
         once = _check_kind(
             kind,
@@ -203,7 +203,7 @@ def _plan(
     assert connector is not None
 
     places: dict[str, PluginRef[Plugin]] = {"connector": ref, **chain.plugins}
-    # Overrides that no policy was asked about do not reach the task.
+    # Overrides that no policy checked do not reach the task.
     unused = unused_overrides(connector.kind, own.values, has_policy=policy.applies)
     if resource.spec.java is not None:
         findings.warnings += java_warnings(resource.spec.java, places)
@@ -231,7 +231,7 @@ def _plan(
 def _find(
     resource: resources.Connector, plugins: Plugins, findings: Findings
 ) -> tuple[PluginRef[Connector] | None, bool]:
-    """The connector's plugin, and whether it is in a version that is asked for."""
+    """Return the connector's plugin, and whether its version is a requested one."""
     name = resource.spec.class_name
     if name == PLACEHOLDER:
         return None, True
@@ -245,7 +245,7 @@ def _find(
 
 
 def _validate(alias: str, connector: Connector | None, parsed: Config | None, findings: Findings) -> None:
-    """Let the connector look at its configuration, unless one of them is wrong."""
+    """Let the connector validate its configuration, if both are available."""
     if connector is None or parsed is None:
         return
     method = returned.name(connector, "validate", alias)
@@ -272,7 +272,7 @@ def _check_kind(
     policy: PolicyUse,
     findings: Findings,
 ) -> bool:
-    # Where `framework` does not parse, the rest is checked as for the guarantee that was asked for.
+    # If `framework` does not parse, the rest is checked for the requested guarantee.
     once = kind == "source" and exactly_once(config.get("delivery.guarantee"), worker)
     if isinstance(framework, SourceConfig):
         check_delivery(framework, worker, connector, parsed, alias, findings)
@@ -297,7 +297,7 @@ def _tasks(
     secrets_dir: Path | None,
     findings: Findings,
 ) -> tuple[tuple[TaskSpec, ...], tuple[tuple[str, ...], ...]]:
-    """The tasks, and the names of the properties that the plugin gave each of them."""
+    """Return the tasks, and the names of the properties that the plugin gave each of them."""
     alias, cls = places["connector"].alias, type(connector)
     if resource.spec.state is resources.State.STOPPED:
         return (), ()

@@ -1,4 +1,4 @@
-"""Versions that a configuration asks for (KIP-891), against what is installed."""
+"""Check the plugin versions that a configuration requests (KIP-891) against the installed ones."""
 
 from collections.abc import Sequence
 
@@ -15,14 +15,15 @@ __all__ = ["check_syntax", "check_version", "requested_version"]
 def check_version(
     ref: PluginRef[Plugin], requested: str | None, names: tuple[str, ...], findings: Findings, *, of_step: bool = False
 ) -> bool:
-    """Whether the installed version is one that is asked for; refuses it where it is not.
+    """Return whether the installed version matches the requested one; if not, add a problem.
 
     Args:
         ref: the plugin.
-        requested: Maven's range; None and `latest` ask for nothing.
-        names: the properties that get the problem (Connect names the class and the version).
-        findings: gets the problem; an unreadable range is one of the last of `names` alone.
-        of_step: for a transform or a predicate, where it is one of all of `names` (Connect's rule).
+        requested: Maven version range; None and `latest` match any version.
+        names: properties that get the problem (Connect names the class and the version).
+        findings: receives the problem; an unreadable range is a problem only of the last of `names`.
+        of_step: the plugin is a transform or a predicate, for which an unreadable range is a problem of all of `names`
+            (Connect's rule).
     """
     before = len(findings.problems)
     available = ref.versions or (ref.version,)
@@ -35,7 +36,7 @@ def check_version(
 
 
 def requested_version(text: str | None) -> VersionRange | None:
-    """The range that a property asks for; None for nothing, or when it is unreadable, which `check_version` reports."""
+    """Return the requested version range; None if there is none or it is unreadable, which `check_version` reports."""
     try:
         return VersionRange.requested(text)
     except ValueError:
@@ -45,13 +46,13 @@ def requested_version(text: str | None) -> VersionRange | None:
 def check_syntax(
     requested: str | None, name: str, findings: Findings, *more: str, available: Sequence[str] = ()
 ) -> VersionRange | None:
-    """Return the range that a property asks for; None for nothing, or when it is unreadable.
+    """Return the requested version range; None if there is none, or if it is unreadable: then add a problem.
 
     Args:
         requested: Maven's range.
-        name: the property; it gets the problem of an unreadable range.
-        findings: gets the problem.
-        more: further properties that get it.
+        name: the property that requests it, for the problem.
+        findings: list to which the problem is added.
+        more: further properties for which the problem is added.
         available: the versions of the plugin, if it is known, for the message.
     """
     try:

@@ -1,4 +1,4 @@
-"""Collects what is wrong and what is worth a warning, so that a user sees all of it at once."""
+"""Collect problems and warnings, so that a user sees all of them together."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -22,15 +22,15 @@ class Findings:
     """Problems and warnings, in the order in which they were found.
 
     Attributes:
-        problems: make the configuration wrong.
-        warnings: do not.
-        away: what a plugin needs is not there now (a system outside, memory for its JVM), so it is not known whether the
-            configuration is right.
+        problems: errors that make the configuration invalid.
+        warnings: findings that do not.
+        unavailable: error because something that a plugin needs is unavailable (an external system, memory for its JVM),
+            so that it is unknown whether the configuration is valid.
     """
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
-    away: ConnectError | None = None
+    unavailable: ConnectError | None = None
 
     def refuse(self, name: str, message: str) -> None:
         """Add a problem."""
@@ -41,7 +41,7 @@ class Findings:
         self.warnings.append(Problem(name, message))
 
     def attempt(self, work: Callable[[], T]) -> T | None:
-        """The result of `work`; None when it raised `ConfigError`, whose problems are added."""
+        """Return the result of `work`. If it raises `ConfigError`, add its problems and return None."""
         try:
             return work()
         except ConfigError as e:
@@ -49,19 +49,19 @@ class Findings:
             return None
 
     def attempt_plugin(self, name: str, what: str, work: Callable[[], T]) -> T | None:
-        """As `attempt`, for code of a plugin, which may raise anything.
+        """Do the same as `attempt` for code of a plugin, which may raise anything.
 
         Args:
-            name: the property for problems that name none.
-            what: for the message: `InsertField.configure`.
-            work: what the plugin does.
+            name: property for problems that name none.
+            what: operation for the message, such as `InsertField.configure`.
+            work: calls the plugin.
         """
         try:
             return work()
         except ConfigError as e:
             self.problems += (Problem(p.property or name, p.message) for p in e.problems)
         except (RetriableError, JvmLost, JvmOutOfMemory) as e:
-            self.away = self.away or e
+            self.unavailable = self.unavailable or e
         except ConnectError as e:
             self.refuse(name, str(e))
         except (Exception, SystemExit) as e:  # noqa: BLE001 (foreign code; the user sees which and why)
@@ -69,11 +69,11 @@ class Findings:
         return None
 
     def raise_for(self, reading: Reading, unresolved: Iterable[Problem], redactor: Redactor) -> None:
-        """Raise ConfigError with all problems, if there are any; else what kept a plugin from an answer, if something did.
+        """Raise ConfigError with all problems, if there are any; otherwise raise `unavailable`, if set.
 
         Args:
-            reading: of the resource's text. A problem there is reported once, not again as a value of the wrong type.
-            unresolved: variables without a value; likewise.
+            reading: reading of the resource's text. Its problems are not reported again as values of the wrong type.
+            unresolved: problems of variables without a value, which are also reported only once.
             redactor: masks secrets in messages.
         """
         wrong = [*reading.problems, *unresolved]
@@ -83,28 +83,29 @@ class Findings:
             p.property for p in reading.problems
         }:  # all properties would be missing
             found = [p for p in found if p.property.startswith("spec.")]
-        # What is missing is often there under a mistyped name, which is a warning.
+        # A missing property is often present under a mistyped name, which is a warning.
         meant = {w.message.rpartition("did you mean ")[2].rstrip("?"): w.property for w in self.warnings}
         problems = [*wrong, *(_mistyped(p, meant.get(p.property)) for p in found)]
         if problems:
-            refused = {p.property for p in problems}  # one answer: no advice about what is refused all the same
+            refused = {p.property for p in problems}  # no warnings about rejected properties
             warnings = [w for w in self.warnings if w.property and w.property not in refused]
             raise ConfigError(
                 dict.fromkeys(redactor.problem(reading.named(p)) for p in problems),
                 [redactor.problem(reading.named(w)) for w in warnings],
             )
-        if isinstance(self.away, RetriableError):
-            raise RetriableError(redactor(str(self.away)), self.away.retry_after) from self.away
-        if self.away is not None:
-            raise type(self.away)(redactor(str(self.away))) from self.away
+        error = self.unavailable
+        if isinstance(error, RetriableError):
+            raise RetriableError(redactor(str(error)), error.retry_after) from error
+        if error is not None:
+            raise type(error)(redactor(str(error))) from error
 
 
 def names_of(problems: Iterable[Problem]) -> set[str]:
-    """What these are about, also where a property was written under `spec` that belongs under `spec.config`."""
+    """Return the properties of these problems, also if they were written under `spec` instead of `spec.config`."""
     names: set[str] = set()
     for problem in problems:
         own = {problem.property.removeprefix(prefix) for prefix in ("", "spec.", "spec.config.")}
-        # A wrong value for one of these properties chooses it; null chooses none.
+        # A wrong value for one of these two properties still sets it; null does not.
         names |= own if problem.message == NULL or not own & _EITHER else own | _EITHER
     return names
 

@@ -1,4 +1,4 @@
-"""Whether anything tells which records `errors.tolerance=all` passes over."""
+"""Warn if records skipped by `errors.tolerance=all` leave no trace."""
 
 from collections.abc import Mapping
 
@@ -9,18 +9,18 @@ __all__ = ["check_record_errors"]
 
 
 def check_record_errors(framework: ErrorsConfig, own: Mapping[str, str], findings: Findings) -> None:
-    """Warn where records that fail are counted, and neither kept nor logged.
+    """Warn if failed records are only counted, and neither kept nor logged.
 
     Args:
-        framework: the connector's properties over the worker's.
-        own: the connector's, to say where the tolerance stands.
-        findings: gets the warning.
+        framework: the connector's properties, with the worker's as defaults.
+        own: the connector's properties, to report where the tolerance is set.
+        findings: receives the warning.
     """
     if framework.errors_tolerance != "all" or framework.errors_log_enable or framework.dlq_topic.strip():
         return
     name = "errors.tolerance"
     findings.warn(
         name if name in own else f"worker configuration, {name}",
-        "records that fail are left out, and it is not known which: name errors.deadletterqueue.topic.name to keep "
-        "them, or set errors.log.enable=true to have a line in the log for each",
+        "failed records are skipped, and nothing records which: set errors.deadletterqueue.topic.name to keep them, or "
+        "errors.log.enable=true to log each of them",
     )

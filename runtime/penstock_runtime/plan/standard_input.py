@@ -1,4 +1,4 @@
-"""Whether a source reads standard input, which a pod does not have."""
+"""Warn if a source reads standard input, which a pod does not have."""
 
 from penstock import Connector, SourceConnector
 from penstock.config import Config
@@ -8,13 +8,13 @@ __all__ = ["read_for_want_of"]
 
 
 def read_for_want_of(connector: Connector | None, parsed: Config | None, alias: str, findings: Findings) -> str | None:
-    """The property whose absence makes the connector read standard input, with a warning; None: it does not, or unknown.
+    """Return the property whose absence makes the connector read standard input, and add a warning; None if there is none.
 
     Args:
-        connector: the plugin, None where it cannot be made.
-        parsed: its configuration, None where that is wrong.
-        alias: the plugin's.
-        findings: gets the warning, and what the plugin fails with.
+        connector: the plugin; None if it cannot be created.
+        parsed: its configuration; None if invalid.
+        alias: alias of the plugin.
+        findings: receives the warning, and any failure of the plugin.
     """
     if not isinstance(connector, SourceConnector) or parsed is None:
         return None

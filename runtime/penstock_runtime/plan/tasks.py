@@ -1,4 +1,4 @@
-"""Task configurations: what the connector splits its work into, as task specs without secrets."""
+"""Split a connector's work into tasks, as task specs without secrets."""
 
 import hashlib
 import json
@@ -34,9 +34,9 @@ _TOPICS = ("topics", "topics.regex")
 
 
 def own_properties(config: Mapping[str, str], framework: type[Config], connector: type[Plugin]) -> dict[str, str]:
-    """The properties that the connector gets: all but the framework's, unless its `Config` names those too.
+    """Return the properties that the connector gets: all except the framework's, unless its `Config` names those too.
 
-    One whose `Config` has the open prefix "" gets the framework's as well, as every connector of Kafka Connect.
+    A connector whose `Config` has the open prefix "" gets the framework's as well, as any connector of Kafka Connect does.
     """
     frameworks = framework_properties(config, framework, connector)
     open_prefixes = connector.Config.open_prefixes
@@ -48,9 +48,9 @@ def own_properties(config: Mapping[str, str], framework: type[Config], connector
 
 
 def framework_properties(config: Mapping[str, str], framework: type[Config], connector: type[Plugin]) -> set[str]:
-    """The names of the framework's properties, but for those that the connector's `Config` names.
+    """Return the names of the framework's properties, except those that the connector's `Config` names.
 
-    A `Config` with the open prefix "" names them only to see them: MirrorMaker's has all of Kafka Connect's own.
+    A `Config` with the open prefix "" names them only to read them: MirrorMaker's contains all of Kafka Connect's.
     """
     names = {p.name for p in framework.properties()}
     named = () if "" in connector.Config.open_prefixes else (p.name for p in connector.Config.properties())
@@ -69,10 +69,10 @@ def framework_properties(config: Mapping[str, str], framework: type[Config], con
 def split(
     connector: Connector, parsed: Config, properties: Mapping[str, str], name: str, most: int
 ) -> Sequence[Mapping[str, str]]:
-    """The configuration of each task, variables resolved.
+    """Return the configuration of each task, variables resolved.
 
     Raises:
-        ConfigError: more tasks than allowed (Connect's message).
+        ConfigError: the connector returned more tasks than allowed (Connect's message).
     """
     found = connector.task_configs(parsed, properties, most)
     tasks = returned.task_properties(found, returned.name(connector, "task_configs"))
@@ -81,7 +81,7 @@ def split(
             Problem(
                 "spec.tasksMax",
                 f"The connector {name} has generated {len(tasks)} tasks, which is greater than {most}, the maximum "
-                f"number of tasks it is configured to create. This is a fault of the plugin; until it is mended, "
+                f"number of tasks it is configured to create. This is a bug in the plugin; until it is fixed, "
                 f"raise spec.tasksMax to {len(tasks)}.",
             )
         )
@@ -89,9 +89,9 @@ def split(
 
 
 def check_tasks_max(connector: Connector, alias: str, most: int, findings: Findings) -> None:
-    """Warn where `spec.tasksMax` asks for several tasks of a plugin that never makes more than one.
+    """Warn if `spec.tasksMax` requests several tasks of a plugin that never has more than one.
 
-    A plugin that splits its work (it has a `task_configs`) makes fewer tasks where there is less to split; that is normal.
+    A plugin that splits its work (it defines `task_configs`) may return fewer tasks if there is less to split.
     """
     if most == 1 or type(connector).task_configs is not Connector.task_configs:
         return
@@ -113,17 +113,17 @@ def task_specs(
     worker: Mapping[str, str],
     secrets_dir: Path | None,
 ) -> tuple[TaskSpec, ...]:
-    """The task specs, not alive yet (`TaskSpec.live`).
+    """Return the task specs, to be completed by `TaskSpec.live`.
 
     Args:
         resource: the connector.
         kind: `source` or `sink`.
-        plugins: by place.
-        resolved: the connector's properties.
+        plugins: plugins by place.
+        resolved: the connector's properties, resolved.
         kept: the framework's properties that every task gets, as written.
-        tasks: what `split` gave.
+        tasks: result of `split`.
         worker: the worker's properties, as written.
-        secrets_dir: where the task finds its secrets.
+        secrets_dir: folder where the task finds its secrets.
 
     Raises:
         ConfigError: a task's property holds a secret that cannot become a reference again.
@@ -154,12 +154,12 @@ def _spark(given: Spark) -> SparkSpec:
 
 
 def split_hash(given: Sequence[Collection[str]], tasks: Sequence[TaskSpec], literals: Sequence[Secret]) -> str:
-    """The hash of what the plugin gave each task, so that another split has another one.
+    """Return a hash of the properties that the plugin gave each task, so that another split has another hash.
 
     Args:
         given: by task, the names of these properties.
-        tasks: the task specs, with references in place of secrets.
-        literals: passwords that stand in them as they are. None of them is hashed: what a hash is of can be guessed.
+        tasks: the task specs, with references instead of secrets.
+        literals: plaintext passwords in them. None is hashed, since hashed values can be guessed.
     """
     hidden = Redactor(literals)
     values = [{name: hidden(task.config[name]) for name in names} for names, task in zip(given, tasks, strict=True)]
@@ -167,7 +167,7 @@ def split_hash(given: Sequence[Collection[str]], tasks: Sequence[TaskSpec], lite
 
 
 def fingerprint(resource: resources.Connector, plugins: Mapping[str, PluginRef[Plugin]]) -> str:
-    """Equal as long as configuration, plugin versions and `tasksMax` are: nothing is planned again then."""
+    """Return a hash of configuration, plugin versions and `tasksMax`. While it is the same, no new plan is needed."""
     facts = {
         "class": resource.spec.class_name,
         "config": dict(resource.spec.config),

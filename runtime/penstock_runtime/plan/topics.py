@@ -1,4 +1,4 @@
-"""How a source's topics are created: whether its rules can be followed (KIP-158)."""
+"""Check the rules for creating a source's topics (KIP-158)."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -14,11 +14,11 @@ _OFF: Final = "topic.creation.enable is false in the worker configuration"
 
 
 class PolicyUse(NamedTuple):
-    """By what a TopicCreationPolicy applies to a connector; the operator reads it, and no plan does.
+    """Use of a TopicCreationPolicy by a connector. Only the operator reads the policy, never a plan.
 
     Attributes:
-        named: the connector names one.
-        selected: one that it does not name selects it.
+        named: the connector names a policy.
+        selected: a policy that the connector does not name selects it.
         registered: the operator has run this connector before (KIP-158, `topic.creation.enable`).
     """
 
@@ -28,24 +28,24 @@ class PolicyUse(NamedTuple):
 
     @property
     def applies(self) -> bool:
-        """Whether there is one at all."""
+        """Whether any policy applies."""
         return self.named or self.selected
 
 
 def check_topic_rules(
     kind: str, config: Mapping[str, str], worker: WorkerConfig, findings: Findings, policy: PolicyUse
 ) -> None:
-    """Refuse rules that are wrong, as Kafka Connect does when the connector starts.
+    """Reject invalid rules, as Kafka Connect does when the connector starts.
 
-    With `topic.creation.enable=false` rules of a new connector are refused, and those of one that has run before are
-    ignored with a warning: a plan that is refused would leave its tasks creating topics by the last one.
+    With `topic.creation.enable=false`, rules of a new connector are rejected, and those of a connector that has run before
+    are ignored with a warning: if the plan were rejected, its tasks would keep creating topics by the previous plan.
 
     Args:
         kind: `source` or `sink`.
         config: the connector's properties, resolved.
-        worker: resolved.
-        findings: gets problems and warnings.
-        policy: by what a TopicCreationPolicy applies.
+        worker: worker configuration, resolved.
+        findings: receives problems and warnings.
+        policy: how a TopicCreationPolicy applies.
     """
     if kind == "sink":
         if policy.named:
@@ -60,7 +60,7 @@ def check_topic_rules(
         return
     for name in (*(n for n in config if n.startswith(PREFIX)), *([_FIELD] if policy.named else [])):
         if policy.registered:
-            findings.warn(name, f"is ignored: {_OFF}; the brokers create missing topics, if they do so by themselves")
+            findings.warn(name, f"is ignored: {_OFF}; brokers with automatic topic creation create missing topics")
         else:
             findings.refuse(name, f"would be ignored: {_OFF}; remove one of them")
     if policy.selected:

@@ -1,4 +1,4 @@
-"""Properties that nobody reads: a warning each, with the name that was probably meant. Never an error (Connect's rule)."""
+"""Warn of properties that nothing reads, and suggest similar names. Never an error (Connect's rule)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -21,12 +21,12 @@ def unknown_properties(
     connector: type[Plugin] | None,
     chain: Mapping[str, PluginRef[Plugin]],
 ) -> Iterator[Problem]:
-    """One warning for each property without a reader.
+    """Yield a warning for each property that nothing reads.
 
     Args:
         config: the connector's properties.
-        framework: which of them are the framework's.
-        connector: the connector's class; None when it was not found, so that nothing can be said of its properties.
+        framework: defines the framework's properties.
+        connector: the connector's class; None if it was not found: then its properties are unknown and cause no warning.
         chain: the plugins found, by place.
     """
     known = {*_names(framework), *(_names(connector.Config) if connector else ())}
@@ -47,7 +47,7 @@ def unknown_properties(
 def typed_properties(
     framework: type[Config], connector: type[Plugin] | None, chain: Mapping[str, PluginRef[Plugin]]
 ) -> set[str]:
-    """Names of properties that are numbers or truth values: any spelling of those is as good as another."""
+    """Return the names of properties that are numbers or booleans, for which any spelling is acceptable."""
     configs = [("", framework), *([("", connector.Config)] if connector else ())]
     configs += [(f"{place}.", ref.cls.Config) for place, ref in chain.items()]
     typed = {f"{prefix}{p.name}" for prefix, c in configs for p in c.properties() if p.type in _TYPED}
@@ -74,7 +74,7 @@ def _in_place(
         return
     own = name[len(place) + 1 :]
     if own == "schemas.enable" and place in plugin_chain.CONVERTERS:
-        return  # set for all converters alike, and harmless where a converter has no schemas
+        return  # often set for all converters, and harmless for a converter without schemas
     known = {*fixed, *_names(found.cls.Config)}
     if own not in known and not (found.cls.Config.open_prefixes and own.startswith(found.cls.Config.open_prefixes)):
         near = nearest(own, known)
@@ -82,7 +82,7 @@ def _in_place(
 
 
 def _place(name: str, config: Mapping[str, str]) -> str | None:
-    """The place that a property belongs to by its name; of several aliases the longest that fits."""
+    """Return the place that a property belongs to by its name. If several aliases match, the longest counts."""
     for converter in plugin_chain.CONVERTERS:
         if name.startswith(f"{converter}."):
             return converter

@@ -1,7 +1,7 @@
-"""Puts references back into task configurations, so that a plan holds no secret. Pure.
+"""Put references back into task configurations, so that a plan contains no secret. Pure.
 
-A plugin sees resolved values and may copy them, also into longer texts (`jdbc:...;password=...`). What it returns is
-kept as a task spec, so every value must become its reference again.
+A plugin sees resolved values and may copy them, also into longer texts (`jdbc:...;password=...`). Its result is stored as a
+task spec, so every secret value must be replaced by its reference again.
 """
 
 import re
@@ -21,16 +21,16 @@ _REFERENCE: Final = re.compile(r"\$\{[^}]*\}")
 def put_back(
     task: Mapping[str, str], original: Mapping[str, str], resolved: Mapping[str, str], secrets: Sequence[Secret]
 ) -> dict[str, str]:
-    """A task's configuration as it may be kept.
+    """Return a task's configuration with references instead of secrets.
 
     Args:
-        task: what the plugin returned, variables resolved.
+        task: configuration that the plugin returned, variables resolved.
         original: the connector's properties as written.
-        resolved: the same, resolved.
-        secrets: what the references stood for.
+        resolved: the same properties, resolved.
+        secrets: values of the references.
 
     Raises:
-        ConfigError: properties that hold a secret in a form that no reference stands for (encoded, or too short to be
+        ConfigError: properties contain a secret in a form that no reference can replace (encoded, or too short to be
             distinguished from other text).
     """
     redactor = Redactor(secrets)

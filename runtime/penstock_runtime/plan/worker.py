@@ -1,4 +1,4 @@
-"""Checks the properties of a worker configuration and resolves their variables."""
+"""Check the properties of a worker configuration and resolve their variables."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ __all__ = ["Worker", "worker_from"]
 
 
 class Worker(NamedTuple):
-    """A worker configuration, and warnings for the person who wrote it."""
+    """Worker configuration, and warnings for the user who wrote it."""
 
     config: WorkerConfig
     warnings: tuple[Problem, ...]
@@ -27,12 +27,12 @@ def worker_from(texts: Mapping[str, str], secrets_dir: Path | None = None) -> Wo
     """Return the worker configuration of these properties; `WorkerConfig.raw` keeps them with their variables.
 
     Raises:
-        ConfigError: every problem at once.
+        ConfigError: all problems together.
         ConnectError: a config provider fails, or does not answer.
     """
     with ConfigProviders(texts, secrets_dir) as providers:
         problems = list(providers.problems())
-        if problems:  # their variables would be as many more
+        if problems:  # variables of these providers would only add follow-up problems
             raise ConfigError(problems)
         resolved = resolve(texts, secrets_dir, providers=providers.table)
     redactor = Redactor([*resolved.secrets, *client_secrets(resolved.values)], texts, texts)

@@ -1,1 +1,1 @@
-"""Finds plugins by the names that configurations use, and loads them."""
+"""Find plugins by the names that configurations use, and load them."""

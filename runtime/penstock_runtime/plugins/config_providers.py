@@ -1,4 +1,4 @@
-"""The config providers of a worker configuration, for `variables.resolve`: Penstock's own, and those of Java plugins."""
+"""Config providers of a worker configuration, for `variables.resolve`: Penstock's and those of Java plugins."""
 
 import logging
 import re
@@ -27,19 +27,19 @@ _REFERENCE: Final = re.compile(rf"{PREFIX}{KIND}:([^#].*)#([^#]+)")
 
 
 class ConfigProviders:
-    """The config providers of a worker configuration.
+    """Config providers of a worker configuration.
 
-    A Java provider is made when a variable first needs it, and asked once for each key: what it returns counts until
-    `close`. After a failure it is not asked again.
+    A Java provider is created when a variable first needs it, and called once for each key: its values are cached until
+    `close`. After a failure it is not called again.
 
     Args:
         worker: the worker configuration as written.
-        secrets_dir: where `${secret:..}` in parameters of providers is found.
-        environment: for `${env:..}` in them; None: that of the process.
-        references: the classes that the plan found; None: they are looked for on the plugin path.
+        secrets_dir: folder with the values of `${secret:..}` in parameters of providers.
+        environment: values of `${env:..}` in them; None: the environment of the process.
+        references: the classes that the plan found; None: search the plugin path.
 
     Attributes:
-        table: for `variables.resolve`.
+        table: table for `variables.resolve`.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ConfigProviders:
         self.close()
 
     def problems(self) -> Iterator[Problem]:
-        """Yield the problems of the classes and parameters of the Java providers, each of which is made.
+        """Create all Java providers; yield the problems of their classes and parameters.
 
         Raises:
             ConnectError: the JVM cannot be started, has ended, or does not answer.
@@ -86,7 +86,7 @@ class ConfigProviders:
         return {name: _reference(self._plugin(name)) for name in self._classes if name in named}
 
     def redact(self, text: str) -> str:
-        """Return the text without the values that Java providers have returned, and without their parameters' secrets."""
+        """Return the text without the values that Java providers have returned and without secrets in their parameters."""
         for redactor in tuple(self._redactors.values()):
             text = redactor(text)
         return text

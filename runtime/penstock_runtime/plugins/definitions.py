@@ -1,4 +1,4 @@
-"""The configuration definition of a plugin in Python."""
+"""Configuration definition of a Python plugin."""
 
 import inspect
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ def definition_of(alias: str, cls: type[Plugin], version: str) -> ClassDefinitio
     """Return the configuration definition of a class.
 
     Args:
-        alias: the name of its entry point.
-        cls: the class.
-        version: of its distribution.
+        alias: name of its entry point.
+        cls: plugin class.
+        version: version of its distribution.
     """
     return ClassDefinition(
         class_name=alias,

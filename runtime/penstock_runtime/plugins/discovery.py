@@ -1,9 +1,9 @@
-"""Finds plugins by the names that configurations use, and loads them when they are asked for, not before.
+"""Find plugins by the names that configurations use, and load them only when they are requested.
 
-Names that find a class: its alias (`FileStreamSource`), that of a connector with its ending (`FileStreamSourceConnector`),
-others without theirs (`Json` for `JsonConverter`), a Java name of Kafka Connect that the class stands in for, and its path
-(`module:Class` or `module.Class`). A `$Key` or `$Value` after any of them is a variant. Reading the installed entry
-points takes some 50 ms and imports no plugin; a plugin is imported when a name leads to it.
+Names that find a class: its alias (`FileStreamSource`), the alias of a connector with its ending
+(`FileStreamSourceConnector`), other aliases without theirs (`Json` for `JsonConverter`), a Java name of Kafka Connect that
+the class implements, and its path (`module:Class` or `module.Class`). A `$Key` or `$Value` after any of them is a variant.
+Reading the installed entry points takes about 50 ms and imports no plugin; a plugin is imported when a name refers to it.
 """
 
 import importlib
@@ -45,7 +45,7 @@ P = TypeVar("P", bound=Plugin)
 
 @dataclass(frozen=True, slots=True)
 class PluginEntry:
-    """A plugin that is installed but perhaps not imported; `path` is `module:Class`."""
+    """Installed plugin, possibly not imported yet; `path` is `module:Class`."""
 
     alias: str
     path: str
@@ -53,13 +53,13 @@ class PluginEntry:
     distribution: str
     load: Callable[[], object]
     java_name: str = ""
-    """The class of Java that it is, by which it is found too."""
+    """Name of the Java class, which also finds the plugin; empty for a Python plugin."""
 
     def ref(self, variant: str | None = None, name: str | None = None) -> PluginRef[Plugin]:
-        """The plugin, imported.
+        """Import the plugin.
 
         Raises:
-            ConfigError: it cannot be used; the message says why, and which distribution brought it.
+            ConfigError: the plugin cannot be used; the message says why, and which distribution it belongs to.
         """
         of = f" of distribution {self.distribution} {self.version}" if self.distribution else ""
         cls = checked(name or self.alias, self.load, f" ({self.path}{of})")
@@ -67,11 +67,11 @@ class PluginEntry:
 
 
 class _Unknown(Exception):
-    """Nothing goes by that name; the text says what was tried beyond the names that are installed, or nothing."""
+    """Raised when no plugin has that name. The text, which may be empty, says what was tried beyond installed names."""
 
 
 class Plugins:
-    """What is installed. Tests and embedders give their own entries; `installed` reads the environment's."""
+    """Installed plugins. Tests and embedders pass their own entries; `installed` reads those of the environment."""
 
     def __init__(
         self,
@@ -81,15 +81,15 @@ class Plugins:
         java: Iterable[JavaPlugin] = (),
         mounted_java: Mapping[str, Sequence[JavaPlugin]] | None = None,
     ) -> None:
-        """What is installed.
+        """Create a registry of plugins.
 
         Args:
-            entries: the environment's.
-            mounted: those of images, by the places that they are for (`at`).
-            first: a name means one of these before it means another.
-            java: the Java plugins that are here. Connectors are found before others of their name, all others after them:
-                what Penstock has itself is faster.
-            mounted_java: those of images, by the places that they are for.
+            entries: entries of the environment.
+            mounted: entries of images, by the places that they are for (`at`).
+            first: entries that take precedence over all others.
+            java: available Java plugins. Java connectors take precedence over `entries`; for other kinds `entries` take
+                precedence, since Penstock's own plugins are faster.
+            mounted_java: Java plugins of images, by the places that they are for.
         """
         self._mounted = mounted or {}
         self._mounted_java = mounted_java or {}
@@ -101,7 +101,7 @@ class Plugins:
 
     @classmethod
     def of(cls, classes: Mapping[str, type[Plugin]], version: str = "1.0.0", distribution: str = "test") -> "Plugins":
-        """These classes under these aliases, for tests and embedders."""
+        """Return a registry of these classes under these aliases, for tests and embedders."""
         return cls(
             PluginEntry(alias, f"{c.__module__}:{c.__qualname__}", version, distribution, lambda c=c: c)  # type: ignore[misc]
             for alias, c in classes.items()
@@ -109,16 +109,16 @@ class Plugins:
 
     @staticmethod
     def installed(mounts: Sequence[PluginMount] = ()) -> "Plugins":
-        """Those of the environment's entry points, and of the images that are mounted; read once per process."""
+        """Return the plugins of the environment's entry points and of mounted images; they are read once per process."""
         return _installed(tuple(mounts), java_plugins())
 
     @property
     def entries(self) -> tuple[PluginEntry, ...]:
-        """Everything, unloaded."""
+        """All plugins, not loaded."""
         return self._entries
 
     def every(self) -> Iterator[PluginRef[Plugin] | Problem]:
-        """Everything, loaded; a plugin that cannot be used gives the problem instead."""
+        """Load and yield all plugins; for a plugin that cannot be used, yield the problem instead."""
         for entry in sorted(self._entries, key=lambda e: e.alias):
             try:
                 yield entry.ref()
@@ -128,13 +128,13 @@ class Plugins:
     def find(
         self, kind: type[P], name: str, *, property_name: str = "", version: VersionRange | None = None
     ) -> PluginRef[P]:
-        """The plugin of that kind and name.
+        """Return the plugin of that kind and name.
 
         Args:
             kind: `Connector`, `SourceConnector`, `Transform`, `Predicate`, `Converter` or `HeaderConverter`.
-            name: as a configuration has it.
+            name: name as in a configuration.
             property_name: the property that holds the name, for messages.
-            version: which versions are asked for, where there are several; the latest of them is found.
+            version: requested versions; if several match, the latest is returned.
 
         Raises:
             ConfigError: no such plugin, of another kind, broken, or too new; one problem, under `property_name`.
@@ -162,7 +162,7 @@ class Plugins:
     def _find(self, kind: type[P], name: str, version: VersionRange | None) -> PluginRef[P]:
         plain, _, variant = name.partition("$")
         entry = self._entry(kind, plain)
-        if entry is None or (variant and entry.java_name):  # a nested class of Java is a plugin of its own
+        if entry is None or (variant and entry.java_name):  # a nested class of Java is a separate plugin
             entry = self._java_named(kind, name)
         if entry is not None and entry.java_name:
             found = self._java_ref(kind, entry.java_name, version)
@@ -174,25 +174,25 @@ class Plugins:
         return cast("PluginRef[P]", found)
 
     def at(self, place: str) -> "Plugins":
-        """What a name may mean in a place: the plugins of the image that was chosen for it come first, others' do not count.
+        """Return the plugins for one place: those of the image chosen for it take precedence; other images are ignored.
 
         Args:
-            place: as `PluginMount.places` has it: `connector`, `value.converter`, `transforms.hoist`.
+            place: one of `PluginMount.places`: `connector`, `value.converter`, `transforms.hoist`.
         """
         java = (*self._mounted_java.get(place, ()), *self.java)
         return Plugins(self._layers[-1], first=self._mounted.get(place, ()), java=java)
 
     def _undeclared(self, name: str) -> tuple[JavaPlugin, ...]:
-        """Java plugins of that class which are on the plugin path and in no service manifest."""
+        """Return Java plugins of that class that are on the plugin path but in no service manifest."""
         if "." not in name or ":" in name or any(p.class_name == name for p in self.java):
             return ()
         return find_class(dict.fromkeys(p.location for p in self.java), name)
 
     def _java_named(self, kind: type[Plugin], name: str) -> PluginEntry | None:
-        """The Java plugin of that name, which is that of a class.
+        """Return the Java plugin with that full or short class name.
 
         Raises:
-            ConfigError: a short name is that of several classes.
+            ConfigError: several classes have that short name.
         """
         every = (*self._layers[1], *self._java_others)
         if exact := [e for e in every if e.java_name == name]:
@@ -202,7 +202,10 @@ class Plugins:
         return _only(named, name) if named else None
 
     def _java_ref(self, kind: type[Plugin], class_name: str, version: VersionRange | None) -> PluginRef[Plugin]:
-        """The latest version of a Java class, of those that are asked for if there is one; some are of several kinds."""
+        """Return the latest requested version of a Java class or, if there is none, its latest version.
+
+        If the class is of several kinds, versions of that kind are preferred.
+        """
         named = [p for p in self.java if p.class_name == class_name and p.kind != CONFIG_PROVIDER]
         found = sorted([p for p in named if _is_of(_java_entry(p), kind)] or named, key=lambda p: Version(p.version))
         chosen = [p for p in found if version is None or p.version in version] or found
@@ -210,7 +213,7 @@ class Plugins:
         return replace(_java_entry(chosen[-1]).ref(), versions=versions if len(versions) > 1 else ())
 
     def _entry(self, kind: type[Plugin], name: str) -> PluginEntry | None:
-        """The entry that a name means; imports candidates for Java names only."""
+        """Return the entry that a name refers to; imports candidates only for Java names."""
         endings, possible = _endings(kind), _aliases(kind, name)
         for layer in self._layers:
             if found := [e for e in layer if e.alias in possible]:
@@ -232,9 +235,9 @@ class Plugins:
         return None
 
     def _counterpart(self, kind: type[Plugin], name: str, found: PluginRef[Plugin]) -> PluginRef[Plugin]:
-        """The plugin of the right kind that stands in for the same Java class, which may be of several kinds there.
+        """Return the plugin of the right kind that implements the same Java class, which may be of several kinds in Java.
 
-        It goes by the alias that was asked for: that is what the user knows.
+        It gets the requested alias, since that is the name the user knows.
         """
         java = set(found.cls.java_names)
         for other in self.every():
@@ -265,20 +268,20 @@ class Plugins:
         return PluginRef(attribute, cls, str(getattr(loaded, "__version__", "undefined")), module, variant)
 
     def _offer(self, kind: type[Plugin], name: str) -> tuple[str, str]:
-        """The plugins of that kind, and the one with the most similar name."""
+        """Return a sentence with the plugins of that kind, and one that suggests the most similar name."""
         refs = [r for r in self.every() if isinstance(r, PluginRef) and issubclass(r.cls, kind)]
         names = [self._known_as(r) for r in refs]
         near = nearest(name.partition("$")[0].rpartition(".")[2], names)
         return f"Installed: {', '.join(names) or 'none'}.", f" Did you mean {near}?" if near else ""
 
     def _similar(self, kind: type[Plugin], name: str) -> str:
-        """The Java class that a full name most likely misspells, as a sentence."""
+        """Return a sentence that suggests the Java class that a full name most likely misspells, or an empty text."""
         refs = (r for r in self.every() if isinstance(r, PluginRef) and issubclass(r.cls, kind))
         near = similar_class(name, (java for r in refs for java in r.cls.java_names))
         return f" Did you mean {near}?" if near else ""
 
     def _known_as(self, ref: PluginRef[Plugin]) -> str:
-        """The alias that is the name of the Java class where there is one, though it is that of another kind."""
+        """Return the alias that equals the Java class name, even if it belongs to another kind; else the plugin's alias."""
         java = (name.rpartition(".")[2] for name in ref.cls.java_names)
         return next((name for name in java if any(e.alias == name for e in self._entries)), ref.alias)
 
@@ -292,12 +295,12 @@ def _aliases(kind: type[Plugin], name: str) -> frozenset[str]:
 
 
 def _of_a_project(kind: type[Plugin], name: str) -> str:
-    """What an author has forgotten, where the project in this folder has a plugin of that name."""
+    """Return a hint to install the project in this folder, if it declares a plugin of that name."""
     plain = name.partition("$")[0]
     try:
         declared = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"][GROUP]
         is_declared = plain in declared.values() or any(alias in declared for alias in _aliases(kind, plain))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # there is none, or none that can be read
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # missing or unreadable
         is_declared = False
     if not is_declared:
         return ""
@@ -318,12 +321,12 @@ def _installed(mounts: tuple[PluginMount, ...], java: tuple[JavaPlugin, ...]) ->
 
 
 def _listed(mount: PluginMount) -> tuple[JavaPlugin, ...]:
-    """The Java classes of an image, as its PluginVersion lists them."""
+    """Return the Java classes of an image, as listed by its PluginVersion."""
     return tuple(JavaPlugin(c.type.lower(), c.java_names[0], mount.version, mount.folder) for c in mount.classes)
 
 
 def entries_in(folder: str, plugin: str) -> tuple[PluginEntry, ...]:
-    """The plugins of a distribution in the folder of an image; none is imported."""
+    """Return the plugins of a distribution in the folder of an image, without importing them."""
     held = (d for d in distributions([folder]) if is_named(d, plugin))
     return tuple(_entry(e) for d in held for e in d.entry_points.select(group=GROUP))
 
@@ -346,7 +349,7 @@ def _entry(e: importlib.metadata.EntryPoint) -> PluginEntry:
 
 
 def _meant(found: list[PluginEntry], name: str, kind: type[Plugin]) -> list[PluginEntry]:
-    """Of several that a name may mean, those that it means first: of that kind, and by their very alias."""
+    """Return the best matches of a name: entries of that kind, and of those the ones with exactly that alias."""
     if len(found) > 1:
         found = [e for e in found if _is_of(e, kind)] or found
     return [e for e in found if e.alias == name] or found

@@ -1,4 +1,4 @@
-"""The modules that a folder of distributions brings, found by their files: nothing is imported."""
+"""Find the modules in a folder of distributions by their files, without importing anything."""
 
 import os
 import re
@@ -17,23 +17,23 @@ from penstock_runtime.plugins.mounted import distributions
 __all__ = ["Modules", "modules_of", "overlapping"]
 
 Modules: TypeAlias = Mapping[str, frozenset[str]]
-"""The names of modules and packages, each with the names of the distributions that bring it; none: it is of none."""
+"""Names of modules and packages, each with the names of the distributions that contain it, if any."""
 
 _DEEPEST: Final = 8
-"""Namespaces within each other."""
+"""Maximum depth of nested namespaces."""
 _NAMESPACE: Final = re.compile(
     r"^\s*(__path__\s*=.*extend_path|(__import__\(.pkg_resources.\)|pkg_resources)\.declare_namespace)", re.MULTILINE
 )
-"""By these, `__init__.py` makes a namespace of a package: the older ways, beside a folder without `__init__.py`."""
+"""Older ways for `__init__.py` to declare a namespace, besides a folder without `__init__.py`."""
 _SUFFIXES: Final = tuple(sorted(all_suffixes(), key=len, reverse=True))
 _NO_MODULES: Final = ("__pycache__", "bin")
-"""Folders without `__init__.py` in which nobody looks for modules."""
+"""Folders without `__init__.py` that contain no modules."""
 
 
 def modules_of(folder: str) -> Modules:
-    """The modules in a folder.
+    """Return the modules in a folder.
 
-    What lies in a package is not listed; what lies in a namespace is, as `namespace.package`, and the namespace is not.
+    The contents of packages are not listed. The contents of a namespace are, as `namespace.package`, but not the namespace.
     """
     found = {*_modules(Path(folder), ())}
     owners: defaultdict[str, set[str]] = defaultdict(set)
@@ -46,7 +46,7 @@ def modules_of(folder: str) -> Modules:
 
 
 def overlapping(one: Modules, other: Modules) -> Iterator[tuple[str, str]]:
-    """Pairs of names of which one hides the other: equal ones, and a package that has the name of a namespace."""
+    """Yield pairs of names of which one hides the other: equal names, and a package named like a namespace."""
     for name in sorted(other):
         parts = name.split(".")
         yield from ((p, name) for n in range(1, len(parts) + 1) if (p := ".".join(parts[:n])) in one)
@@ -56,7 +56,7 @@ def overlapping(one: Modules, other: Modules) -> Iterator[tuple[str, str]]:
 
 
 def _paths(d: Distribution) -> Iterator[list[str]]:
-    """The files of a distribution, as dotted names; where it does not list them, the names of its modules."""
+    """Yield the parts of the dotted name of each file in a distribution; if it lists no files, its top-level modules."""
     files = None
     with suppress(Exception):  # a list of any form
         files = [f.parts for f in d.files or ()]
@@ -102,6 +102,6 @@ def _is_namespace(mark: Path) -> bool:
 
 
 def _stem(file: str) -> str | None:
-    """The module in a file of this name; None: there is none. A library that others load (`libx.so`) is none."""
+    """Return the name of the module in a file; None if it is not one. A shared library (`libx.so`) is not a module."""
     stem = next((file.removesuffix(s) for s in _SUFFIXES if file.endswith(s)), None)
     return None if stem is not None and stem.startswith("lib") and file == f"{stem}.so" else stem

@@ -1,4 +1,4 @@
-"""Where to get well-known Java plugins, for messages about a class that is not here. Pure."""
+"""Say where to get well-known Java plugins, for messages about a missing class. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -11,28 +11,28 @@ __all__ = ["how_to_get", "is_java_name", "is_known", "maven_artifact", "maven_fi
 
 _DEBEZIUM: Final = "io.debezium."
 _DEBEZIUM_CONNECTORS: Final = {"postgresql": "postgres", "db2as400": "ibmi"}
-"""Artifacts that are not called as the package is."""
+"""Artifacts whose name differs from the package."""
 _MAVEN_CENTRAL: Final = "https://repo1.maven.org/maven2"
 _JAVA_NAME: Final = re.compile(r"(com|org|net|info|dev|app|cloud|edu|gov|tech|[a-z]{2})\.([\w]+\.)+[A-Z][\w$]*")
 _OF_PENSTOCK: Final = {
     "io.confluent.kafka.connect.datagen.DatagenConnector": "Penstock's own Datagen makes records for tests without it.",
     "io.debezium.transforms.UnwrapFromEnvelope": "Debezium calls it io.debezium.transforms.ExtractNewRecordState now.",
 }
-"""What to take in place of a class."""
+"""Alternatives to a class."""
 
 
 def is_java_name(name: str) -> bool:
-    """Return whether a name is that of a Java class by its form: it begins with a domain, such as `com.acme.Sink`."""
+    """Return whether a name has the form of a Java class name: it begins with a domain, such as `com.acme.Sink`."""
     return _JAVA_NAME.fullmatch(name) is not None
 
 
 def is_known(class_name: str) -> bool:
-    """Whether a name is that of a class of a well-known Java plugin."""
+    """Return whether a name belongs to a class of a well-known Java plugin."""
     return project_of(class_name) is not None
 
 
 def origin(class_name: str) -> str:
-    """Return where the plugin of a class comes from; empty if it is not well known."""
+    """Return where to get the plugin of a class; empty if it is not well known."""
     project = project_of(class_name)
     return "" if project is None else project.archive
 
@@ -57,13 +57,13 @@ def maven_file(class_name: str, version: str) -> str:
 
 
 def similar_class(class_name: str, here: Iterable[str]) -> str | None:
-    """Return the full name of a class that a full name most likely misspells; None: there is none, or it is right.
+    """Return the full name of a class that a full name most likely misspells; None: there is none, or it is correct.
 
-    A class of the same simple name in another package does another thing: it is never suggested.
+    A known class of the same simple name in another package does something else: it is never suggested.
 
     Args:
-        class_name: without `$Key` or `$Value`.
-        here: the names of Java classes that Penstock has.
+        class_name: name without `$Key` or `$Value`.
+        here: names of Java classes that Penstock implements.
     """
     known = {*here, *class_names()}
     near = nearest(class_name, known)
@@ -83,7 +83,7 @@ def _domain(class_name: str) -> list[str]:
 
 
 def how_to_get(class_name: str) -> str:
-    """Return a sentence that says where a Java class comes from and how to give it; empty for a name of no Java class."""
+    """Return a sentence that says where to get a Java class and how to add it; empty if the name is not one of Java."""
     if "." not in class_name or ":" in class_name or not class_name.rpartition(".")[2][:1].isupper():
         return ""
     project = project_of(class_name)

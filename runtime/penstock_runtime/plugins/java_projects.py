@@ -1,4 +1,4 @@
-"""The Java plugins that configurations name most: which project a class belongs to, and which archive has it. Data."""
+"""Data of frequently used Java plugins: the project that a class belongs to, and the archive that contains it."""
 
 import re
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ __all__ = ["DEBEZIUM", "PROJECTS", "Project", "class_names", "project_of"]
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A plugin that comes in archives of its own.
+    """Plugin with a separate archive.
 
     Attributes:
-        name: as people call it.
-        package: the beginning of the names of its classes.
-        archive: which one to fetch, and from where.
-        classes: those that configurations name most, below the package.
+        name: common name of the project.
+        package: prefix of the names of its classes.
+        archive: archive to fetch, and from where.
+        classes: its most used classes, without the package.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Project:
 
     @property
     def artifact(self) -> str:
-        """The name of its archive without version and ending; empty: its text does not have one."""
+        """Name of its archive without version and ending; empty if the text of `archive` contains none."""
         match = _ARTIFACT.search(self.archive)
         return "" if match is None else match[1].lower()
 
@@ -48,7 +48,7 @@ def _debezium(name: str, package: str, artifact: str, *classes: str) -> Project:
 
 
 DEBEZIUM: Final = "Debezium"
-"""The project of classes that the archive of each of its connectors has."""
+"""Project of classes that the archive of each of its connectors contains."""
 _KAFKA: Final = "org.apache.kafka.connect."
 _CONFLUENT: Final = "io.confluent.connect."
 PROJECTS: Final = (
@@ -246,15 +246,15 @@ PROJECTS: Final = (
         "org.apache.nifi:nifi-kafka-connector-assembly from Maven Central (zip)",
     ),
 )
-"""By package; of several that fit, the longest counts."""
+"""Projects by package; if several packages match, the longest counts."""
 
 
 def project_of(class_name: str) -> Project | None:
-    """Return the project of a class; None: it is not known."""
+    """Return the project of a class; None if it is not known."""
     fitting = [p for p in PROJECTS if class_name.startswith(p.package)]
     return max(fitting, key=lambda p: len(p.package), default=None)
 
 
 def class_names() -> Iterator[str]:
-    """Yield the full names of the classes that are known."""
+    """Return an iterator over the full names of all known classes."""
     return (f"{p.package}{name}" for p in PROJECTS for name in p.classes)

@@ -1,7 +1,7 @@
 """Folders with plugins, which the images of PluginVersions bring into a pod (KIP-891).
 
-They stand behind the runtime's own packages on `sys.path`, in the process of a task or job and in Spark's workers: what the
-runtime has is the runtime's, whatever copies an image holds.
+They follow the runtime's packages on `sys.path`, in the process of a task or job and in Spark's workers: the runtime's
+packages take precedence over copies in an image.
 """
 
 import os
@@ -27,18 +27,18 @@ __all__ = [
 ]
 
 FOLDERS_VARIABLE: Final = "PENSTOCK_PLUGIN_FOLDERS"
-"""The folders, for processes that this one starts; between them stands what no path in a pod holds, `os.pathsep`."""
+"""Folders for child processes, separated by `os.pathsep`, which no path in a pod contains."""
 
 
 def python_folders(mounts: Iterable[PluginMount]) -> tuple[str, ...]:
-    """The folders that hold distributions, in order."""
+    """Return the folders that contain Python distributions, in order."""
     return tuple(m.folder for m in mounts if m.runtime == "Python")
 
 
 def append_folders(folders: Iterable[str]) -> None:
-    """Import from these folders what is found nowhere else, in this process and in those that it starts for Spark.
+    """Add these folders to the end of `sys.path`, in this process and in those that it starts for Spark.
 
-    Call it before anything of a plugin is imported. A folder that is there already stays where it is.
+    Must be called before importing anything of a plugin. Folders already on the path keep their position.
     """
     wanted = [folder for folder in folders if folder not in sys.path]
     if not wanted:
@@ -48,17 +48,17 @@ def append_folders(folders: Iterable[str]) -> None:
 
 
 def append_inherited_folders() -> None:
-    """Import from the folders of the process that started this one."""
+    """Add the folders of the parent process to the end of `sys.path`."""
     sys.path += [folder for folder in _inherited() if folder not in sys.path]
 
 
 def distributions(paths: Iterable[str]) -> Iterator[Distribution]:
-    """The distributions in these folders. Of several of one name the first counts, as for imports."""
+    """Yield the distributions in these folders. If several have the same name, only the first counts, as for imports."""
     seen = set[str]()
     for found in _distributions(path=[*paths]):
         try:
             name, _ = found.metadata["Name"], found.version
-        except (KeyError, UnicodeError):  # its metadata cannot be read, and Python does not see it either
+        except (KeyError, UnicodeError):  # its metadata cannot be read, and Python ignores it too
             continue
         if name and (canonical := canonicalize_name(name)) not in seen:
             seen.add(canonical)
@@ -66,7 +66,7 @@ def distributions(paths: Iterable[str]) -> Iterator[Distribution]:
 
 
 def own_distribution(name: str, folders: Collection[str]) -> Distribution | None:
-    """The runtime's own distribution of that name; None: there is none, or only in these folders."""
+    """Return the runtime's distribution of that name; None if there is none outside of these folders."""
     try:
         found = distribution(name)
     except (PackageNotFoundError, ValueError, UnicodeError):
@@ -75,12 +75,12 @@ def own_distribution(name: str, folders: Collection[str]) -> Distribution | None
 
 
 def is_in(found: Distribution, folders: Collection[str]) -> bool:
-    """Whether a distribution lies in one of these folders."""
+    """Return whether a distribution is in one of these folders."""
     return os.path.normpath(str(found.locate_file(""))) in folders
 
 
 def is_named(distribution: Distribution, name: str) -> bool:
-    """Whether that is the distribution's name; `-`, `_`, `.` and upper case do not matter."""
+    """Return whether the distribution has that name; `-`, `_`, `.` and case do not matter."""
     return canonicalize_name(distribution.metadata["Name"]) == canonicalize_name(name)
 
 

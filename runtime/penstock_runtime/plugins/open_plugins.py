@@ -1,4 +1,4 @@
-"""The plugins of a chain that were made, until each is closed once."""
+"""Open plugins of a chain, each of which must be closed once."""
 
 import logging
 from typing import TypeAlias, TypeVar
@@ -25,7 +25,7 @@ class OpenPlugins:
         return plugin
 
     def close(self) -> None:
-        """Close each plugin once, the last one first. What one raises is logged, and the others are closed all the same."""
+        """Close each plugin once, in reverse order. If one raises, log the error and continue with the others."""
         while self._open:
             place, plugin = self._open.pop()
             try:

@@ -1,4 +1,4 @@
-"""The metrics of all plugins of a task: kept by place, told by workers, shown by the driver."""
+"""Metrics of all plugins of a task: stored by place, sent by workers, exposed by the driver."""
 
 import logging
 import threading
@@ -16,13 +16,13 @@ _PREFIX: Final = "kafka_connect_plugins_"
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """What a worker tells of a metric.
+    """Change of a metric, sent by a worker.
 
     Attributes:
-        place: that asks for the plugin (`connector`, `transforms.hoist`).
-        kind: of the metric.
-        name, doc: as the plugin gave them.
-        value: a counter: what was added since the worker told last; a gauge: its present value.
+        place: place of the plugin (`connector`, `transforms.hoist`).
+        kind: kind of the metric.
+        name, doc: name and description from the plugin.
+        value: for a counter, the increase since the worker's last report; for a gauge, its current value.
     """
 
     place: str
@@ -33,7 +33,7 @@ class Measure(msgspec.Struct, frozen=True):
 
 
 class MetricsByPlace:
-    """The metrics of the plugins of one process."""
+    """Metrics of the plugins of one process, by place."""
 
     def __init__(self) -> None:
         self._places: dict[str, PluginMetrics] = {}
@@ -42,12 +42,12 @@ class MetricsByPlace:
         self._refused: set[str] = set()
 
     def of(self, place: str) -> PluginMetrics:
-        """The metrics of a place, always the same object."""
+        """Return the metrics of a place, always the same object."""
         with self._lock:
             return self._places.setdefault(place, PluginMetrics())
 
     def changes(self) -> list[Measure]:
-        """In a worker: what has changed since the last call, for the driver."""
+        """Return the changes since the last call. A worker calls this to send them to the driver."""
         measures = []
         for place, kind, metric in self:
             value, before = metric.value, self._told.get((place, metric.name))
@@ -58,7 +58,7 @@ class MetricsByPlace:
         return measures
 
     def add(self, measures: Sequence[Measure]) -> None:
-        """In the driver: take over what a worker told."""
+        """Apply the changes that a worker has sent. Called in the driver."""
         for measure in measures:
             metrics = self.of(measure.place)
             try:
@@ -66,13 +66,13 @@ class MetricsByPlace:
                     metrics.counter(measure.name, measure.doc).add(measure.value)
                 else:
                     metrics.gauge(measure.name, measure.doc).set(measure.value)
-            except ValueError as e:  # the plugin makes one kind here, another there
+            except ValueError as e:  # the plugin uses the name for different kinds in different places
                 self._refuse(measure.name, str(e))
 
     def families(self) -> Iterator[tuple[str, str, Literal["counter", "gauge"], list[tuple[str, float]]]]:
-        """All metrics for the endpoint: name, doc, kind, and the value of each place.
+        """Yield all metrics for the endpoint: name, doc, kind, and the value of each place.
 
-        A name that is a counter at one place and a gauge at another is shown as what it was first.
+        A name that is a counter in one place and a gauge in another is exposed as the kind found first.
         """
         found: dict[str, tuple[str, Literal["counter", "gauge"], list[tuple[str, float]]]] = {}
         for place, kind, metric in self:

@@ -1,4 +1,4 @@
-"""The plugin path of this process (Kafka Connect's `plugin.path`), and the Java plugins on it."""
+"""Plugin path of this process (Kafka Connect's `plugin.path`), and the Java plugins on it."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -17,7 +17,7 @@ def use_plugin_path(path: Sequence[str]) -> None:
 
 
 def java_plugins() -> tuple[JavaPlugin, ...]:
-    """Return the Java plugins of this process; a JVM lists them at the first call.
+    """Return the Java plugins of this process; the first call lists them in a JVM.
 
     Raises:
         ConfigError: an entry of the path cannot be used.

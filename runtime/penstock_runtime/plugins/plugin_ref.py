@@ -1,4 +1,4 @@
-"""A plugin class that has been found, and what must hold before it is used."""
+"""Reference to a plugin class, and the checks before it is used."""
 
 import importlib
 import inspect
@@ -32,7 +32,7 @@ ENDINGS: Final[Mapping[type[Plugin], tuple[str, ...]]] = {
     Transform: plugin_names.ENDINGS["transform"],
     Predicate: plugin_names.ENDINGS["predicate"],
 }
-"""The kinds of plugin, and what Kafka Connect lets users leave out at the end of a class's name."""
+"""Kinds of plugin, and the endings of class names that Kafka Connect lets users omit."""
 
 _P = TypeVar("_P", bound=Plugin)
 P_co = TypeVar("P_co", bound=Plugin, covariant=True)
@@ -40,7 +40,7 @@ P_co = TypeVar("P_co", bound=Plugin, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class PluginRef(Generic[P_co]):
-    """A plugin class and what is known of it."""
+    """Plugin class, with its alias, version and origin."""
 
     alias: str
     cls: type[P_co]
@@ -48,25 +48,25 @@ class PluginRef(Generic[P_co]):
     distribution: str
     variant: str | None = None
     versions: tuple[str, ...] = ()
-    """All versions of the class that are here, where there are several."""
+    """All available versions of the class, if there are several."""
 
     @property
     def reference(self) -> str:
-        """The text by which another process loads the same class (`load`)."""
+        """Text from which another process loads the same class (`load`)."""
         if issubclass(self.cls, JavaClass):
             return self.cls.reference()
         return f"{self.cls.__module__}:{self.cls.__qualname__}"
 
     def spec(self) -> PluginReference:
-        """As the task spec has it."""
+        """Return the reference in the form of a task spec."""
         return PluginReference(reference=self.reference, alias=self.alias, version=self.version, variant=self.variant)
 
 
 def load(reference: str) -> type[Plugin]:
-    """The class of a `PluginRef.reference`.
+    """Return the class of a `PluginRef.reference`.
 
     Raises:
-        ConfigError: it cannot be imported, or is no plugin that this runtime can run; the message says why.
+        ConfigError: it cannot be imported, or is not a plugin that this runtime can run; the message says why.
     """
     if reference.startswith(PREFIX):
         return class_of(reference)
@@ -75,23 +75,23 @@ def load(reference: str) -> type[Plugin]:
 
 
 def checked(name: str, get: Callable[[], object], whence: str = "") -> type[Plugin]:
-    """The class that `get` imports.
+    """Return the class that `get` imports.
 
     Args:
-        name: for messages.
-        get: imports it.
-        whence: for messages: which distribution says that it is there.
+        name: name of the plugin, for messages.
+        get: imports the class.
+        whence: the distribution that declares the class, for messages.
 
     Raises:
-        ConfigError: it cannot be imported, is no plugin, or needs a newer runtime.
+        ConfigError: the class cannot be imported, is not a plugin, is abstract, or needs a newer runtime.
     """
     try:
         cls = get()
     except (Exception, SystemExit) as e:
         raise broken(name, e, whence) from e
     if not (isinstance(cls, type) and issubclass(cls, Plugin)):
-        what = f"of type {type(cls).__name__}" if not isinstance(cls, type) else "no subclass of penstock.Plugin"
-        raise ConfigError(f"{name}{whence} is no plugin: it is {what}")
+        what = f"of type {type(cls).__name__}" if not isinstance(cls, type) else "not a subclass of penstock.Plugin"
+        raise ConfigError(f"{name}{whence} is not a plugin: it is {what}")
     if inspect.isabstract(cls):
         lacking = ", ".join(sorted(cls.__abstractmethods__))
         raise ConfigError(f"{name}{whence} is not complete: it does not define {lacking}")
@@ -104,7 +104,7 @@ def checked(name: str, get: Callable[[], object], whence: str = "") -> type[Plug
 
 
 def broken(name: str, cause: BaseException, whence: str = "") -> ConfigError:
-    """The error of a plugin whose import fails."""
+    """Return the error for a plugin whose import failed."""
     reason = f"{type(cause).__name__}: {cause}"
     return ConfigError(f"{name}{whence} is installed but cannot be imported: {reason}{_remedy(cause, whence)}")
 
@@ -112,24 +112,24 @@ def broken(name: str, cause: BaseException, whence: str = "") -> ConfigError:
 def _remedy(cause: BaseException, whence: str) -> str:
     if isinstance(cause, ModuleNotFoundError) and cause.name:
         if whence.startswith((f" ({cause.name}:", f" ({cause.name}.")):
-            return "; its distribution names a module that is not there, so install it anew or in another version"
-        return f"; install what brings the module {cause.name.partition('.')[0]} beside it"
+            return "; its distribution names a module that does not exist: reinstall it, or install another version"
+        return f"; install the package that provides the module {cause.name.partition('.')[0]}"
     if isinstance(cause, (AttributeError, ImportError)):
-        return "; its version and that of what it needs do not go together"
+        return "; its version is incompatible with that of a package that it needs"
     return ""
 
 
 def make(cls: type[_P], context: PluginContext) -> _P:
-    """A plugin object that knows where it runs."""
+    """Create a plugin object with its context."""
     plugin = cls()
     plugin.context = context
     return plugin
 
 
 def check_variant(found: PluginRef[Plugin], name: str) -> None:
-    """Raises ConfigError unless the name says which side of a record where the plugin needs it, and only there."""
+    """Raise ConfigError unless the name has a variant (`$Key`, `$Value`) exactly if the plugin requires one."""
     if issubclass(found.cls, JavaClass):
-        return  # a nested class of Java is a plugin of its own
+        return  # a nested class of Java is a separate plugin
     variants = found.cls.variants if issubclass(found.cls, Transform) else ()
     if found.variant in variants or (not variants and found.variant is None):
         return
@@ -140,5 +140,5 @@ def check_variant(found: PluginRef[Plugin], name: str) -> None:
 
 
 def kind_name(cls: type[Plugin]) -> str:
-    """`Connector`, `Transform` and so on."""
+    """Return the name of the kind: `Connector`, `Transform` and so on."""
     return next((k.__name__ for k in ENDINGS if issubclass(cls, k)), "Plugin")

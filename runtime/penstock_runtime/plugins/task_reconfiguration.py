@@ -1,4 +1,4 @@
-"""Requests of a plugin to be split into tasks anew (Kafka Connect's `requestTaskReconfiguration`)."""
+"""Forward requests of plugins to recompute the task configurations (Kafka Connect's `requestTaskReconfiguration`)."""
 
 import hashlib
 import threading
@@ -9,20 +9,20 @@ from typing import Final
 __all__ = ["ReconfigurationRequests"]
 
 _PAUSE: Final = 60.0
-"""Seconds from the start of a task, and from one request to the next: each may end in a restart of tasks."""
+"""Minimum seconds after the start of a task, and between requests: each may restart tasks."""
 _AGAIN: Final = 10
-"""Pauses after which the same state is handed on again, if it is still asked for: it may have been refused."""
+"""Pauses after which the same state is forwarded again if it is still requested: it may have been rejected."""
 
 
 class ReconfigurationRequests:
-    """Hands on what plugins ask for: the last state of each minute, and the same again after ten. For any thread.
+    """Forwards requests of plugins: the last state of each minute, and the same state again after ten. Thread-safe.
 
     Attributes:
-        handed_on: called in some thread with a time in milliseconds of 13 digits and a digest of the state.
+        handed_on: called in any thread with a time in milliseconds of 13 digits and a digest of the state.
 
     Args:
-        pause: seconds.
-        clock: seconds since 1970.
+        pause: minimum seconds between requests.
+        clock: returns seconds since 1970.
     """
 
     def __init__(self, pause: float = _PAUSE, clock: Callable[[], float] = time.time) -> None:
@@ -36,12 +36,12 @@ class ReconfigurationRequests:
         self._waiting: str | None = None
 
     def begin(self, handed_on: Callable[[str], None], pause: float = _PAUSE) -> None:
-        """Hand on to this function from now on, first after a pause of so many seconds."""
+        """Forward to this function from now on, at the earliest after `pause` seconds."""
         with self._lock:
             self.handed_on, self._pause, self._due = handed_on, pause, time.monotonic() + pause
 
     def ask(self, state: str) -> None:
-        """A plugin is to be split anew, from this state of what it reads from."""
+        """Request new task configurations for a plugin, for this state of its external system."""
         digest = hashlib.sha256(state.encode("utf-8", "backslashreplace")).hexdigest()[:16]
         with self._lock:
             is_first, self._waiting = self._waiting is None, digest

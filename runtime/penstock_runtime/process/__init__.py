@@ -1,1 +1,1 @@
-"""What a process of the runtime stands on: its signals and children, its limits, its liveness, its last words."""
+"""Basics of a runtime process: signals and children, resource limits, liveness, termination message."""

@@ -1,4 +1,4 @@
-"""Work in a thread that may be abandoned: it does not keep the process from ending."""
+"""Run work in a thread that may be abandoned: it does not keep the process from exiting."""
 
 import threading
 from collections.abc import Callable
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def start(work: Callable[[], T], name: str) -> Future[T]:
-    """Do work in a thread of that name. What it raises is the future's exception, KeyboardInterrupt and SystemExit too."""
+    """Do work in a thread of that name. The future gets any exception, including KeyboardInterrupt and SystemExit."""
     outcome: Future[T] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""The CPU and memory limits of this container, from its control group (version 2, else 1), and what follows from them."""
+"""Read this container's CPU and memory limits from its control group (version 2, else 1), and derive sizes from them."""
 
 import os
 from collections.abc import Iterator
@@ -11,16 +11,16 @@ ROOT: Final = Path("/sys/fs/cgroup")
 _OWN: Final = Path("/proc/self/cgroup")
 _MIB: Final = 1 << 20
 _NO_LIMIT: Final = 1 << 60
-"""Version 1 has the greatest number of whole pages for "no limit"."""
+"""Version 1 uses the largest number of whole pages for "no limit"."""
 _LEAST_HEAP: Final = 471 * _MIB
-"""Spark's minimum: the 450 MiB that it demands, and what the JVM does not count as heap."""
+"""Spark's minimum: the 450 MiB that it requires, plus memory that the JVM does not count as heap."""
 _MOST_HEAP: Final = 4 << 30
 _QUEUE: Final = 64 * _MIB
 _LEAST_QUEUE: Final = 8 * _MIB
 
 
 def cpu_limit(root: Path = ROOT) -> int | None:
-    """The CPU limit in cores, rounded up, and no more than the machine has; None without one."""
+    """Return the CPU limit in cores, rounded up, but no more than the machine has; None without a limit."""
     version_2 = _words(root / "cpu.max")
     version_1 = [*_words(root / "cpu" / "cpu.cfs_quota_us"), *_words(root / "cpu" / "cpu.cfs_period_us")]
     for words in (version_2, version_1):
@@ -30,7 +30,7 @@ def cpu_limit(root: Path = ROOT) -> int | None:
 
 
 def memory_limit(root: Path = ROOT) -> int | None:
-    """The memory limit in bytes; None without one."""
+    """Return the memory limit in bytes; None without a limit."""
     for file in _memory_files(root, "memory.max", "memory.limit_in_bytes"):
         for word in _words(file):
             if word.isdigit() and int(word) < _NO_LIMIT:
@@ -39,7 +39,7 @@ def memory_limit(root: Path = ROOT) -> int | None:
 
 
 def oom_kills(root: Path = ROOT) -> int | None:
-    """How many processes of this container the kernel's OOM killer has killed; None: the kernel does not say."""
+    """Return how many processes of this container the kernel's OOM killer has killed; None if unknown."""
     for file in _memory_files(root, "memory.events", "memory.oom_control"):
         words = _words(file)
         if "oom_kill" in words[:-1]:
@@ -48,21 +48,21 @@ def oom_kills(root: Path = ROOT) -> int | None:
 
 
 def heap(limit: int | None) -> int:
-    """Bytes of the JVM's heap: a quarter of the memory limit, between Spark's minimum and 4 GiB.
+    """Return the bytes of the JVM's heap: a quarter of the memory limit, between Spark's minimum and 4 GiB.
 
-    The rest is for the JVM's other memory, the driver, Spark's Python workers and the clients' queues. Records pass through
-    these; the heap holds Spark's plans, and the data that a writer of frames is writing.
+    The rest is for the JVM's other memory, the driver, Spark's Python workers and the clients' queues, through which records
+    pass. The heap holds only Spark's plans, and the data that a writer of frames is writing.
     """
     return _LEAST_HEAP if limit is None else max(_LEAST_HEAP, min(_MOST_HEAP, limit // 4))
 
 
 def queue(limit: int | None, processes: int) -> int:
-    """Bytes that each process's producer may buffer: an eighth of the memory limit for all processes together."""
+    """Return the bytes that each process's producer may buffer: an eighth of the memory limit, shared by all processes."""
     return _QUEUE if limit is None else max(_LEAST_QUEUE, min(_QUEUE, limit // 8 // max(1, processes)))
 
 
 def _memory_files(root: Path, version_2: str, version_1: str) -> Iterator[Path]:
-    """The files of this process's own group, where it can see them, before those of the container's."""
+    """Yield the files of this process's group, which it may not be able to see, then those of the container's group."""
     for line in (own.partition(":")[2] for own in _lines(_OWN)):
         controllers, _, group = line.partition(":")
         if "memory" in controllers.split(","):

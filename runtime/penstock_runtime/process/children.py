@@ -1,4 +1,4 @@
-"""Child processes that end with their parent, whatever ends it (on Linux; elsewhere the end of a pipe must do)."""
+"""End child processes with their parent, however it ends (only on Linux; elsewhere, children rely on the end of a pipe)."""
 
 import ctypes
 import os
@@ -14,15 +14,15 @@ __all__ = ["die_with_parent", "kill_children"]
 _PR_SET_PDEATHSIG = 1
 _ROUNDS = 5
 _POLL = 0.01
-_GONE = 1.0  # seconds within which a killed process is gone, unless it is blocked in the kernel
+_GONE = 1.0  # seconds within which a killed process ends, unless it is blocked in the kernel
 
 
 def die_with_parent(parent: int | None = None) -> None:
     """Ask the kernel to send this process SIGTERM when the parent's thread that started it ends.
 
     Args:
-        parent: its process id, as the parent said when it started this one, since it may have ended before this process
-            could ask; None: the present one.
+        parent: process id of the parent, passed by the parent itself, since it may have ended before this call; None: the
+            current parent.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -33,11 +33,11 @@ def die_with_parent(parent: int | None = None) -> None:
 
 
 def kill_children() -> None:
-    """Kill all descendants of this process at once, and return when they are gone.
+    """Kill all descendants of this process together, and wait until they have ended, for at most a second per round.
 
-    They are stopped first; otherwise one that is killed later would log the end of one that was killed before.
+    They are suspended first; otherwise one of them could log the end of another that was killed before it.
     """
-    for _ in range(_ROUNDS):  # a child that is just starting may have started another
+    for _ in range(_ROUNDS):  # a starting child may have started another
         children = [p for p in psutil.Process().children(recursive=True) if _lives(p)]
         if not children:
             return
@@ -47,7 +47,7 @@ def kill_children() -> None:
                     end(child)
         deadline = time.monotonic() + _GONE
         while any(map(_lives, children)) and time.monotonic() < deadline:
-            time.sleep(_POLL)  # psutil's own `wait` would take the exit codes that `subprocess` waits for
+            time.sleep(_POLL)  # psutil's `wait` would consume the exit codes that `subprocess` waits for
 
 
 def _lives(process: psutil.Process) -> bool:

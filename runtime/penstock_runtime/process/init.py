@@ -1,8 +1,8 @@
-"""The first process of a container: passes signals on, reaps orphans, and ends as its child, which does the work, ended.
+"""First process of a container: forwards signals, reaps orphans, and exits like its child, which does the work.
 
-The kernel drops every signal to process 1 for which it has no handler: also `SIGALRM`, the last resort of a shutdown, and a
-SIGTERM that comes while Python starts. And it makes process 1 the parent of all orphans, which only a parent can reap. So
-process 1 forks before it has imported anything, and does nothing else. Imports the standard library only.
+The kernel drops every signal to process 1 that has no handler, including `SIGALRM`, the last resort of a shutdown, and a
+SIGTERM that arrives while Python starts. The kernel also makes process 1 the parent of all orphans, which only a parent can
+reap. So process 1 forks before it imports anything, and does nothing else. This module imports only the standard library.
 """
 
 import os
@@ -17,10 +17,10 @@ _PASSED_ON: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUI
 
 
 def work_under_init() -> None:
-    """In process 1: fork, return in the child, and wait in the parent for its end. In any other process: return."""
+    """In process 1, fork: return in the child, and wait for its end in the parent. In any other process, return."""
     if os.getpid() != 1:
         return
-    signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)  # signals that come before the fork are passed on after it
+    signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)  # signals that arrive before the fork are forwarded after it
     child = os.fork()
     if child == 0:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
@@ -46,9 +46,9 @@ def _reap_until(child: int) -> int:
 
 
 def _explained(code: int) -> int:
-    """The exit code of the container. Where the process could not write a termination message, one is written for it.
+    """Return the exit code of the container. If the process wrote no termination message, write one on its behalf.
 
-    A process that wrote none did not end by itself, whatever its exit code: 0 would count as a stop that was asked for.
+    A process without a message did not end regularly, so its exit code is replaced: 0 would count as a requested stop.
     """
     from penstock_model.contracts.exit_codes import ExitCode
     from penstock_model.contracts.task_reports import TerminationMessage

@@ -1,9 +1,9 @@
-"""Progress of a task's loop, for the kubelet's health check.
+"""Track progress of a task's loop, for the kubelet's health check.
 
-The loop's thread calls `turned` at each turn: after each batch and portion, and while it waits for something without a
-limit of time (Kafka, an outside system that is away, the end of a pause). Calls that it cannot look into, above all those
-of a plugin, have a limit (`allow`). Calls of `turned` in other threads have no effect, so that they cannot hide a blocked
-loop; in Spark's workers nothing here has an effect.
+The loop's thread calls `turned` at each turn: after each batch and portion, and while it waits without a time limit (for
+Kafka, an unavailable external system, or the end of a pause). Calls into other code, above all into a plugin, have a limit
+(`allow`). Calls of `turned` in other threads have no effect, so that they cannot hide a blocked loop. In Spark's workers
+nothing in this module has an effect.
 """
 
 import sys
@@ -24,20 +24,20 @@ _AT_THE_START: Final = 600.0
 _LONGEST: Final = 86_400.0
 """Seconds for which `at_work` of `witnessed` may extend the limit."""
 _ANSWER: Final = 5.0
-"""Seconds within which `at_work` must answer. The kubelet waits ten for all of the health check."""
+"""Seconds within which `at_work` must return. The kubelet waits 10 s for the whole health check."""
 _STANDARD: Final = sysconfig.get_paths()["stdlib"]
 
 
 @dataclass(frozen=True, slots=True)
 class Standstill:
-    """A loop that has not turned within its limit.
+    """Loop that has not turned within its limit.
 
     Attributes:
-        seconds: since its last turn.
-        most: the limit in seconds.
-        rule: the reason of the limit.
-        where: the present function of the loop's thread, with file and line.
-        trace: the stack of that thread.
+        seconds: seconds since its last turn.
+        most: limit in seconds.
+        rule: reason for the limit.
+        where: current function of the loop's thread, with file and line.
+        trace: stack of that thread.
     """
 
     seconds: float
@@ -54,10 +54,10 @@ class Standstill:
 
 
 class Loop:
-    """Progress of the loop of one thread. All methods but `begin` may be called in any thread.
+    """Progress of the loop of one thread. All methods except `begin` may be called in any thread.
 
     Args:
-        clock: monotonic.
+        clock: returns monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -75,7 +75,10 @@ class Loop:
         self._thread, self._turned = threading.get_ident(), self._clock()
 
     def allow(self, seconds: float, rule: str, call: float | None = None) -> None:
-        """Set the limit of one turn in seconds, its reason for messages, and the limit of one call of a plugin."""
+        """Set the limit of one turn in seconds, its reason for messages, and the limit of one call of a plugin.
+
+        Without `call`, the limit of a call stays the same.
+        """
         self._most, self._rule = seconds, rule
         self.call = call or self.call
 
@@ -91,11 +94,11 @@ class Loop:
         try:
             yield
         finally:
-            self.turned()  # first, so that the time of the block does not count against the usual limit
+            self.turned()  # must come first, so that the time of the block does not count against the usual limit
             self.allow(most, usual)
 
     def turned(self) -> None:
-        """Record that the loop goes on. No effect in other threads."""
+        """Record progress of the loop. No effect in other threads."""
         if threading.get_ident() == self._thread:
             self._turned = self._clock()
 
@@ -109,8 +112,8 @@ class Loop:
         """Let the block take up to a day, as long as `at_work` is true.
 
         Args:
-            at_work: called in another thread once the usual limit is exceeded; must return False if it cannot tell. No
-                answer within five seconds counts as false, because the call may hang.
+            at_work: called in another thread once the usual limit is exceeded; must return False if the state is unknown.
+                No answer within five seconds counts as False, because the call may hang.
         """
         self.turned()
         self._at_work = at_work
@@ -144,7 +147,7 @@ class Loop:
         return Standstill(seconds, self._most, self._rule, _where(frame), "".join(traceback.format_stack(frame)))
 
     def _is_at_work(self, at_work: Callable[[], bool]) -> bool:
-        """Call `at_work` in a thread. While one call hangs, no other is made, so that threads do not pile up."""
+        """Call `at_work` in a thread. While one call hangs, return False without another call: threads must not pile up."""
         if self._call is not None and self._call.is_alive():
             return False
         answers: list[bool] = []
@@ -156,13 +159,13 @@ class Loop:
 
 
 def place_of(thread: int) -> str:
-    """The innermost function of a thread that is not of the standard library, with file and line."""
+    """Return the innermost function of a thread outside of the standard library, with file and line."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 (there is no other way to see another thread's stack)
     return "a thread that has ended" if frame is None else _where(frame)
 
 
 def _where(frame: FrameType) -> str:
-    """The innermost function of the stack that is not of the standard library."""
+    """Return the innermost function of the stack outside of the standard library."""
     inner: FrameType | None = frame
     while inner is not None and is_standard(inner.f_code.co_filename):
         inner = inner.f_back
@@ -171,7 +174,7 @@ def _where(frame: FrameType) -> str:
 
 
 def is_standard(file: str) -> bool:
-    """Whether a file of code belongs to Python's standard library."""
+    """Return whether a source file belongs to Python's standard library."""
     return file.startswith((_STANDARD, "<frozen ")) and "-packages" not in file
 
 

@@ -1,7 +1,7 @@
-"""`sys.exit` in a plugin, and whatever else it raises that is no `Exception`: a failure of the plugin, not an end as asked.
+"""Treat `sys.exit` in a plugin, and anything else it raises that is not an `Exception`, as a failure of the plugin.
 
-Python ends a process by such errors, with an exit code that the plugin chose: 0 would count as a stop that somebody asked
-for. In Kafka Connect the counterpart is an `Error`, which fails the task whatever `errors.tolerance` says.
+Otherwise Python would exit with the code that the plugin chose, and 0 would count as a requested stop. The counterpart in
+Kafka Connect is an `Error`, which fails the task regardless of `errors.tolerance`.
 """
 
 from penstock.errors import ConnectError
@@ -11,11 +11,11 @@ __all__ = ["PluginExit", "as_failure"]
 
 
 class PluginExit(ConnectError):
-    """Code in this process wanted to end it."""
+    """Raised when a plugin's code tried to end the process."""
 
 
 def as_failure(error: BaseException) -> Exception:
-    """The error itself, or a `PluginExit` that says what was raised and where, caused by it."""
+    """Return the error itself if it is an `Exception`, else a `PluginExit` caused by it that says what was raised where."""
     if isinstance(error, Exception):
         return error
     place = place_of_error(error) or "Code outside of any function"

@@ -1,4 +1,4 @@
-"""Where a plugin was when it raised an error: what its author looks for first."""
+"""Find the place in a plugin that raised an error, which is the first thing its author looks for."""
 
 import traceback
 from collections.abc import Iterable
@@ -23,13 +23,13 @@ _CALLERS: Final = frozenset(
         "pydantic",
     )
 )
-"""The packages that call plugins."""
+"""Packages that call plugins."""
 
 
 def place_of_error(error: BaseException) -> str | None:
-    """The innermost function of the plugin in the trace of an error, with file and line; None: no plugin is in it.
+    """Return the innermost function of the plugin in the trace of an error, with file and line; None: there is no plugin.
 
-    The plugin's functions are those of the package that is called first, and not those of libraries that it calls.
+    The plugin's functions are those of the package that is called first, not those of libraries that it calls.
     """
     return _place(traceback.walk_tb(error.__traceback__))
 
@@ -54,16 +54,16 @@ def _place(walked: Iterable[tuple[FrameType, int]]) -> str | None:
 
 
 def raised_in(error: BaseException) -> str:
-    """The end of a sentence about an error: where a plugin raised it.
+    """Return the end of a sentence about an error: where a plugin raised it.
 
-    Nothing for a `ConnectError` that the plugin has worded for users, and for an error that no plugin raised.
+    Empty for a `ConnectError`, whose text the plugin wrote for users, and for an error that no plugin raised.
     """
     place = None if isinstance(error, ConnectError) and not _is_of_the_api(error) else place_of_error(error)
     return "" if place is None else f", in {place}"
 
 
 def _is_of_the_api(error: BaseException) -> bool:
-    """Whether `penstock` has refused what a plugin called it with, such as `value_of`."""
+    """Return whether `penstock` raised the error because of a plugin's arguments, for example to `value_of`."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return bool(frames) and _package(frames[-1]) == "penstock"
 

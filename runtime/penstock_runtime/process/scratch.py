@@ -1,7 +1,7 @@
 """Temporary folders that are removed with their owner: a sink's end file, Spark's files and sockets, `TMPDIR` of children.
 
-A process that is killed cannot remove its folder, so the next one does. The owner holds a lock on the folder, which the
-kernel releases at the owner's end. An age or a process id would be no proof that it has ended.
+A killed process cannot remove its folder, so the next process does. The owner holds a lock on the folder, which the kernel
+releases when the owner ends. Neither an age nor a process id would prove that it has ended.
 """
 
 import fcntl
@@ -17,15 +17,15 @@ from typing import Final, Self
 __all__ = ["SLOTS", "Scratch", "sweep"]
 
 SLOTS: Final = "slots"
-"""The subfolder of the end file, by which a sink's workers are asked to end their parts."""
+"""Subfolder of the end file, which makes a sink's workers end their parts."""
 _PREFIX: Final = "penstock-scratch-"
 _SOCKET_LIMIT: Final = 107 - len("/.") - 36 - len(".sock")
-"""The longest folder in which the path of PySpark's sockets (`.<uuid>.sock`) is short enough for the kernel."""
-_SHORT: Final = Path("/tmp")  # noqa: S108 (the shortest there is; the folder in it is private)
+"""Maximum length of a folder for PySpark's sockets (`.<uuid>.sock`): the kernel limits the length of their paths."""
+_SHORT: Final = Path("/tmp")  # noqa: S108 (the shortest path available; the folder in it is private)
 
 
 class Scratch:
-    """A private folder in the temporary folder, until `remove`, or until a `sweep` after the owner's end."""
+    """Private folder in the temporary folder. It exists until `remove`, or until a `sweep` after the owner's end."""
 
     def __init__(self, within: Path | None = None) -> None:
         self._within = Path(tempfile.gettempdir()) if within is None else within
@@ -34,14 +34,14 @@ class Scratch:
 
     @property
     def slots(self) -> Path:
-        """The folder of the end file."""
+        """Folder of the end file; created on first access."""
         folder = self.path / SLOTS
         folder.mkdir(exist_ok=True)
         return folder
 
     @property
     def sockets(self) -> Path | None:
-        """A folder in which paths of sockets are short enough; None: there is none, Spark uses TCP. Raises nothing."""
+        """Folder in which socket paths are short enough; None: there is none, and Spark uses TCP. Raises nothing."""
         if len(os.fsencode(self.path)) <= _SOCKET_LIMIT:
             return self.path
         if self._short is None:
@@ -50,12 +50,12 @@ class Scratch:
         return None if self._short is None else self._short.path
 
     def become_temporary(self) -> None:
-        """Make it the folder of temporary files of this process and of those that it starts from now on."""
+        """Use this folder for temporary files of this process and of processes that it starts from now on."""
         os.environ["TMPDIR"] = str(self.path)
-        tempfile.tempdir = None  # looked up anew
+        tempfile.tempdir = None  # clears the cached folder
 
     def remove(self) -> None:
-        """Remove the folder with its content. May be called again."""
+        """Remove the folder and its contents. Safe to call repeatedly."""
         if self._short is not None:
             self._short.remove()
         shutil.rmtree(self.path, ignore_errors=True)
@@ -73,7 +73,7 @@ class Scratch:
 
 
 def sweep() -> None:
-    """Remove the folders of this user whose owners have ended."""
+    """Remove this user's folders whose owners have ended."""
     for within in {Path(tempfile.gettempdir()), _SHORT}:
         for folder in within.glob(f"{_PREFIX}*"):
             with suppress(OSError), _try_lock(folder) as is_orphan:
@@ -98,7 +98,7 @@ def _create_locked(within: Path) -> tuple[Path, int]:
 
 @contextmanager
 def _try_lock(folder: Path) -> Iterator[bool]:
-    """Whether this process holds the folder's lock, because no other does; until the end of the block."""
+    """Try to lock the folder until the end of the block; yield whether it is locked, which needs its ownership."""
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         yield os.fstat(lock).st_uid == os.getuid() and _lock_now(lock)

@@ -1,4 +1,4 @@
-"""Logs what plugins print, without secrets, at any level of the log.
+"""Log the output of plugins, without secrets, at any log level.
 
 Output that does not go through `sys.stdout` and `sys.stderr` (native code, other processes, `os.write`) is not captured.
 """
@@ -18,7 +18,7 @@ _MARGIN: Final = 1 << 12
 
 
 class _Lines(io.TextIOBase):
-    """A text stream whose lines go to a logger. Lines that are too long are cut."""
+    """Text stream that writes its lines to a logger. Lines that are too long are cut."""
 
     def __init__(self, name: str, descriptor: int, redact: Callable[[str], str]) -> None:
         self._log = logging.getLogger(f"output.{name}")
@@ -45,10 +45,10 @@ class _Lines(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Does nothing: a line is logged when it is complete."""
+        """Do nothing: a line is logged when it is complete."""
 
     def end_line(self) -> None:
-        """Log the present line, complete or not."""
+        """Log the current line, complete or not."""
         with self._lock:
             line, self._partial = self._partial, ""
             self._is_cut = False
@@ -65,7 +65,7 @@ class _Lines(io.TextIOBase):
 
 
 class _Bytes(io.RawIOBase):
-    """The same stream for bytes."""
+    """Binary layer of the same stream."""
 
     def __init__(self, lines: _Lines) -> None:
         self._lines = lines
@@ -74,16 +74,16 @@ class _Bytes(io.RawIOBase):
         return True
 
     def write(self, data: object) -> int:
-        content = bytes(data)  # type: ignore[call-overload]  # whatever holds bytes
+        content = bytes(data)  # type: ignore[call-overload]  # any bytes-like object
         self._lines.write(content.decode("utf-8", "replace"))
         return len(content)
 
 
 def become_log_lines(redact: Callable[[str], str]) -> None:
-    """Replace `sys.stdout` and `sys.stderr` by streams that log. The log's own stream must be another object by then.
+    """Replace `sys.stdout` and `sys.stderr` with streams that log. The log must already use another stream object.
 
     Args:
-        redact: removes secrets from a text that is cut. The log itself redacts whole lines.
+        redact: removes secrets from a line before it is cut. The log itself redacts complete lines.
     """
     logging.getLogger("output").setLevel(logging.INFO)
     sys.stdout = _Lines("stdout", 1, redact)

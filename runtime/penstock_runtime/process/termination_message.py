@@ -1,4 +1,4 @@
-"""Writes the container's termination message, which Kubernetes keeps in the status of the pod."""
+"""Write the container's termination message, which Kubernetes keeps in the status of the pod."""
 
 import os
 from contextlib import suppress
@@ -11,19 +11,19 @@ from penstock_model.contracts.task_reports import TerminationMessage
 __all__ = ["TERMINATION_LOG_VARIABLE", "bounded", "is_missing", "write"]
 
 TERMINATION_LOG_VARIABLE: Final = "PENSTOCK_TERMINATION_LOG"
-"""Names a file for the termination message in place of `pod_layout.TERMINATION_LOG`."""
+"""Environment variable with the file for the termination message, instead of `pod_layout.TERMINATION_LOG`."""
 
 _MESSAGE: Final = 2_000  # characters
 _TRACE: Final = 16_000
 
 
 def bounded(text: str | None, most: int = _MESSAGE) -> str | None:
-    """The text, cut to its beginning if it is too long."""
+    """Return the text, truncated if it is too long."""
     return text if text is None or len(text) <= most else f"{text[:most]}..."
 
 
 def is_missing() -> bool:
-    """Whether there is a file for a message, which Kubernetes creates, and nothing in it."""
+    """Return whether the file for the message, which Kubernetes creates, exists and is empty."""
     path = _path()
     try:
         return path is not None and path.stat().st_size == 0
@@ -38,7 +38,7 @@ def _path() -> Path | None:
 
 
 def write(message: TerminationMessage) -> None:
-    """Write the message, with texts cut. Does nothing without the file, which Kubernetes creates. Raises nothing."""
+    """Write the message, with texts truncated. Does nothing without the file, which Kubernetes creates. Raises nothing."""
     path = _path()
     if path is None:
         return

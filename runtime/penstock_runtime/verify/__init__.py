@@ -1,1 +1,1 @@
-"""The process of a pod that verifies a PluginVersion: it imports what the image is declared to hold (KIP-891)."""
+"""Process of a pod that verifies a PluginVersion: it imports the classes that the PluginVersion declares (KIP-891)."""

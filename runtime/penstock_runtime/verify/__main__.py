@@ -1,4 +1,4 @@
-"""`python -m penstock_runtime.verify REQUEST`. Process 1 of the container: it imports nothing of the image."""
+"""Process 1 of a verifying container, which imports nothing of the image: `python -m penstock_runtime.verify REQUEST`."""
 
 import sys
 from pathlib import Path
@@ -11,11 +11,11 @@ from penstock_runtime.verify.watch import watch
 
 
 def main(file: str) -> int:
-    """Have another process look into the image, and leave what it found. Returns the exit code."""
+    """Let another process inspect the image, write its findings, and return the exit code."""
     become_untouchable()
     request = VerificationRequest.from_json(Path(file).read_bytes())
     found = watch([sys.executable, "-m", "penstock_runtime.verify.look", file], request.seconds)
-    end_all_others(found.group)  # none is left that could write the message as well
+    end_all_others(found.group)  # otherwise a process of the image could write the message, too
     if found.definitions is not None:
         sys.stdout.write(f"\n{definitions_line(found.definitions)}\n")
         sys.stdout.flush()

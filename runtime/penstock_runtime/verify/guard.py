@@ -1,4 +1,4 @@
-"""Keeps the code of an image away from the process that tells what was found."""
+"""Protect the process that reports the result from the code of an image."""
 
 import ctypes
 import os
@@ -12,9 +12,9 @@ _PR_SET_DUMPABLE = 4
 
 
 def become_untouchable() -> None:
-    """Let no process of the same user trace this one, or open its files and its memory in `/proc`.
+    """Prevent processes of the same user from tracing this one, and from opening its files and memory in `/proc`.
 
-    Process 1 gets no signal of its container's other processes for which it has no handler: Python's own is taken off.
+    Other processes of the container cannot send process 1 a signal that has no handler, so Python's handler is removed.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform.startswith("linux"):
@@ -22,7 +22,7 @@ def become_untouchable() -> None:
 
 
 def end_all_others(group: int) -> None:
-    """Kill every other process of the container; outside of one, the processes of this group."""
+    """Kill every other process of the container or, outside of a container, the processes of this group."""
     with suppress(ProcessLookupError, PermissionError):
         if os.getpid() == 1:
             os.kill(-1, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Looks which classes of Kafka Connect's plugins are in the jars of a PluginVersion's image, in a JVM."""
+"""List the Kafka Connect plugin classes in the jars of a PluginVersion's image, using a JVM."""
 
 import os
 import zipfile
@@ -21,7 +21,7 @@ from penstock_runtime.plan.mounted_images import path_in_image
 __all__ = ["Listing", "classes_for", "list_classes"]
 
 _TYPES: Final[Mapping[str, PluginType]] = {word.lower(): word for word in get_args(PluginType)}
-"""The words of a PluginVersion, by those of the catalog, which has config providers too: these are no part of tasks."""
+"""Plugin types of a PluginVersion, by kinds of the catalog. The catalog's config providers are not part of tasks."""
 _SERVICES: Final = frozenset(
     f"META-INF/services/org.apache.kafka.connect.{name}"
     for name in (
@@ -34,16 +34,16 @@ _SERVICES: Final = frozenset(
     )
 )
 _KAFKA: Final = "org.apache.kafka."
-"""What a plugin bundles of Kafka is not loaded from there."""
+"""Prefix of Kafka's classes, which are not loaded from a plugin's jars."""
 _SHOWN_LINKS: Final = 3
 
 
 class Listing(NamedTuple):
-    """The Java plugins in an image.
+    """Java plugins in an image.
 
     Attributes:
-        classes: by name.
-        warnings: which classes are named there and cannot be loaded, and why.
+        classes: plugin classes, sorted by name.
+        warnings: classes that service manifests name but that cannot be loaded, and why.
     """
 
     classes: tuple[FoundClass, ...]
@@ -54,11 +54,11 @@ def list_classes(mount: PluginMount) -> Listing:
     """List the classes in the folder of a mount.
 
     Args:
-        mount: the image, with the classes that must be there, if any are declared.
+        mount: mount of the image, with the declared classes, if any, which must exist.
 
     Raises:
-        ConfigError: the folder holds no plugin that can be loaded, or not what is declared; all problems.
-        ConnectError: a file cannot be read, or the JVM cannot look, or ends.
+        ConfigError: the folder contains no loadable plugin, or lacks declared classes; lists all problems.
+        ConnectError: a file cannot be read, or the JVM fails or ends.
     """
     try:
         return _list_classes(mount)
@@ -101,13 +101,13 @@ def classes_for(folder: Path, shown: str, java: int) -> Listing:
     """List the classes in a folder of plugins that a runtime with another Java can load.
 
     Args:
-        folder: with the plugins.
-        shown: its name in messages.
-        java: the version of that Java, which is no newer than the one here.
+        folder: folder with the plugins.
+        shown: name of the folder in messages.
+        java: version of that Java, which is no newer than the local one.
 
     Raises:
-        ConfigError: a jar in it cannot be read.
-        ConnectError: the JVM cannot look, or ends.
+        ConfigError: a jar in the folder cannot be read.
+        ConnectError: the JVM fails or ends.
     """
     return _looked(str(folder), shown, (), java, "the lines above say why")[0]
 
@@ -132,16 +132,16 @@ def _looked(
 
 
 def _lost_links(folder: Path) -> list[Path]:
-    """The links to jars, and those that may be to plugins, which lead to nothing that the pod has of the image.
+    """Return links to jars or plugins whose target is not in the part of the image that the pod has.
 
-    A link with an absolute path leads to the files of the runtime's image, whatever is there.
+    A link with an absolute path leads into the runtime's image.
     """
     links = {p for p in (*folder.iterdir(), *folder.rglob("*.jar")) if p.is_symlink()}
     return sorted(p for p in links if not p.exists() or _leads_out(p))
 
 
 def _leads_out(path: Path) -> bool:
-    """Whether a path in the image is one of the runtime's image in truth."""
+    """Return whether a path in the image resolves to a path of the runtime's image."""
     image = Path(PLUGINS_DIR, *path.relative_to(PLUGINS_DIR).parts[:1]) if path.is_relative_to(PLUGINS_DIR) else None
     return image is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(image))
 
@@ -166,7 +166,7 @@ def _is_declared(declared: DeclaredClass, plugin: JavaPlugin) -> bool:
 def _grouped(plugins: Iterable[JavaPlugin], folder: str) -> Iterator[FoundClass]:
     paths: dict[tuple[str, PluginType, str], list[str]] = {}
     for p in plugins:
-        if is_built_in(KINDS[_TYPES[p.kind]], p.class_name):  # Penstock's own runs in its place
+        if is_built_in(KINDS[_TYPES[p.kind]], p.class_name):  # Penstock's own implementation runs instead
             continue
         there = paths.setdefault((p.class_name, _TYPES[p.kind], p.version), [])
         there.append(os.path.relpath(p.location, folder))
@@ -177,7 +177,7 @@ def _grouped(plugins: Iterable[JavaPlugin], folder: str) -> Iterator[FoundClass]
 def _not_loaded(
     locations: Sequence[Path], found: Sequence[JavaPlugin], usable: Sequence[JavaPlugin], java: int, unexplained: str
 ) -> Iterator[str]:
-    """Say which classes of service manifests were not found, and why: Kafka Connect passes over what it cannot load."""
+    """Yield which classes of service manifests could not be loaded, and why. Kafka Connect ignores such classes."""
     for location in locations:
         jars = jars_of(location)
         named = {n for jar in jars for n in _named_in(jar) if not n.startswith(_KAFKA)}
@@ -188,7 +188,7 @@ def _not_loaded(
 
 
 def _java_of(plugin: JavaPlugin) -> int:
-    """The Java that a plugin's class is compiled for; 0 where no jar holds it."""
+    """Return the Java version that a plugin's class is compiled for; 0 if no jar contains it."""
     return next((j for jar in jars_of(Path(plugin.location)) if (j := java_of_class(jar, plugin.class_name))), 0)
 
 

@@ -1,6 +1,6 @@
-"""Looks into the image of a PluginVersion, imports every class of it, and defines its configuration: a process of its own.
+"""Inspect the image of a PluginVersion in a separate process: import all classes and read their configuration definitions.
 
-`python -m penstock_runtime.verify.look REQUEST`, with `ANSWER_VARIABLE`.
+Run as `python -m penstock_runtime.verify.look REQUEST`, with `ANSWER_VARIABLE` set.
 """
 
 import json
@@ -29,22 +29,22 @@ from penstock_runtime.verify.watch import ANSWER_VARIABLE, Answer
 __all__ = ["Looked", "look"]
 
 _MOST: Final = 20
-"""Problems that are told."""
+"""Maximum number of problems to report."""
 
 
 class Looked(NamedTuple):
-    """What was found in an image.
+    """Result of inspecting an image.
 
     Attributes:
-        answer: what it lacks, or holds.
-        definitions: has the configuration definition of each class, which is read when it is asked for.
+        answer: problems of the image, or its classes.
+        definitions: for each class, a function that reads its configuration definition.
     """
 
     answer: Answer
     definitions: Sequence[tuple[str, Callable[[], ClassDefinition]]] = ()
 
     def defined(self) -> Iterator[dict[str, Any]]:
-        """The definitions, as the process that watches reads them."""
+        """Yield the definitions in the form that the watching process reads."""
         for name, definition in self.definitions:
             try:
                 yield {"definition": definition().model_dump(mode="json", by_alias=True)}
@@ -54,10 +54,10 @@ class Looked(NamedTuple):
 
 
 def look(mount: PluginMount, begin: Callable[[str], None]) -> Looked:
-    """What the image lacks of the declaration, or holds otherwise; of Java plugins, what it holds.
+    """Return differences between the image and its declaration, or its classes; list the classes of Java plugins.
 
     Args:
-        mount: the image, with what it is declared to hold, for some place.
+        mount: mount of the image for any place, with its declaration.
         begin: called with the alias of each class before its import.
     """
     if mount.runtime == "Java":
@@ -106,7 +106,7 @@ def _short(texts: list[str]) -> tuple[str, ...]:
 
 
 def main(file: str) -> None:
-    """Answer the request of a file. Does not return: what a plugin leaves running keeps the process from nothing."""
+    """Answer the request in a file. Does not return but exits, so that threads of a plugin cannot keep the process alive."""
     key = sys.stdin.readline().rstrip("\n")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     descriptor = int(os.environ.pop(ANSWER_VARIABLE))

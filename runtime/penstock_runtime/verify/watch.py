@@ -1,8 +1,8 @@
-"""Watches the process that imports the classes of an image: its answer, its output, its end, its time.
+"""Watch the process that imports the classes of an image: its answer, output, end and duration.
 
-That process runs foreign code. So its answer counts when it is whole, its output is read to the end and shown up to a limit,
-and neither its silence nor its end keeps this process from telling what happened. Configuration definitions come after the
-answer: whatever goes wrong with them leaves the answer as it is.
+That process runs foreign code. So its answer counts only if it is complete, its output is read to the end but shown only up
+to a limit, and this process reports the outcome even if the other one hangs or ends. Configuration definitions come after
+the answer: errors in them do not change it.
 """
 
 import json
@@ -30,30 +30,31 @@ from penstock_model.contracts.verification import LONGEST_CLASSES, FoundClass, c
 __all__ = ["ANSWER_VARIABLE", "Answer", "Found", "watch"]
 
 ANSWER_VARIABLE: Final = "PENSTOCK_ANSWER"
-"""The descriptor to which the watched process writes lines: `{"importing": <alias>}`, then an `Answer`, then for each class
-`{"definition": <ClassDefinition>}` or `{"undefined": <why>}`, and at last `{"end": true}`.
+"""Descriptor to which the watched process writes lines: `{"importing": <alias>}`, then an `Answer`, then for each class
+`{"definition": <ClassDefinition>}` or `{"undefined": <why>}`, and finally `{"end": true}`.
 
-Each begins with the first line of its standard input, which code that writes to any descriptor does not know.
+Each line begins with the first line of the process's standard input, a key that plugin code does not know, even if it writes
+to every descriptor.
 """
 _CHUNK: Final = 1 << 16
 _LONGEST_ANSWER: Final = 1 << 20  # bytes
 _LONGEST: Final = _LONGEST_ANSWER + LARGEST_TEXT
-"""Bytes of the answer, and of the definitions after it."""
+"""Maximum bytes of the answer and the definitions after it."""
 _SHOWN_UNDEFINED: Final = 3
 _UNDEFINED: Final = 512  # characters
 _SHOWN: Final = 1 << 16
-"""Bytes of the output that are shown in the pod's log."""
+"""Maximum bytes of the output to show in the pod's log."""
 
 
 class Answer(Part):
-    """What the watched process found.
+    """Findings of the watched process.
 
     Attributes:
-        problems: what is otherwise than declared, or cannot be imported.
-        warnings: what does not matter.
-        classes: the aliases that were imported.
-        java: the Java classes that are there.
-        trouble: why nothing was found out; it is tried again.
+        problems: differences from the declaration, and failed imports.
+        warnings: findings that do not prevent the use of the image.
+        classes: aliases that were imported.
+        java: Java classes in the image.
+        trouble: why the image could not be inspected; the verification is retried.
     """
 
     problems: tuple[str, ...] = ()
@@ -65,12 +66,12 @@ class Answer(Part):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a process was watched to find.
+    """Outcome of a watched process.
 
     Attributes:
-        message: the verdict in words.
-        group: the process group of the watched process.
-        definitions: the configuration definitions whose digest the message has; None: there are none.
+        message: verdict as a termination message.
+        group: process group of the watched process.
+        definitions: configuration definitions, whose digest is in the message; None: there are none.
     """
 
     message: TerminationMessage
@@ -80,16 +81,16 @@ class Found:
 
 @dataclass(slots=True)
 class _Lines:
-    """The answer as it comes.
+    """Answer as it arrives, line by line.
 
     Attributes:
-        key: the beginning of each line.
-        importing: the class that is being imported.
-        answer: the answer, once it is whole. Nothing that comes after it can change it.
-        definitions: of the classes, which come after the answer.
-        undefined: why classes have none.
-        has_ended: all definitions have come.
-        is_broken: what came was not written by the watched process, and no more is read.
+        key: prefix of each line.
+        importing: class that is being imported.
+        answer: the answer, once it is complete. Later data cannot change it.
+        definitions: definitions of the classes, which follow the answer.
+        undefined: why classes have no definition.
+        has_ended: all definitions have arrived.
+        is_broken: invalid data arrived, which the watched process did not write; reading has stopped.
     """
 
     key: bytes
@@ -104,7 +105,7 @@ class _Lines:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the answer was written over before it was whole."""
+        """True if the answer was overwritten before it was complete."""
         return self.is_broken and self.answer is None
 
     def add(self, data: bytes) -> None:
@@ -141,7 +142,7 @@ class _Lines:
 
 @dataclass(slots=True)
 class _Output:
-    """The output, shown up to a limit."""
+    """Output of the process, shown up to a limit."""
 
     length: int = 0
 
@@ -151,7 +152,7 @@ class _Output:
 
     def end(self) -> None:
         if self.length > _SHOWN:
-            sys.stdout.write(f"\n[{self.length - _SHOWN} bytes more were printed, and are left out]\n")
+            sys.stdout.write(f"\n[{self.length - _SHOWN} more bytes of output omitted]\n")
         sys.stdout.flush()
 
 
@@ -165,7 +166,7 @@ class _Watch:
         return self.lines.has_ended or self.lines.is_broken
 
     def until(self, child: int, answer: int, output: int, deadline: float) -> bool:
-        """Read until all has come or the process has ended; False: it has not, and its time is over."""
+        """Read until everything has arrived or the process has ended; return False if neither happened by the deadline."""
         process = os.pidfd_open(child)
         try:
             with selectors.DefaultSelector() as ready:
@@ -193,9 +194,9 @@ class _Watch:
 
 
 def watch(command: Sequence[str], seconds: float) -> Found:
-    """Run a process that answers as `ANSWER_VARIABLE` says, for so many seconds at most.
+    """Run a process that answers as described for `ANSWER_VARIABLE`, for at most `seconds`.
 
-    It and what it has started may still run afterwards: its group is returned.
+    The process and its children may still run afterwards: its group is returned.
     """
     answer, to_answer = os.pipe()
     key = f"{secrets.token_hex(16)} ".encode()
@@ -230,7 +231,7 @@ def watch(command: Sequence[str], seconds: float) -> Found:
 
 
 def _drain(descriptor: int, add: Callable[[bytes], None]) -> None:
-    """Read what is there; another process may have the descriptor still, so that its end may never come."""
+    """Read available data without waiting for the end, since another process may keep the descriptor open."""
     os.set_blocking(descriptor, False)
     try:
         for _ in range(_LONGEST // _CHUNK):
@@ -256,7 +257,7 @@ def _packed(lines: _Lines) -> tuple[PackedDefinitions | None, str]:
         return None, f"configuration definitions are not published: {e}"
     notes = lines.undefined[:_SHOWN_UNDEFINED]
     if (more := len(lines.undefined) - len(notes)) > 0:
-        notes.append(f"and so {more} more")
+        notes.append(f"and {more} more")
     if packed.documentation_cut is not None:
         most = packed.documentation_cut
         notes.append(f"the documentation of each property is cut to {most} characters, so that the definitions fit")
@@ -289,7 +290,7 @@ def _message(lines: _Lines, code: int | None, seconds: float) -> TerminationMess
         why = f"{doing} wrote over its answer; a plugin must not write to descriptors that it did not open"
     elif code is None:
         remedy = "a plugin must not work or wait where it is imported"
-        if not lines.importing:  # of Java, nothing is: its jars are many
+        if not lines.importing:  # Java plugins are not imported, but may have many jars
             remedy = (
                 "raise job.deadlineSeconds of the release, of which it has half, or let spec.path name fewer plugins"
             )

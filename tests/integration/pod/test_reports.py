@@ -160,7 +160,7 @@ def test_client_properties_that_are_wrong_are_the_last_word(pods: Pods) -> None:
 
 @pytest.mark.parametrize(
     ("servers", "told"),
-    [("127.0.0.1:1", "nobody listens there"), ("no-such-host.invalid:9092", "a host name does not resolve")],
+    [("127.0.0.1:1", "nothing listens there"), ("no-such-host.invalid:9092", "a host name does not resolve")],
 )
 def test_a_task_that_cannot_reach_kafka_at_its_start_ends_and_says_why(pods: Pods, servers: str, told: str) -> None:
     spec = pods.lab.spec(pods.lab.sink_manifest(pods.lab.topic()))

@@ -65,7 +65,7 @@ def refused(pods: Pods, worker: dict[str, str]) -> str:
 @pytest.mark.parametrize(
     ("servers", "told"),
     [
-        ("127.0.0.1:1", "nobody listens there"),
+        ("127.0.0.1:1", "nothing listens there"),
         ("no-such-host.invalid:9092", "a host name does not resolve"),
         ("127.0.0.1:1,no-such-host.invalid:9092", "Connection refused"),
     ],
@@ -78,7 +78,7 @@ def test_a_job_says_that_kafka_is_away(pods: Pods, servers: str, told: str) -> N
 
 def test_a_listener_that_speaks_no_tls_is_named(pods: Pods) -> None:
     message = refused(pods, {"security.protocol": "SSL"})
-    assert f"Kafka at {pods.lab.servers} cannot be spoken to over TLS" in message
+    assert f"Kafka at {pods.lab.servers} does not complete the TLS handshake" in message
 
 
 def test_a_file_of_certificates_that_is_not_there_is_named(pods: Pods) -> None:

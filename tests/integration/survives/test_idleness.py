@@ -24,6 +24,6 @@ def test_a_task_that_writes_nothing_leaves_when_a_newer_life_begins(lab: Lab, wh
     assert first.await_exit(30) == 3
     assert first.failure is None
     told = first.await_event(lambda e: e["event"] == "superseded")
-    assert "lives on as incarnation 2" in told["message"]
+    assert "was taken over by incarnation 2" in told["message"]
     second.stop()
     assert lab.values(topic) == ([] if what == "paused" else ["v0"])

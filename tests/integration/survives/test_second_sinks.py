@@ -24,7 +24,7 @@ def file_sink(name: str, topic: str, file: Path) -> dict[str, Any]:
 def left_as_superseded(task: Running) -> None:
     assert task.await_exit() == SUPERSEDED, task.last_words()
     assert task.failure is None
-    assert "lives on as incarnation" in task.await_event(lambda e: e["event"] == "superseded")["message"]
+    assert "was taken over by incarnation" in task.await_event(lambda e: e["event"] == "superseded")["message"]
 
 
 def lines(file: Path) -> list[str]:

@@ -118,7 +118,7 @@ def test_one_that_makes_its_producer_after_the_fence_finds_the_newer_record_and_
     old = world.began(1)
     world.began(2)
     world.producer()
-    with pytest.raises(Superseded, match="lives on as incarnation 2"):
+    with pytest.raises(Superseded, match="was taken over by incarnation 2"):
         old.check()
 
 
@@ -206,7 +206,7 @@ def test_one_that_only_looks_leaves_when_a_newer_life_has_written_its_record(wor
     world.writer.write(STATUS, [Incarnation(9, 0, "x", 2).entry("somebody-else", 0)])
     old.look(world.writer)
     world.began(2)
-    with pytest.raises(Superseded, match="lives on as incarnation 2"):
+    with pytest.raises(Superseded, match="was taken over by incarnation 2"):
         old.look(world.writer)
     old.close()
 

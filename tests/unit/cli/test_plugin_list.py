@@ -55,7 +55,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (
             "Raises",
             "Raises (shop_raises:Raises of distribution shop-plugins 1.2) is installed but cannot be imported: "
-            "ModuleNotFoundError: No module named 'no_such_client'; install what brings the module no_such_client beside it",
+            "ModuleNotFoundError: No module named 'no_such_client'; install the package that provides the module "
+            "no_such_client",
         ),
         (
             "Exits",
@@ -65,7 +66,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (
             "Missing",
             "Missing (shop_missing:Missing of distribution shop-plugins 1.2) is installed but cannot be imported: "
-            "ModuleNotFoundError: No module named 'shop_missing'; its distribution names a module that is not there",
+            "ModuleNotFoundError: No module named 'shop_missing'; its distribution names a module that does not exist",
         ),
         (
             "NoClass",
@@ -75,9 +76,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("Half", "Half (shop:Half of distribution shop-plugins 1.2) is not complete: it does not define apply"),
         (
             "Other",
-            "Other (shop:Other of distribution shop-plugins 1.2) is no plugin: it is no subclass of penstock.Plugin",
+            "Other (shop:Other of distribution shop-plugins 1.2) is not a plugin: it is not a subclass of penstock.Plugin",
         ),
-        ("Value", "Value (shop:VALUE of distribution shop-plugins 1.2) is no plugin: it is of type int"),
+        ("Value", "Value (shop:VALUE of distribution shop-plugins 1.2) is not a plugin: it is of type int"),
         (
             "shop_raises:Raises",
             "shop_raises:Raises (shop_raises:Raises of distribution shop-plugins 1.2) is installed but ",

@@ -9,10 +9,10 @@ from penstock_kafka.diagnosis import ClientError, connection_sentence, is_of_set
     ("error", "told"),
     [
         (ClientError("_AUTHENTICATION", "SASL authentication error"), "does not accept the credentials"),
-        (ClientError("_SSL", "certificate verify failed"), "over TLS"),
-        (ClientError("_TRANSPORT", "SSL handshake failed: Disconnected"), "over TLS"),
+        (ClientError("_SSL", "certificate verify failed"), "the TLS handshake"),
+        (ClientError("_TRANSPORT", "SSL handshake failed: Disconnected"), "the TLS handshake"),
         (ClientError("_RESOLVE", "Failed to resolve 'kafka:9092'"), "a host name does not resolve"),
-        (ClientError("_TRANSPORT", "Connect failed: Connection refused"), "nobody listens there"),
+        (ClientError("_TRANSPORT", "Connect failed: Connection refused"), "nothing listens there"),
         (ClientError("_TRANSPORT", "Disconnected"), "has not answered for 10 s (Disconnected)"),
         (ClientError("_ALL_BROKERS_DOWN", "1/1 brokers are down"), "has not answered for 10 s."),
     ],

@@ -26,7 +26,7 @@ def test_what_no_time_heals_is_told(code: int) -> None:
     ("code", "remedy"),
     [
         (KafkaError.MSG_SIZE_TOO_LARGE, "Raise the topic's max.message.bytes."),
-        (KafkaError.RECORD_LIST_TOO_LARGE, "Raise the topic's segment.bytes: what is sent must fit into a segment."),
+        (KafkaError.RECORD_LIST_TOO_LARGE, "Raise the topic's segment.bytes: a batch must fit into a segment."),
     ],
 )
 def test_what_helps_against_records_that_are_too_large_is_told(code: int, remedy: str) -> None:

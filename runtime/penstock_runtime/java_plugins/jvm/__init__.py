@@ -1,1 +1,1 @@
-"""The process of a JVM: how it is started, what it prints, and how it ended."""
+"""Process of the JVM: how it is started, its output, and how it ended."""

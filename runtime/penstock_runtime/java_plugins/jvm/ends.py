@@ -1,4 +1,4 @@
-"""How a JVM ended, in words that say what happened and what to change."""
+"""Explain how a JVM ended: what happened and what to change."""
 
 import signal
 from collections.abc import Mapping, Sequence
@@ -11,16 +11,16 @@ __all__ = ["cause_of_end"]
 
 _OUT_OF_MEMORY: Final = "java.lang.OutOfMemoryError"
 _OUT_OF_MEMORY_CODE: Final = 3
-"""The exit code of `-XX:+ExitOnOutOfMemoryError`."""
+"""Exit code of `-XX:+ExitOnOutOfMemoryError`."""
 _NOT_STARTED: Final = "Could not create the Java Virtual Machine"
 _CLASS_SPACES: Final[Mapping[str, str]] = {
     "Metaspace": "-XX:MaxMetaspaceSize",
     "Compressed class space": "-XX:CompressedClassSpaceSize",
 }
-"""Parts of the memory that have a limit of their own, where an option sets one."""
+"""Parts of the memory with a separate limit, and the option that sets it."""
 _CRASHES: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 _BY_SIGNAL: Final = 128
-"""What Java adds to the number of the signal that ended it, as shells do."""
+"""Added by Java to the number of the signal that ended it, as shells do."""
 _MIB: Final = 1 << 20
 
 
@@ -28,9 +28,9 @@ def cause_of_end(code: int, lines: Sequence[str], heap: Heap, oom_kills: int | N
     """Return an error that says how a JVM ended.
 
     Args:
-        code: the return code, which is negative after a signal.
-        lines: the last ones that it printed.
-        heap: that it had.
+        code: return code, which is negative after a signal.
+        lines: last lines that the JVM printed.
+        heap: heap of the JVM.
         oom_kills: how many processes of the container the OOM killer has killed since the JVM started; None: unknown.
     """
     last = "; ".join(line for line in lines if line)[-500:]
@@ -42,7 +42,7 @@ def cause_of_end(code: int, lines: Sequence[str], heap: Heap, oom_kills: int | N
     if -code in _CRASHES:
         name = signal.Signals(-code).name
         return JvmEnded(f"its JVM crashed ({name}): native code of the plugin, or Java itself, is at fault{said}")
-    if code - _BY_SIGNAL in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):  # at these, Java ends in order
+    if code - _BY_SIGNAL in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):  # Java handles these and exits
         return JvmLost(f"its JVM was ended by signal {code - _BY_SIGNAL}")
     if -code == signal.SIGKILL:
         return _killed(heap, oom_kills)

@@ -1,4 +1,4 @@
-"""The heap of the JVM of Java plugins, and the settings by which it grows."""
+"""Heap of the JVM of Java plugins, and the settings that change it."""
 
 import os
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ __all__ = ["HEAP_FIELD", "HEAP_VARIABLE", "Heap"]
 HEAP_FIELD: Final = "spec.java.heapPercent"
 
 HEAP_VARIABLE: Final = "PENSTOCK_JAVA_HEAP"
-"""The greatest heap, as `-Xmx` takes it (`512m`). In pods it is reserved, so that a share of the memory limit decides."""
+"""Maximum heap in the form of `-Xmx` (`512m`). Reserved in pods, where a share of the memory limit determines the heap."""
 _DEFAULT: Final = "1024m"
 _LEAST: Final = 64  # MiB
 _MIB: Final = 1 << 20
@@ -20,12 +20,12 @@ _MIB: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Heap:
-    """The greatest heap of a JVM.
+    """Maximum heap of a JVM.
 
     Attributes:
-        size: as `-Xmx` takes it.
-        limit: bytes of the container; None: it has no limit.
-        setting: by which the limit, or without a pod the heap, is raised.
+        size: heap in the form of `-Xmx`.
+        limit: memory limit of the container in bytes; None: no limit.
+        setting: setting that raises the limit or, outside of pods, the heap.
     """
 
     size: str
@@ -34,11 +34,11 @@ class Heap:
 
     @classmethod
     def of_this_process(cls, percent: int, *, is_long: bool) -> "Heap":
-        """The heap of a JVM that this process starts: what the variable says, else a share of the memory limit, else 1 GiB.
+        """Return the heap for a JVM of this process: from the variable, else a share of the memory limit, else 1 GiB.
 
         Args:
-            percent: the share of the limit.
-            is_long: the process is a task. In a pod, others are job pods.
+            percent: share of the memory limit.
+            is_long: the process is a task. In a pod, any other process belongs to a job pod.
         """
         limit = cgroup.memory_limit()
         size = _DEFAULT if limit is None else f"{max(_LEAST, limit * percent // 100 // _MIB)}m"

@@ -1,4 +1,4 @@
-"""The options of the JVM of Java plugins: Penstock's, and those of the connector."""
+"""Options of the JVM of Java plugins: Penstock's, and those of the connector."""
 
 import os
 import subprocess
@@ -16,9 +16,9 @@ __all__ = ["environment", "jvm_options", "unusable_options"]
 
 _DEFAULTS: Final = (
     "-Xms16m",
-    # Ten times what Debezium takes. Without a limit, a plugin that loads ever more classes fills the memory of the pod.
+    # Ten times as much as Debezium needs. Without a limit, a plugin that keeps loading classes fills the pod's memory.
     "-XX:MaxMetaspaceSize=256m",
-    # A full collection, which the host asks for once the JVM is quiet, leaves two fifths of the heap free, at once.
+    # A full collection, which the host requests once the JVM is idle, immediately shrinks the heap to 40 % free.
     "-XX:MinHeapFreeRatio=20",
     "-XX:MaxHeapFreeRatio=40",
     "-XX:-ShrinkHeapInSteps",
@@ -27,23 +27,23 @@ _DEFAULTS: Final = (
     "-Djava.awt.headless=true",
 )
 _SERIAL: Final = "-XX:+UseSerialGC"
-"""The collector with the least memory, and one that gives it back."""
+"""The collector that needs the least memory and returns unused memory."""
 _TRIM: Final = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:TrimNativeHeapInterval=30000")
-"""What compilers have left goes back every half a minute: 17.0.9, 21.0.1 and later. Others ignore the option."""
+"""Return memory left by the compilers every 30 s, on Java 17.0.9, 21.0.1 and later. Other versions ignore the option."""
 _SHORT: Final = ("-XX:TieredStopAtLevel=1",)
 _ENVIRONMENT: Final = {"MALLOC_ARENA_MAX": "2"}
-"""Of glibc: each arena keeps memory that others cannot use, and by default there are eight for each core."""
+"""glibc's number of arenas: each keeps memory that others cannot use, and the default is eight per core."""
 _DUMP_PATH: Final = "-XX:HeapDumpPath="
 
 
 def jvm_options(java: JavaSpec, heap: Heap, *, is_long: bool) -> list[str]:
-    """Return the options; of two that contradict each other the JVM takes the last one.
+    """Return the options. Of two conflicting options the JVM uses the last.
 
     Args:
-        java: what the connector asks for, which replaces Penstock's defaults.
-        heap: the greatest heap.
-        is_long: the JVM moves records for long. Else the optimizing compiler is off, which costs a short run more than it
-            saves.
+        java: options of the connector, which override Penstock's defaults.
+        heap: maximum heap.
+        is_long: the JVM moves records for a long time. Otherwise the optimizing compiler is off, which costs a short run
+            more than it saves.
     """
     return [*_TRIM, *_options(java, heap, is_long=is_long)]
 
@@ -60,15 +60,15 @@ def _options(java: JavaSpec, heap: Heap, *, is_long: bool) -> list[str]:
 
 
 def environment() -> Mapping[str, str]:
-    """Return the environment variables: those of this process win."""
+    """Return the environment variables. Those of this process take precedence."""
     return {**_ENVIRONMENT, **os.environ}
 
 
 def unusable_options(java: JavaSpec) -> Iterator[Problem]:
-    """A problem for each option of a good shape that cannot be used here: the JVM refuses it, or has no place for its file.
+    """Yield a problem for each well-formed option that cannot be used: the JVM refuses it, or cannot write its file.
 
     Raises:
-        ConnectError: there is no Java.
+        ConnectError: Java is missing.
     """
     for number, option in enumerate(java.options):
         folder = Path(option.removeprefix(_DUMP_PATH)).parent

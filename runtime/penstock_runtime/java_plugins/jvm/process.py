@@ -1,7 +1,7 @@
-"""The process of a JVM: its command, what it prints, and how it ended.
+"""Process of a JVM: its command, its output, and how it ended.
 
-A thread of its own starts the process and reads what it prints until it ends. Linux sends the signal "your parent died"
-when the thread that started a process ends, so it must not be a short-lived one of the caller.
+A dedicated thread starts the process and reads its output until it ends. Linux sends the parent-death signal when the thread
+that started a process ends, so it must not be a short-lived thread of the caller.
 """
 
 import json
@@ -35,7 +35,7 @@ __all__ = ["Jvm"]
 
 _LONGEST_LINE: Final = 1 << 16
 _LAST_LINES: Final = 20
-_LOOK: Final = 1.0  # seconds between two looks whether a silent JVM has ended
+_LOOK: Final = 1.0  # seconds between two checks whether a silent JVM has ended
 _LEVELS: Final[Mapping[str, int]] = {
     "FATAL": logging.CRITICAL,
     "ERROR": logging.ERROR,
@@ -47,18 +47,18 @@ _LEVELS: Final[Mapping[str, int]] = {
 
 
 class Jvm:
-    """A JVM that runs the plugin host.
+    """JVM that runs the plugin host.
 
     Args:
-        java_spec: what the connector says about it.
-        is_long: it moves records for long.
+        java_spec: the connector's settings for the JVM.
+        is_long: the JVM moves records for a long time.
 
     Attributes:
-        requests: the end of its standard input.
-        messages: the reading end of the pipe with its messages.
+        requests: writing end of its standard input.
+        messages: reading end of the pipe with its messages.
 
     Raises:
-        ConnectError: there is no Java, or its jars cannot be had.
+        ConnectError: Java is missing, or its jars cannot be fetched.
     """
 
     def __init__(self, java_spec: JavaSpec, *, is_long: bool) -> None:
@@ -91,20 +91,20 @@ class Jvm:
         self.messages: IO[bytes] = os.fdopen(reading, "rb", buffering=1 << 20)
 
     def close(self, seconds: float) -> None:
-        """Close its input, at which it halts, and kill it if it has not ended after `seconds`."""
+        """Close the JVM's input, which makes it halt, and kill it if it has not ended after `seconds`."""
         with suppress(OSError):
             self.requests.close()
         if not self._ended.wait(seconds):
             self.kill()
 
     def kill(self) -> None:
-        """Kill it, and wait until it has exited."""
+        """Kill the JVM, and wait until it has exited."""
         if not self._ended.is_set():
             self._child.kill()
         self._ended.wait()
 
     def cause_of_end(self) -> JvmEnded:
-        """Wait for its end, and return an error that says how it ended and what to do."""
+        """Wait until the JVM has ended, and return an error that says how it ended and what to do."""
         self._ended.wait()
         before, now = self._oom_kills, cgroup.oom_kills()
         kills = None if before is None or now is None else now - before
@@ -126,7 +126,7 @@ class Jvm:
                 env=environment(),
                 bufsize=0,
             )
-        except Exception as error:  # noqa: BLE001 (raised by `__init__`, which must not wait for ever)
+        except Exception as error:  # noqa: BLE001 (raised by `__init__`, which must not wait forever)
             self._failure = error
             self._started.set()
             return
@@ -141,7 +141,7 @@ class Jvm:
             self._ended.set()
 
     def _read_lines(self, process: "subprocess.Popen[bytes]") -> None:
-        """Log what the JVM prints, line by line, until both streams end."""
+        """Log the output of the JVM, line by line, until both streams end."""
         assert process.stdout is not None
         assert process.stderr is not None
         partial = {process.stdout.fileno(): b"", process.stderr.fileno(): b""}
@@ -152,7 +152,7 @@ class Jvm:
             while selector.get_map():
                 ready = selector.select(_LOOK)
                 if not ready and process.poll() is not None:
-                    return  # a process that the plugin has started, and that outlives it, holds the streams open
+                    return  # a process that the plugin started outlives the JVM and keeps the streams open
                 for key, _ in ready:
                     data = os.read(key.fd, 1 << 16)
                     *lines, rest = (partial[key.fd] + data).split(b"\n")
@@ -186,7 +186,7 @@ def _java_level() -> str:
 
 
 def _log_line(line: str) -> dict[str, Any] | None:
-    """Return a line of the host's log4j2.xml; None for any other line."""
+    """Return the fields of a line in the format of the host's log4j2.xml; None for any other line."""
     if not line.startswith('{"level":"'):
         return None
     with suppress(ValueError):

@@ -157,7 +157,7 @@ FAULTS: Final = (
     Fault(
         "TLS to a port without it",
         "`producer.override.security.protocol: SSL`, and the brokers' port speaks plaintext",
-        Says("Unavailable", ("cannot be spoken to over TLS",)),
+        Says("Unavailable", ("does not complete the TLS handshake",)),
         "name the protocol of the brokers' port",
         orders(producer_override_security_protocol="SSL"),
         remove=_configured(producer_override_security_protocol=None),

@@ -211,7 +211,7 @@ FAULTS: Final = (
         "a plugin's module cannot be imported",
         "the module imports what is not there",
         Says("ConfigInvalid", ("acme_absent",)),
-        "install what brings the module",
+        "install the package that provides the module",
         _broken_module,
         remove=lambda scene: scene.connector.apply(**{"class": "Datagen"}),
         needs_user=True,

@@ -94,7 +94,7 @@ def test_a_version_that_the_backend_finds_is_the_plugins(tmp_path: Path) -> None
         ),
         (('"shop:Shop"', '"shop.gone:Shop"'), "the module shop.gone, which the project does not have. There is shop."),
         (('"shop:Shop"', '"shop.Shop"'), '"shop.Shop" names only a module; write "module:Name", as "shop:Shop"'),
-        (('"shop:Shop"', '"shop:ShopConfig"'), "is no plugin: it is no subclass of penstock.Plugin"),
+        (('"shop:Shop"', '"shop:ShopConfig"'), "is not a plugin: it is not a subclass of penstock.Plugin"),
     ],
 )
 def test_a_class_that_a_pod_would_refuse_is_refused(

@@ -73,7 +73,7 @@ ALICE = {"producer.override.sasl.jaas.config": 'PlainLoginModule required userna
 def for_records_alone(**config: str) -> list[str]:
     """What is told of credentials that count for records alone."""
     warnings = planned({**SOURCE, **config}).warnings
-    return [f"{w.property}: {w.message}" for w in warnings if "counts for records alone" in w.message]
+    return [f"{w.property}: {w.message}" for w in warnings if "applies to records only" in w.message]
 
 
 def test_credentials_for_records_alone_are_told_where_topics_are_created_by_rule() -> None:

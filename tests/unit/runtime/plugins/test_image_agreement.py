@@ -13,7 +13,7 @@ from penstock_runtime.plan.image_agreement import check_agreement
 from penstock_runtime.plugins.image_modules import modules_of, overlapping
 from penstock_runtime.plugins.mounted import own_distribution
 
-REMEDY = "take versions that bring the same, or make one image that holds both plugins"
+REMEDY = "use versions that bring the same, or build one image with both plugins"
 OLD = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
 
 
@@ -123,7 +123,7 @@ def test_a_requirement_that_the_runtimes_package_does_not_meet_is_refused_with_b
     (told,) = images.told()
     assert told == (
         "spec.class: the PluginVersion files-1.0 brings old 1.0, which needs pydantic<2, but the runtime has pydantic "
-        f"{own.version}, which is imported; use a version of old that goes with it"
+        f"{own.version}, which is imported; use a version of old that is compatible with it"
     )
 
 

@@ -170,7 +170,7 @@ def test_a_plugin_that_the_runtimes_image_has_too_is_refused_since_that_would_ru
     add_distribution(baked, "Acme_Clock", "0.9.0", {"acme_clock.py": SOURCE}, ENTRIES)
     sys.path.append(str(baked))
     append_folders([mounted.folder])
-    assert "the runtime's image has a Acme_Clock 0.9.0 of its own" in told(check_images([mounted]))
+    assert "the runtime's image has its own Acme_Clock 0.9.0" in told(check_images([mounted]))
     assert "the module acme_clock is in the runtime's image too" in told(
         check_classes(mounted, used(), [mounted.folder])
     )

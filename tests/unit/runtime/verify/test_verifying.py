@@ -90,7 +90,7 @@ def test_what_the_image_has_and_the_runtime_as_well_is_a_warning(pod: Pod, tmp_p
         (CLASS, TRIM.model_copy(update={"java_names": ("a.Trim",)}), "1.0.0", "with the javaNames []"),
         ("import acme_absent", TRIM, "1.0.0", "ModuleNotFoundError: No module named 'acme_absent'"),
         ("raise ValueError('x' * 100_000)", TRIM, "1.0.0", "ValueError: xxxxx"),
-        ("class Trim: pass", TRIM, "1.0.0", "is no plugin"),
+        ("class Trim: pass", TRIM, "1.0.0", "is not a plugin"),
     ],
 )
 def test_an_image_that_holds_something_else_or_cannot_be_imported_is_refused_for_good_with_the_cause(
@@ -160,7 +160,7 @@ def test_giant_output_is_cut_in_the_log_and_keeps_nothing_from_being_told(pod: P
     code, told = pod.tells(f"import sys\nfor n in range(5_000): sys.stdout.write('x' * 10_000)\n{CLASS}")
     assert (code, "imported: Trim" in told) == (ExitCode.OK, True)
     assert len(pod.log) < 70_000
-    assert "bytes more were printed, and are left out" in pod.log
+    assert "more bytes of output omitted" in pod.log
 
 
 CONFIGURED = """

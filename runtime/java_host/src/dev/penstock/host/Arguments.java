@@ -59,7 +59,7 @@ final class Arguments {
         return map("tags");
     }
 
-    /** Properties of the clients of Kafka that a task has itself. */
+    /** Properties of a task's own Kafka clients. */
     Map<String, String> clients() {
         return map("clients");
     }
@@ -87,7 +87,7 @@ final class Arguments {
         return get(name).isNilValue() ? null : bytes(name);
     }
 
-    /** Partitions of Kafka. */
+    /** Kafka partitions. */
     List<TopicPartition> partitions() {
         List<TopicPartition> found = new ArrayList<>();
         for (Value each : get("partitions").asArrayValue()) {
@@ -96,7 +96,7 @@ final class Arguments {
         return found;
     }
 
-    /** Partitions of Kafka with an offset each; null: none. */
+    /** Kafka partitions with their offsets; a null offset: none. */
     Map<TopicPartition, Long> positions() {
         Map<TopicPartition, Long> found = new LinkedHashMap<>();
         for (Value each : get("positions").asArrayValue()) {
@@ -110,7 +110,7 @@ final class Arguments {
         return new TopicPartition(of.get(0).asStringValue().asString(), of.get(1).asIntegerValue().asInt());
     }
 
-    /** Source partitions with their new offsets; null removes one. */
+    /** Source partitions with their new offsets; null removes an offset. */
     Map<Map<String, ?>, Map<String, ?>> offsets() {
         Map<Map<String, ?>, Map<String, ?>> found = new LinkedHashMap<>();
         for (Value pair : get("offsets").asArrayValue()) {

@@ -20,13 +20,13 @@ import javax.management.openmbean.CompositeData;
 import javax.management.openmbean.TabularData;
 import org.msgpack.core.MessagePacker;
 
-/** The JMX beans of plugins: numbers among their attributes, in the MBean server of this JVM. No port is opened. */
+/** JMX beans of plugins: reads numeric attributes from the MBean server of this JVM. No port is opened. */
 final class Beans {
     /** Java's own beans, and those of Kafka clients. */
     private static final Pattern OTHERS =
             Pattern.compile("JMImplementation|(java|jdk|com\\.sun|sun)\\..*|org\\.apache\\.logging\\..*"
                     + "|kafka\\.(producer|consumer|admin\\.client)");
-    /** Types of attributes that may hold numbers. No getter of another type is called. */
+    /** Types of attributes that may contain numbers. Getters of other types are never called. */
     private static final Set<String> TYPES = Set.of(
             "byte", "short", "int", "long", "float", "double", "boolean",
             "java.lang.Byte", "java.lang.Short", "java.lang.Integer", "java.lang.Long", "java.lang.Float",
@@ -43,7 +43,7 @@ final class Beans {
     /** All beans, in a fixed order. */
     static List<MetricsReader.Source> sources() {
         if (MBeanServerFactory.findMBeanServer(null).isEmpty()) {
-            return List.of(); // no plugin has asked for the server, so it has no bean, and need not be made
+            return List.of(); // no plugin has used the server, so there is no bean, and the server need not be created
         }
         List<MetricsReader.Source> sources = new ArrayList<>();
         for (ObjectName name : new TreeSet<>(server().queryNames(null, null))) {
@@ -73,7 +73,7 @@ final class Beans {
         return found;
     }
 
-    /** The key properties: as written the first one, the others by name. */
+    /** Returns the key properties: the first as written, then the others sorted by name. */
     private Map<String, String> properties() {
         String written = name.getKeyPropertyListString();
         String first = written.substring(0, written.indexOf('='));

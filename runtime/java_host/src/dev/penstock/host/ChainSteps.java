@@ -13,7 +13,7 @@ import org.apache.kafka.connect.transforms.Transformation;
 import org.apache.kafka.connect.transforms.predicates.Predicate;
 import org.msgpack.core.MessagePacker;
 
-/** Transforms and predicates, which the parent calls with many records at once. It calls each in one thread at a time. */
+/** Transforms and predicates, which the parent calls with batches of records, each in only one thread at a time. */
 final class ChainSteps {
     /** A configured transform or predicate, with the schemas that were exchanged for it. */
     private record Step(
@@ -29,7 +29,7 @@ final class ChainSteps {
         this.registries = registries;
     }
 
-    /** Makes and configures a plugin, and answers with its number. */
+    /** Creates and configures a plugin, and returns its number. */
     Channel.Content make(Plugins.Reference reference, Map<String, String> properties, Map<String, String> tags)
             throws Exception {
         Configurable plugin = plugins.make(reference, Configurable.class);
@@ -44,15 +44,15 @@ final class ChainSteps {
     }
 
     /**
-     * Transforms records. Answers with the rows that are left (nothing: all), with their columns (nothing: none is left),
-     * and with the rows that failed. A transform may change a record in place, so all columns come back.
+     * Transforms records. Returns the remaining rows (nil: all), their columns (nil: no row remains), and the rows that
+     * failed. A transform may change a record in place, so all columns are returned.
      */
     Channel.Content apply(int number, byte[] records) throws Exception {
         Step step = step(number);
         return Threads.with(step.loader(), () -> apply(step, step.decoder().records(records)));
     }
 
-    @SuppressWarnings({"unchecked", "rawtypes"}) // a transform that does not take such records fails with each
+    @SuppressWarnings({"unchecked", "rawtypes"}) // a transform that does not accept such records fails for each of them
     private static Channel.Content apply(Step step, List<ConnectRecord<?>> given) throws IOException {
         Transformation transform = (Transformation) step.plugin();
         RowResults results = new RowResults(given.size());
@@ -69,7 +69,7 @@ final class ChainSteps {
         return results.content(step.encoder());
     }
 
-    /** Tests records with a predicate. Answers with true, false or an error for each. */
+    /** Tests records with a predicate. Returns true, false or an error for each. */
     @SuppressWarnings({"unchecked", "rawtypes"}) // as for apply
     Channel.Content test(int number, byte[] records) throws Exception {
         Step step = step(number);
@@ -99,7 +99,7 @@ final class ChainSteps {
         }
     }
 
-    /** Closes a plugin; its number is not valid after that. */
+    /** Closes a plugin; its number is invalid afterwards. */
     Channel.Content close(int number) throws Exception {
         Step step = steps.remove(number);
         if (step != null) {

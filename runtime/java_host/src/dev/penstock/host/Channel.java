@@ -19,7 +19,7 @@ import org.msgpack.core.buffer.MessageBuffer;
 import org.msgpack.value.ArrayValue;
 import org.msgpack.value.Value;
 
-/** The way to the parent process: messages, and questions that it answers. For any thread. */
+/** Channel to the parent process: sends messages, and questions that the parent answers. Thread-safe. */
 final class Channel {
     /** Writes a message, or a part of one. */
     interface Content {
@@ -45,7 +45,7 @@ final class Channel {
         }
     }
 
-    /** Sends what a packer holds, without copying it into one array. */
+    /** Sends the contents of a packer, without copying them into one array. */
     private void send(MessageBufferPacker packer) throws IOException {
         List<MessageBuffer> parts = packer.toBufferList();
         long length = packer.getTotalWrittenBytes();
@@ -62,12 +62,12 @@ final class Channel {
         moved.addAndGet(length);
     }
 
-    /** So many bytes have arrived. */
+    /** Counts bytes that have arrived. */
     void received(int length) {
         moved.addAndGet(length);
     }
 
-    /** The bytes of all messages, in both directions. */
+    /** Returns the total bytes of all messages, in both directions. */
     long moved() {
         return moved.get();
     }

@@ -10,7 +10,7 @@ import org.apache.kafka.common.config.ConfigData;
 import org.apache.kafka.common.config.provider.ConfigProvider;
 import org.apache.kafka.common.metrics.Monitorable;
 
-/** Config providers (KIP-297), each configured once. They are asked as Kafka Connect asks them: for the keys of one path. */
+/** Config providers (KIP-297), each configured once. They are called as in Kafka Connect: for several keys of one path. */
 final class ConfigProviders {
     private record Made(ConfigProvider plugin, ClassLoader loader) {}
 
@@ -22,7 +22,7 @@ final class ConfigProviders {
         this.plugins = plugins;
     }
 
-    /** Makes and configures a provider, and answers with its number. */
+    /** Creates and configures a provider, and returns its number. */
     Channel.Content make(Plugins.Reference reference, Map<String, String> properties) throws Exception {
         ConfigProvider plugin = plugins.make(reference, ConfigProvider.class);
         ClassLoader loader = plugins.loader(reference);
@@ -38,7 +38,7 @@ final class ConfigProviders {
         return out -> out.packInt(number);
     }
 
-    /** Answers with the values of those keys that the path has, and with their time to live in milliseconds or nothing. */
+    /** Returns the values of those keys that exist at the path, and their time to live in milliseconds or nil. */
     Channel.Content get(int number, String path, Set<String> keys) throws Exception {
         Made made = providers.get(number);
         if (made == null) {
@@ -63,7 +63,7 @@ final class ConfigProviders {
         };
     }
 
-    /** Closes a provider; its number is not valid after that. */
+    /** Closes a provider; its number is invalid afterwards. */
     Channel.Content close(int number) throws Exception {
         Made made = providers.remove(number);
         if (made != null) {

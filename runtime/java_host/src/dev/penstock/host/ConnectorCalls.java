@@ -25,7 +25,7 @@ import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.storage.OffsetStorageReader;
 import org.msgpack.core.MessagePacker;
 
-/** Calls of a connector that is planned: its properties, their validation, its tasks. */
+/** Calls to a connector while it is planned: its properties, their validation, its tasks. */
 final class ConnectorCalls {
     private final Plugins plugins;
     private final Channel channel;
@@ -35,7 +35,7 @@ final class ConnectorCalls {
         this.channel = channel;
     }
 
-    /** The configuration definition of a plugin of any kind; nothing for a class that has none. */
+    /** Returns the configuration definition of a plugin of any kind; empty for a class that has none. */
     Channel.Content config(Plugins.Reference plugin) throws Exception {
         Object made = plugins.make(plugin, Object.class);
         ConfigDef definition = Threads.with(plugins.loader(plugin), () -> definition(made));
@@ -90,19 +90,19 @@ final class ConnectorCalls {
         }
     }
 
-    /** What Kafka's own validators say of themselves: {@code [none, gzip]}, {@code [0,...,100]}, {@code [1,...]}. */
+    /** Returns the description that Kafka's validators have: {@code [none, gzip]}, {@code [0,...,100]}, {@code [1,...]}. */
     private static String inBrackets(ConfigDef.Validator validator) {
         String text = validator.toString();
         return text.substring(text.indexOf('[') + 1, text.length() - 1);
     }
 
-    /** What a validator says of itself; nothing for one that has no words for it. */
+    /** Returns a validator's description of itself; empty if it has none. */
     private static String described(ConfigDef.Validator validator) {
         String text = validator == null ? "" : String.valueOf(validator);
         return text.contains("@" + Integer.toHexString(System.identityHashCode(validator))) ? "" : text;
     }
 
-    /** Every property with its errors, as {@code PUT /connector-plugins/<class>/config/validate} has them. */
+    /** Returns every property with its errors, as {@code PUT /connector-plugins/<class>/config/validate} does. */
     Channel.Content validate(Plugins.Reference plugin, Map<String, String> properties) throws Exception {
         Connector connector = plugins.make(plugin, Connector.class);
         Config config = Threads.with(plugins.loader(plugin), () -> connector.validate(properties));
@@ -114,9 +114,9 @@ final class ConnectorCalls {
     }
 
     /**
-     * Every property of a transform, predicate or converter with its errors, by its configuration definition.
+     * Returns every property of a transform, predicate or converter with its errors, by its configuration definition.
      *
-     * @param prefix of its properties in the connector's configuration, which {@code properties} have
+     * @param prefix prefix of its properties in the connector's configuration; {@code properties} have it as well
      */
     Channel.Content validateDefinition(Plugins.Reference plugin, String prefix, Map<String, String> properties)
             throws Exception {
@@ -146,8 +146,8 @@ final class ConnectorCalls {
     }
 
     /**
-     * Returns the properties of each task, as the connector has them when it is asked again and again: twice, and if the
-     * answers differ a third time. It is started and stopped for it.
+     * Returns the properties of each task from several calls of the connector: two calls and, if the answers differ, a
+     * third one. The connector is started and stopped for this.
      */
     Channel.Content taskConfigs(Plugins.Reference plugin, Map<String, String> properties, int most) throws Exception {
         Connector connector = plugins.make(plugin, Connector.class);
@@ -172,7 +172,7 @@ final class ConnectorCalls {
         };
     }
 
-    /** The properties of tasks; null: there are none. */
+    /** Packs the properties of tasks; null: there are none. */
     static Channel.Content packed(List<Map<String, String>> tasks) {
         List<Map<String, String>> given = tasks == null ? List.of() : tasks;
         return out -> {
@@ -187,7 +187,7 @@ final class ConnectorCalls {
         };
     }
 
-    /** Whether the tasks of a source take the metadata of each record that is in Kafka. */
+    /** Returns whether the tasks of a source accept the metadata of each record written to Kafka. */
     Channel.Content isNotifiedOfRecords(Plugins.Reference plugin) throws Exception {
         Connector connector = plugins.make(plugin, Connector.class);
         Class<?> type = Threads.with(plugins.loader(plugin), connector::taskClass);
@@ -195,7 +195,7 @@ final class ConnectorCalls {
         return out -> out.packBoolean(found);
     }
 
-    /** {@code SUPPORTED}, {@code UNSUPPORTED}, or nothing for a connector that does not say. */
+    /** Returns {@code SUPPORTED}, {@code UNSUPPORTED}, or nil for a connector that does not declare its support. */
     Channel.Content exactlyOnceSupport(Plugins.Reference plugin, Map<String, String> properties) throws Exception {
         SourceConnector connector = plugins.make(plugin, SourceConnector.class);
         ExactlyOnceSupport support =
@@ -203,7 +203,7 @@ final class ConnectorCalls {
         return out -> Channel.packTextOrNil(out, support == null ? null : support.name());
     }
 
-    /** {@code SUPPORTED}, {@code UNSUPPORTED}, or nothing for a connector that returns null. */
+    /** Returns {@code SUPPORTED}, {@code UNSUPPORTED}, or nil for a connector that returns null. */
     Channel.Content transactionBoundaries(Plugins.Reference plugin, Map<String, String> properties) throws Exception {
         SourceConnector connector = plugins.make(plugin, SourceConnector.class);
         ConnectorTransactionBoundaries boundaries =
@@ -220,7 +220,7 @@ final class ConnectorCalls {
         return out -> out.packBoolean(understood);
     }
 
-    /** Whether a sink connector lets the offsets of its group change; null removes one. */
+    /** Returns whether a sink connector accepts a change of its group's offsets; null removes an offset. */
     Channel.Content alterPositions(
             Plugins.Reference plugin, Map<String, String> properties, Map<TopicPartition, Long> positions)
             throws Exception {
@@ -231,9 +231,9 @@ final class ConnectorCalls {
     }
 
     /**
-     * A new task of a connector.
+     * Creates a task of a connector.
      *
-     * @param kind what it must be
+     * @param kind required class of the task
      */
     <T> T task(Plugins.Reference plugin, Map<String, String> properties, Class<T> kind) throws Exception {
         Connector connector = plugins.make(plugin, Connector.class);
@@ -247,7 +247,7 @@ final class ConnectorCalls {
         });
     }
 
-    /** The context of a connector that lives only while it is planned. */
+    /** Context of a connector that exists only while it is planned. */
     private static class Context implements ConnectorContext {
         private final PluginMetrics metrics;
 
@@ -257,7 +257,7 @@ final class ConnectorCalls {
 
         @Override
         public void requestTaskReconfiguration() {
-            // It is being split into tasks at this moment.
+            // The connector is being split into tasks right now.
         }
 
         @Override

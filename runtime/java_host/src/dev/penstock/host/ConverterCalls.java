@@ -22,11 +22,11 @@ import org.msgpack.core.MessagePacker;
 import org.msgpack.core.MessageUnpacker;
 
 /**
- * Converters and header converters, which the parent calls with many values at once, each in one thread at a time. Values
- * cross as those of records, and headers of Kafka as headers without a schema.
+ * Converters and header converters, which the parent calls with batches of values, each in only one thread at a time.
+ * Values are encoded like those of records, and Kafka's headers like headers without a schema.
  */
 final class ConverterCalls {
-    /** A configured converter, with the schemas that were exchanged for it. */
+    /** Configured converter with the schemas that were exchanged for it. */
     private record Made(
             Object plugin, ClassLoader loader, PluginMetricsImpl metrics, RecordDecoder decoder, RecordEncoder encoder) {}
 
@@ -41,7 +41,7 @@ final class ConverterCalls {
     }
 
     /**
-     * Makes and configures a converter, and answers with its number.
+     * Creates and configures a converter, and returns its number.
      *
      * @param type {@code key}, {@code value} or {@code header}
      */
@@ -68,8 +68,8 @@ final class ConverterCalls {
     }
 
     /**
-     * Converts the values of records to bytes. Answers with bytes, nothing or an error for each, and with the headers of
-     * all records if a converter has changed those of one, else with nothing.
+     * Converts the values of records to bytes. Returns bytes, nil or an error for each, and the headers of all records if
+     * the converter has changed any, else nil.
      */
     Channel.Content fromConnect(int number, byte[] records) throws Exception {
         Made made = made(number);
@@ -145,9 +145,9 @@ final class ConverterCalls {
     }
 
     /**
-     * Converts bytes to values. Answers with those rows, their columns and errors as {@link RowResults} has them.
+     * Converts bytes to values. Returns rows, their columns and errors in the form of {@link RowResults}.
      *
-     * @param message the topic, the bytes of each record, and the headers of each record or nothing
+     * @param message the topic, the bytes of each record, and the headers of each record or nil
      */
     Channel.Content toConnect(int number, byte[] message) throws Exception {
         Made made = made(number);
@@ -215,7 +215,7 @@ final class ConverterCalls {
         });
     }
 
-    /** Converts the bytes of one header; answers as {@link #toConnect}. */
+    /** Converts the bytes of one header; returns the same form as {@link #toConnect}. */
     Channel.Content toHeader(int number, String topic, String name, byte[] content) throws Exception {
         Made made = made(number);
         HeaderConverter converter = (HeaderConverter) made.plugin();
@@ -230,7 +230,7 @@ final class ConverterCalls {
         });
     }
 
-    /** Closes a converter; its number is not valid after that. */
+    /** Closes a converter; its number is invalid afterwards. */
     Channel.Content close(int number) throws Exception {
         Made made = converters.remove(number);
         if (made != null) {

@@ -9,26 +9,26 @@ import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.sink.ErrantRecordReporter;
 import org.apache.kafka.connect.sink.SinkRecord;
 
-/** Records that a sink task reports as failed (KIP-610): the parent writes their dead letters. For any thread. */
+/** Reporter of records that failed in a sink task (KIP-610): the parent writes their dead letters. Thread-safe. */
 final class ErrantRecords implements ErrantRecordReporter {
     private final HostSinkContext context;
     private final boolean tolerates;
     private final AtomicInteger reported = new AtomicInteger();
     private final Map<Integer, CompletableFuture<Void>> incomplete = new ConcurrentHashMap<>();
 
-    /** @param tolerates whether the task goes on without such records ({@code errors.tolerance=all}) */
+    /** @param tolerates whether the task continues without such records ({@code errors.tolerance=all}) */
     ErrantRecords(HostSinkContext context, boolean tolerates) {
         this.context = context;
         this.tolerates = tolerates;
     }
 
-    /** The future completes once the dead letter is in Kafka. The letter is what was read from Kafka, whatever became of it. */
+    /** The future completes once the dead letter is in Kafka. It is the record as read from Kafka, without later changes. */
     @Override
     public Future<Void> report(SinkRecord record, Throwable error) {
         int number = reported.incrementAndGet();
         CompletableFuture<Void> letter = new CompletableFuture<>();
         incomplete.put(number, letter);
-        context.tell("report", out -> {
+        context.request("report", out -> {
             out.packArrayHeader(5);
             out.packInt(number);
             Channel.packTextOrNil(out, record.originalTopic());

@@ -9,7 +9,7 @@ import java.util.List;
 import org.apache.kafka.common.errors.RetriableException;
 import org.msgpack.core.MessagePacker;
 
-/** Exceptions as messages: a kind that says what follows, the texts of the causes, and the stack trace for the log. */
+/** Exceptions as messages: a kind that determines the reaction, the texts of the causes, and the stack trace for the log. */
 final class Errors {
     private static final int MOST_CAUSES = 8;
 
@@ -31,7 +31,7 @@ final class Errors {
         Channel.packText(out, trace(error));
     }
 
-    /** Packs what a dead letter tells of an exception: its class, its message and the stack trace. */
+    /** Packs the parts of an exception that go into a dead letter: its class, its message and the stack trace. */
     static void packThrown(MessagePacker out, Throwable error) throws IOException {
         out.packArrayHeader(3);
         Channel.packTextOrNil(out, error == null ? null : error.getClass().getName());
@@ -40,8 +40,8 @@ final class Errors {
     }
 
     /**
-     * Packs why a record failed: whether it may be tried again, and what a dead letter tells of the exception. Kafka Connect
-     * tries a record again for its own exception alone.
+     * Packs why a record failed: whether it may be retried, and the parts of the exception that go into a dead letter. Kafka
+     * Connect retries a record only for Connect's RetriableException.
      */
     static void packOfRecord(MessagePacker out, Throwable error) throws IOException {
         out.packArrayHeader(2);
@@ -55,7 +55,7 @@ final class Errors {
         return trace.toString();
     }
 
-    /** Both exceptions of Kafka that mean "try again" count, as in Kafka Connect's own source tasks. */
+    /** Returns the kind. Both of Kafka's retriable exceptions count, as in Kafka Connect's source tasks. */
     static String kind(Throwable error) {
         if (error instanceof org.apache.kafka.connect.errors.RetriableException || error instanceof RetriableException) {
             return "retriable";

@@ -33,18 +33,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A member of the connector's consumer group, for sinks whose tasks find each other by the members of the group and commit
+ * Member of the connector's consumer group, for sinks whose tasks discover each other as members of the group and commit
  * offsets there themselves.
  *
- * <p>It reads nothing: the parent reads, and says which partitions. The member claims these, and the group's leader gives
- * each member what it claims. For the thread of the task alone, but for {@link #metadata}.
+ * <p>It reads nothing: the parent reads, and determines the partitions. The member claims these, and the group's leader
+ * assigns each member the partitions that it claims. Only for the thread of the task, except {@link #metadata}.
  */
 final class GroupMember {
     private static final Logger log = LoggerFactory.getLogger(GroupMember.class);
     private static final String CLAIM = "penstock.claim";
     private static final Duration STEP = Duration.ofMillis(100);
     private static final long LOG_NANOS = TimeUnit.SECONDS.toNanos(30);
-    /** How long the other tasks of the connector are waited for: each one that joins later costs a rebalance. */
+    /** How long to wait for the other tasks of the connector: each task that joins later costs a rebalance. */
     private static final long OTHERS_NANOS = TimeUnit.SECONDS.toNanos(30);
     private static final Duration LEAVE = Duration.ofSeconds(1);
 
@@ -65,17 +65,17 @@ final class GroupMember {
     };
     private Set<String> topics = Set.of();
     private int opened = -1;
-    /** Whether the group waits for this member, or this member for others: offsets cannot be committed meanwhile. */
+    /** Whether the group waits for this member, or this member for others. Meanwhile offsets cannot be committed. */
     private boolean isJoining;
     private long logged = System.nanoTime();
     private volatile ConsumerGroupMetadata metadata;
     private HostSinkContext context;
 
     /**
-     * Makes a member, which joins when it claims partitions.
+     * Creates a member, which joins when it claims partitions.
      *
-     * @param group of the connector
-     * @param instance the static member (KIP-345): whoever joins with the same one fences its predecessor
+     * @param group group of the connector
+     * @param instance the static member (KIP-345): a process that joins with the same instance fences its predecessor
      * @param clients properties of Kafka's clients
      */
     GroupMember(String group, String instance, Map<String, String> clients) {
@@ -86,7 +86,7 @@ final class GroupMember {
         config.put(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, instance);
         config.put(ConsumerConfig.CLIENT_ID_CONFIG, instance);
         config.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
-        config.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest"); // of no effect: all partitions are paused
+        config.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest"); // no effect, since all partitions are paused
         config.put(ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG, List.of(ClaimAssignor.class));
         config.put(CLAIM, claim);
         try {
@@ -99,9 +99,9 @@ final class GroupMember {
     }
 
     /**
-     * Claims partitions, and returns when the group has assigned them, and all others to other members.
+     * Claims partitions, and waits until the group has assigned them, and all others to other members.
      *
-     * @param partitions all that the task has now
+     * @param partitions all partitions of the task
      * @return the offsets that the group has committed for them
      */
     Map<TopicPartition, OffsetAndMetadata> claim(Set<TopicPartition> partitions) {
@@ -133,7 +133,7 @@ final class GroupMember {
         while (!partitions.equals(consumer.assignment())) {
             await();
             if (metadata.generationId() != generation && !isJoining && !partitions.equals(consumer.assignment())) {
-                // A static member that comes back is given the assignment of its predecessor, without a rebalance.
+                // A static member that returns gets the assignment of its predecessor, without a rebalance.
                 generation = metadata.generationId();
                 claim.of(partitions);
                 consumer.enforceRebalance("the task has other partitions than before");
@@ -154,7 +154,7 @@ final class GroupMember {
         }
     }
 
-    /** Waits for the group a moment. The parent ends it when it takes too long. */
+    /** Waits briefly for the group. The parent kills this JVM if it takes too long. */
     private void await() {
         step(STEP);
         if (System.nanoTime() - logged > LOG_NANOS) {
@@ -164,7 +164,7 @@ final class GroupMember {
     }
 
     /**
-     * Answers the group's coordinator. To be called often, and between two calls of the task.
+     * Answers the group's coordinator. Must be called often, between two calls of the task.
      *
      * @return whether the members of the group may have changed since the last claim
      */
@@ -186,7 +186,7 @@ final class GroupMember {
 
     private void step(Duration timeout) {
         if (!topics.isEmpty()) {
-            consumer.poll(timeout); // of paused partitions: without records
+            consumer.poll(timeout); // returns no records, since all partitions are paused
             metadata = consumer.groupMetadata();
         }
     }
@@ -204,12 +204,12 @@ final class GroupMember {
                 .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
     }
 
-    /** Serves the context of a task, which has its partitions and takes the positions that it sets. */
+    /** Sets the context of a task, which has its partitions and receives the positions that it sets. */
     void serve(HostSinkContext of) {
         context = of;
     }
 
-    /** Returns what a task finds in place of the worker's consumer. */
+    /** Returns the object that a task gets instead of the worker's consumer. */
     @SuppressWarnings("unchecked")
     Consumer<byte[], byte[]> asConsumer() {
         return (Consumer<byte[], byte[]>) Proxy.newProxyInstance(
@@ -248,14 +248,14 @@ final class GroupMember {
         return found;
     }
 
-    /** The partitions that a member wants, as the leader of the group reads them. */
+    /** Partitions that a member claims, in the form that the leader of the group reads. */
     static final class Claim {
         private byte[] content = {};
-        /** How many partitions all members of the group claim. */
+        /** Number of partitions that all members of the group claim. */
         private int ofGroup;
 
         void of(Collection<TopicPartition> partitions) {
-            // The coordinator overlooks a member that joins again with the same content.
+            // The coordinator ignores a member that joins again with the same content.
             StringBuilder text = new StringBuilder(UUID.randomUUID().toString());
             for (TopicPartition each : partitions) {
                 text.append('\n').append(each.partition()).append(' ').append(each.topic());
@@ -275,7 +275,7 @@ final class GroupMember {
         }
     }
 
-    /** Assigns to each member what it claims. */
+    /** Assigns to each member the partitions that it claims. */
     public static final class ClaimAssignor implements ConsumerPartitionAssignor, Configurable {
         private Claim claim = new Claim();
 

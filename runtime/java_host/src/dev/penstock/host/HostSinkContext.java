@@ -17,7 +17,7 @@ import org.apache.kafka.connect.runtime.WorkerSinkTaskContext;
 import org.apache.kafka.connect.sink.ErrantRecordReporter;
 import org.msgpack.core.MessagePacker;
 
-/** What a sink task asks for: told to the parent at once, which acts on it between two batches. For any thread. */
+/** Context of a sink task: sends its requests to the parent, which acts on them between two batches. Thread-safe. */
 final class HostSinkContext extends WorkerSinkTaskContext {
     private final int epoch;
     private final Map<String, String> properties;
@@ -28,9 +28,9 @@ final class HostSinkContext extends WorkerSinkTaskContext {
     private final PluginMetrics metrics;
 
     /**
-     * Makes the context of a task.
+     * Creates the context of a task.
      *
-     * @param member of the connector's group, whose consumer is found where Kafka Connect has the worker's; or null
+     * @param member member of the connector's group, whose consumer replaces that of Kafka Connect's worker; or null
      */
     HostSinkContext(int epoch, Map<String, String> properties, PluginMetrics metrics, Channel channel, GroupMember member) {
         super(member == null ? null : member.asConsumer(), null, null);
@@ -42,7 +42,7 @@ final class HostSinkContext extends WorkerSinkTaskContext {
         this.metrics = metrics;
         this.channel = channel;
         this.errantRecords = new ErrantRecords(this, "all".equals(properties.get("errors.tolerance")));
-        // As Kafka Connect: a task gets a reporter where something becomes of what it reports.
+        // As in Kafka Connect, a task gets a reporter only if its reports have an effect.
         this.reports = !properties.getOrDefault("errors.deadletterqueue.topic.name", "").isBlank()
                 || Boolean.parseBoolean(properties.getOrDefault("errors.log.enable", "false").strip());
     }
@@ -60,16 +60,16 @@ final class HostSinkContext extends WorkerSinkTaskContext {
     }
 
     /**
-     * Tells the parent something.
+     * Sends a request to the parent.
      *
-     * @param what its name, which the parent knows
-     * @param arguments written as one value
+     * @param what name of the request, which the parent knows
+     * @param arguments arguments, written as one value
      */
-    void tell(String what, Channel.Content arguments) {
+    void request(String what, Channel.Content arguments) {
         try {
             channel.send(out -> {
                 out.packArrayHeader(4);
-                out.packString("told");
+                out.packString("request");
                 out.packInt(epoch);
                 out.packString(what);
                 arguments.write(out);
@@ -87,8 +87,8 @@ final class HostSinkContext extends WorkerSinkTaskContext {
     @Override
     public void offset(Map<TopicPartition, Long> offsets) {
         Map<TopicPartition, Long> given = new HashMap<>(offsets);
-        given.values().removeIf(Objects::isNull); // as Kafka Connect
-        tell("seek", out -> {
+        given.values().removeIf(Objects::isNull); // as in Kafka Connect
+        request("seek", out -> {
             out.packArrayHeader(given.size());
             for (Map.Entry<TopicPartition, Long> entry : given.entrySet()) {
                 out.packArrayHeader(3);
@@ -105,7 +105,7 @@ final class HostSinkContext extends WorkerSinkTaskContext {
 
     @Override
     public void timeout(long millis) {
-        tell("timeout", out -> out.packLong(millis));
+        request("timeout", out -> out.packLong(millis));
     }
 
     @Override
@@ -129,7 +129,7 @@ final class HostSinkContext extends WorkerSinkTaskContext {
             throw new IllegalWorkerStateException(
                     "SinkTasks may not " + what + " partitions that are not currently assigned to them.");
         }
-        tell(what, out -> {
+        request(what, out -> {
             out.packArrayHeader(given.size());
             for (TopicPartition partition : given) {
                 out.packArrayHeader(2);
@@ -145,7 +145,7 @@ final class HostSinkContext extends WorkerSinkTaskContext {
 
     @Override
     public void requestCommit() {
-        tell("commit", Channel.NOTHING);
+        request("commit", Channel.NOTHING);
     }
 
     @Override

@@ -1,18 +1,18 @@
 package dev.penstock.host;
 
-/** Gives heap that a backlog has left back to the system, once nothing has moved for half a minute. */
+/** Returns unused heap to the operating system after a backlog, once the JVM has been idle for half a minute. */
 final class IdleMemory {
-    /** How often it is asked: six times in half a minute. */
+    /** Number of idle beats before a collection: six beats take half a minute. */
     private static final int QUIET_BEATS = 6;
-    /** Bytes between two beats that do not count as work: a trickle, and what calls and their answers need. */
+    /** Bytes between two beats that do not count as work: few records, and calls and their answers. */
     private static final long LITTLE = 1 << 20;
-    /** Heap that is worth a full collection: less would be taken again by a trickle. */
+    /** Minimum heap that is worth a full collection: even few records would soon use less than this again. */
     private static final long MUCH = 16 << 20;
 
     private final Channel channel;
     private long moved;
     private int quiet;
-    /** The heap that the last collection has left, in bytes. */
+    /** Size of the heap after the last collection, in bytes. */
     private long kept;
 
     IdleMemory(Channel channel) {
@@ -20,9 +20,9 @@ final class IdleMemory {
     }
 
     /**
-     * Counts the quiet beats, and collects at the sixth of them.
+     * Counts the idle beats, and collects at the sixth.
      *
-     * <p>A full collection is the only one at which the serial collector makes its heap smaller.
+     * <p>The serial collector shrinks its heap only in a full collection.
      */
     void beat() {
         long now = channel.moved();

@@ -23,12 +23,12 @@ import org.msgpack.value.Value;
 /**
  * Runs Kafka Connect plugins for a Penstock process, which is this JVM's parent.
  *
- * <p>Requests arrive on standard input, messages leave by the descriptor that the first argument names. Both are frames: a
- * length of four bytes, then MessagePack (see {@code penstock_runtime/java_plugins/wire.py}). The JVM halts when its
- * input ends, so it never outlives its parent, whatever threads a plugin has left.
+ * <p>Requests arrive on standard input; messages are written to the descriptor in the first argument. Both are frames: a
+ * length of four bytes, then MessagePack (see {@code penstock_runtime/java_plugins/wire.py}). The JVM halts when its input
+ * ends, so it never outlives its parent, even if threads of a plugin are still running.
  */
 public final class Main {
-    /** Counted up when a message changes its form. */
+    /** Version of the protocol; incremented when the format of a message changes. */
     static final int PROTOCOL = 1;
 
     private static final long BEAT_MILLIS = 5_000;
@@ -54,7 +54,7 @@ public final class Main {
 
     public static void main(String[] arguments) throws IOException {
         InputStream requests = new FileInputStream(FileDescriptor.in);
-        System.setIn(InputStream.nullInputStream()); // a plugin that reads it must not take requests
+        System.setIn(InputStream.nullInputStream()); // a plugin that reads standard input must not get requests
         Channel channel = new Channel(new FileOutputStream("/proc/self/fd/" + arguments[0]));
         int code = 0;
         try {
@@ -69,7 +69,7 @@ public final class Main {
             Threads.daemons("penstock-beat").newThread(() -> beat(channel)).start();
             new Main(channel).serve(new DataInputStream(requests));
         } catch (EOFException e) {
-            // The parent has closed its end, or is gone.
+            // The parent has closed its end, or has ended.
         } catch (Throwable e) {
             e.printStackTrace();
             code = 1;
@@ -77,7 +77,7 @@ public final class Main {
         Runtime.getRuntime().halt(code);
     }
 
-    /** Tells the parent that this JVM is not frozen, also while a plugin does not answer, and gives memory back. */
+    /** Shows the parent that this JVM is not frozen, even while a plugin does not answer, and returns unused memory. */
     private static void beat(Channel channel) {
         IdleMemory memory = new IdleMemory(channel);
         try {
@@ -94,7 +94,7 @@ public final class Main {
         }
     }
 
-    /** Ends a JVM that is on its way out, also when a shutdown hook does not return. */
+    /** Ends a JVM that is shutting down, even if a shutdown hook does not return. */
     private static void endSoon() {
         try {
             Thread.sleep(HOOKS_MILLIS);
@@ -140,7 +140,7 @@ public final class Main {
         }
     }
 
-    /** Answers a request in a thread of its own, since a plugin may take long or never return. */
+    /** Answers a request in a separate thread, since a plugin may take long or never return. */
     private void call(int id, String method, MapValue given) {
         calls.execute(() -> {
             try {
@@ -166,7 +166,7 @@ public final class Main {
                 Errors.pack(out, error);
             });
         } catch (IOException e) {
-            Runtime.getRuntime().halt(1); // nobody listens
+            Runtime.getRuntime().halt(1); // the parent does not read any more
         }
     }
 
@@ -265,14 +265,14 @@ public final class Main {
         throw new IllegalStateException("no sink task has been started");
     }
 
-    /** Not a call: nobody waits for it, and a stop that follows must find it queued. */
+    /** Queues a commit. It is not a call: nothing waits for it, and a subsequent stop must find it queued. */
     private void commit(int epoch, int sequence, Value places) {
         if (task instanceof SourceTaskRunner running && running.epoch() == epoch) {
             running.commit(sequence, SourceTaskRunner.places(places.asArrayValue()));
         }
     }
 
-    /** Stops the task, and with it the connector, unless another task object follows. */
+    /** Stops the task and, unless another task object follows, the connector. */
     private Channel.Content stop(int millis, boolean withConnector) throws InterruptedException {
         RunningConnector watching = withConnector ? connector : null;
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);

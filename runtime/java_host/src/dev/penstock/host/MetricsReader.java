@@ -21,20 +21,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads what plugins measure, when the parent is scraped: their metrics (KIP-877), and their beans in JMX.
+ * Reads the metrics of plugins when the parent is scraped: registered metrics (KIP-877), and JMX beans.
  *
- * <p>All of it is code of plugins, so it runs in a thread of its own for a limited time. What does not return is left out
- * until it does.
+ * <p>All of this runs code of plugins, so it runs in a separate thread for a limited time. A source that does not return is
+ * skipped until it does.
  */
 final class MetricsReader {
     /**
-     * A number that was read.
+     * Number that was read.
      *
-     * @param isOfTable whether it is a row of a table; these are left out first where there are too many
+     * @param isOfTable whether it is a row of a table; these are omitted first if there are too many numbers
      */
     record Reading(Channel.Content content, boolean isOfTable) {}
 
-    /** A plugin object or a bean, which has metrics. */
+    /** Source of metrics: a plugin object or a bean. */
     record Source(Object key, String name, Threads.Work<List<Reading>> work) {
         List<Reading> read() {
             try {
@@ -47,10 +47,10 @@ final class MetricsReader {
 
     private static final Logger log = LoggerFactory.getLogger(MetricsReader.class);
     private static final int MOST = 2_000;
-    /** Calls that may not return before nothing more is read. */
+    /** Maximum number of calls that have not returned; then nothing more is read. */
     private static final int MOST_HELD = 4;
     private static final long ONE_MILLIS = 500;
-    /** The time after which no other source is read. */
+    /** Time after which no further source is read. */
     private static final long ALL_MILLIS = 1_000;
 
     private final PluginRegistries registries;
@@ -69,7 +69,7 @@ final class MetricsReader {
         return made;
     }
 
-    /** Answers with the metrics and the numbers of beans. */
+    /** Returns the metrics and the numbers of beans. */
     synchronized Channel.Content read() throws InterruptedException {
         held.values().removeIf(CompletableFuture::isDone);
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ALL_MILLIS);
@@ -117,18 +117,18 @@ final class MetricsReader {
             return found;
         }
         warn("", "Java plugins have more than {} metrics: those beyond are left out, entries of maps first", MOST);
-        found.sort(Comparator.comparing(Reading::isOfTable)); // otherwise the order is kept
+        found.sort(Comparator.comparing(Reading::isOfTable)); // stable: the order is kept otherwise
         return found.subList(0, most);
     }
 
-    /** Logs a warning, once for each thing that it is of. */
+    /** Logs a warning once for each subject. */
     private void warn(String of, String text, Object... values) {
         if (warned.add(of + text)) {
             log.warn(text, values);
         }
     }
 
-    /** The number that a metric has; null: it has none. */
+    /** Returns the number in a metric's value; null if it is not a number. */
     static Double number(Object value) {
         if (value instanceof Boolean flag) {
             return flag ? 1.0 : 0.0;

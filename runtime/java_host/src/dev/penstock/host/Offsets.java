@@ -14,9 +14,9 @@ import org.msgpack.value.ArrayValue;
 import org.msgpack.value.Value;
 
 /**
- * Source partitions and offsets: their form in messages, and the committed ones, read from the parent at each call.
+ * Source partitions and offsets: their format in messages, and committed offsets, requested from the parent at each call.
  *
- * <p>Numbers have the types that they have after a way through JSON in Kafka: whole ones are Long, others Double.
+ * <p>Numbers have the same types as after a round trip through JSON in Kafka: whole numbers are Long, others Double.
  */
 final class Offsets implements OffsetStorageReader {
     private final Channel channel;
@@ -70,7 +70,7 @@ final class Offsets implements OffsetStorageReader {
         } else if (value instanceof Double number) {
             out.packDouble(number);
         } else if (value instanceof Float) {
-            out.packDouble(Double.parseDouble(value.toString())); // the number that JSON would show
+            out.packDouble(Double.parseDouble(value.toString())); // the number as JSON would contain it
         } else {
             throw new DataException("Offsets may only contain primitive types as values, but field " + name + " contains "
                     + value.getClass().getName());

@@ -14,7 +14,7 @@ import org.msgpack.core.MessagePacker;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The metrics that plugins register (KIP-877). Each plugin object has a registry of its own, so that names are its own. */
+/** Metrics that plugins register (KIP-877). Each plugin object has its own registry, so that names do not collide. */
 final class PluginRegistries {
     private static final Logger log = LoggerFactory.getLogger(PluginRegistries.class);
     private static final String GROUP = "plugins";
@@ -22,15 +22,15 @@ final class PluginRegistries {
     private final Map<Metrics, Map<String, String>> open = new ConcurrentHashMap<>();
 
     /**
-     * Makes the metrics of a plugin object, which are read until they are closed.
+     * Creates the metrics of a plugin object, which are read until they are closed.
      *
-     * @param tags of all its metrics, which Kafka Connect gives
+     * @param tags tags of all its metrics, as in Kafka Connect
      */
     PluginMetricsImpl make(Map<String, String> tags) {
         return new Registered(new Metrics(), tags);
     }
 
-    /** Gives a configured plugin its metrics if it asks for them, and returns them; null: it does not. */
+    /** Passes metrics to a configured plugin and returns them if it is Monitorable; otherwise returns null. */
     PluginMetricsImpl give(Object plugin, Map<String, String> tags) {
         if (!(plugin instanceof Monitorable monitorable)) {
             return null;
@@ -40,7 +40,7 @@ final class PluginRegistries {
         return made;
     }
 
-    /** The metrics of a plugin object that is only planned with: nobody reads them. */
+    /** Returns metrics, which nothing reads, for a plugin object that is only used for planning. */
     static PluginMetrics unread(Map<String, String> tags) {
         return new PluginMetricsImpl(new Metrics(), tags);
     }

@@ -19,9 +19,9 @@ import org.apache.kafka.connect.runtime.isolation.PluginUtils;
 import org.apache.kafka.connect.runtime.isolation.ReflectionScanner;
 import org.apache.kafka.connect.runtime.isolation.ServiceLoaderScanner;
 
-/** Plugins by location, each location with a class loader of its own, by Kafka Connect's own rules and classes. */
+/** Plugins by location, with a separate class loader for each, using Kafka Connect's rules and classes. */
 final class Plugins {
-    /** A plugin's location (a folder with jars, or a jar) and the name of its class. */
+    /** Location of a plugin (a folder with jars, or a jar) and the name of its class. */
     record Reference(String location, String className) {}
 
     private final Map<String, PluginSource> sources = new ConcurrentHashMap<>();
@@ -44,7 +44,7 @@ final class Plugins {
     /**
      * Returns a new object of a plugin's class.
      *
-     * @param kind what it must be
+     * @param kind required class of the object
      */
     <T> T make(Reference plugin, Class<T> kind) throws Exception {
         ClassLoader loader = loader(plugin);
@@ -54,7 +54,7 @@ final class Plugins {
         });
     }
 
-    /** Lists the plugins of a location: those that a service manifest names, else those that a scan finds. */
+    /** Lists the plugins in a location: those named by service manifests, otherwise those that a scan finds. */
     Channel.Content discover(String location) {
         Set<PluginSource> source = Set.of(source(location));
         List<PluginDesc<?>> declared = inLocation(new ServiceLoaderScanner().discoverPlugins(source));
@@ -71,7 +71,7 @@ final class Plugins {
         };
     }
 
-    /** A class that the location does not hold comes from this program's own class path. */
+    /** Returns the plugins whose class is in the location, and not on this program's class path. */
     private static List<PluginDesc<?>> inLocation(PluginScanResult result) {
         List<PluginDesc<?>> found = new ArrayList<>();
         result.forEach(plugin -> {
@@ -83,8 +83,8 @@ final class Plugins {
     }
 
     /**
-     * Lists the plugins that one class of a location is, by type; none if the location does not hold it. It finds classes
-     * that no service manifest names, as Kafka Connect's scan does.
+     * Lists the plugin types of one class in a location; none if the location does not contain it. Finds classes that no
+     * service manifest names, as Kafka Connect's scan does.
      */
     Channel.Content find(Reference plugin) throws Exception {
         ClassLoader loader = loader(plugin);

@@ -23,11 +23,11 @@ import org.apache.kafka.connect.source.SourceRecord;
 import org.msgpack.core.MessagePack;
 import org.msgpack.core.MessageUnpacker;
 
-/** Records for sink tasks and for the chain, from messages of columns. The counterpart of {@link RecordEncoder}. */
+/** Decoder of messages of columns into records for sink tasks and for the chain. Counterpart of {@link RecordEncoder}. */
 final class RecordDecoder {
     /**
-     * A record of the class that Kafka Connect itself gives to tasks: some connectors look for it. Of the record in Kafka it
-     * knows where it is, not the bytes.
+     * Record of the class that Kafka Connect itself passes to tasks: some connectors check for it. Of the original record it
+     * contains the position in Kafka, not the bytes.
      */
     private static final class Delivered extends InternalSinkRecord {
         Delivered(
@@ -55,14 +55,14 @@ final class RecordDecoder {
         }
     }
 
-    /** Values that do not fit their schemas. */
+    /** Thrown when values do not fit their schemas. */
     static final class UnreadableException extends DataException {
         UnreadableException(Throwable cause) {
             super(cause.getMessage(), cause);
         }
     }
 
-    /** Keys or values with their schemas. */
+    /** Keys or values, with their schemas. */
     private record Side(Schema[] schemas, Object[] values) {}
 
     private static final int LIST = 0;
@@ -82,7 +82,7 @@ final class RecordDecoder {
     /**
      * Reads a message: new schemas, and batches of one Kafka partition each, or of records that were not in Kafka yet.
      *
-     * @throws UnreadableException where a value does not fit its schema; the next message can be read
+     * @throws UnreadableException if a value does not fit its schema; the next message can still be read
      */
     List<ConnectRecord<?>> records(byte[] message) throws IOException {
         try (MessageUnpacker in = MessagePack.newDefaultUnpacker(message)) {
@@ -155,7 +155,7 @@ final class RecordDecoder {
         }
     }
 
-    /** Reads keys or values: groups of one schema each, with the rows of each group; no rows: all. */
+    /** Reads keys or values: groups of one schema each, with the rows of each group; nil instead of rows: all. */
     private Side side(MessageUnpacker in, int count) throws IOException {
         int groups = in.unpackArrayHeader();
         Side all = new Side(new Schema[count], new Object[count]);
@@ -186,7 +186,7 @@ final class RecordDecoder {
         Object[] cells = new Object[count];
         if (kind == CONSTANT) {
             Object value = ValueReader.read(in, schema);
-            if (value instanceof Date date) { // which a plugin may change in place
+            if (value instanceof Date date) { // mutable: a plugin may change it in place
                 Arrays.setAll(cells, row -> new Date(date.getTime()));
             } else {
                 Arrays.fill(cells, value);
@@ -202,7 +202,7 @@ final class RecordDecoder {
         return cells;
     }
 
-    /** Reads structs of one schema: which of them are there (nothing: all), and a column for each field. */
+    /** Reads structs of one schema: which rows are present (nil: all), and a column for each field. */
     private static void readStructs(MessageUnpacker in, Schema schema, Object[] cells) throws IOException {
         List<Struct> structs = new ArrayList<>(cells.length);
         if (in.tryUnpackNil()) {

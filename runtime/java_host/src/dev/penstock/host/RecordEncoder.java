@@ -22,8 +22,8 @@ import org.apache.kafka.connect.source.SourceRecord;
 import org.msgpack.core.MessagePacker;
 
 /**
- * Records as messages of columns: a list of values, or one value that all records share. One crossing for thousands of
- * records, and one object in Python for each column in place of one for each field of each record.
+ * Encoder of records as messages of columns: a list of values, or one value that all records share. One message transfers
+ * thousands of records, and Python creates one object per column instead of one for each field of each record.
  */
 final class RecordEncoder {
     private static final int MOST_RECORDS = 5_000;
@@ -40,16 +40,16 @@ final class RecordEncoder {
     private final SchemaTable schemas = new SchemaTable();
     private int portion = 500;
 
-    /** How many records the next message may hold: some megabytes of records like the last ones. */
+    /** Returns how many records the next message may contain: some megabytes, if they are like the last ones. */
     int portion() {
         return portion;
     }
 
     /**
-     * The message of these records.
+     * Returns the message for these records.
      *
-     * @param polled all records that were polled together, with the last part of them, else null: only then are offsets
-     *     sent, so that what was polled together is committed together
+     * @param polled for the last part of the records that were polled together, all of them; else null. Offsets are only
+     *     sent with the last part, so that records polled together are committed together
      */
     Channel.Content message(int epoch, int sequence, List<SourceRecord> records, List<SourceRecord> polled) {
         return out -> {
@@ -67,7 +67,7 @@ final class RecordEncoder {
         };
     }
 
-    /** Packs the columns of records, and the schemas that are new: seven elements of an array. */
+    /** Packs the columns of records, and all new schemas: seven elements of an array. */
     void packWithSchemas(MessagePacker out, List<? extends ConnectRecord<?>> records) throws IOException {
         schemas.bound();
         packColumns(out, records);
@@ -150,18 +150,18 @@ final class RecordEncoder {
         }
     }
 
-    /** A struct has checked its fields itself. */
+    /** Checks a value against its schema. A struct has checked its fields itself. */
     private static void check(Object value, Schema schema, ConnectRecord<?> record) {
         if (!(value instanceof Struct struct)) {
             Class<?> logical = schema.name() == null ? null : LOGICAL.get(schema.name());
             boolean isLogical = value instanceof BigDecimal || value instanceof java.util.Date;
             if (logical == null ? isLogical : !logical.isInstance(value)) {
                 throw new DataException("Mismatching schema: a record of topic " + record.topic() + " has a value of "
-                        + value.getClass() + ", which is none of " + schema);
+                        + value.getClass() + ", which does not match " + schema);
             }
         } else if (struct.schema() != schema && !struct.schema().equals(schema)) {
             throw new DataException("Mismatching schema: a record of topic " + record.topic()
-                    + " has another schema than the struct in it");
+                    + " has a different schema than the struct in it");
         }
     }
 
@@ -215,7 +215,7 @@ final class RecordEncoder {
         return true;
     }
 
-    /** Packs structs of one schema: which of them are there (nothing: all), and a column for each field. */
+    /** Packs structs of one schema: which rows are present (nil: all), and a column for each field. */
     private static void packStructs(MessagePacker out, Schema schema, Object[] values) throws IOException {
         int count = 0;
         for (Object value : values) {
@@ -288,7 +288,7 @@ final class RecordEncoder {
         }
     }
 
-    /** Packs the last offset of each source partition, in the order in which the partitions first occur; null: none yet. */
+    /** Packs the last offset of each source partition, ordered by the first occurrence; nil if {@code polled} is null. */
     static void packOffsets(MessagePacker out, List<SourceRecord> polled) throws IOException {
         if (polled == null) {
             out.packNil();

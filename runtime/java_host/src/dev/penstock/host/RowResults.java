@@ -8,9 +8,9 @@ import org.msgpack.core.MessageBufferPacker;
 import org.msgpack.core.MessagePack;
 import org.msgpack.core.MessagePacker;
 
-/** What has become of each record of a batch: a record, an error, or nothing for one that was dropped. */
+/** Results for the records of a batch: a record, an error, or nothing for a record that was dropped. */
 final class RowResults {
-    /** A record that failed. */
+    /** Record that failed. */
     private record Failed(int row, Throwable error) {}
 
     private final int count;
@@ -24,7 +24,7 @@ final class RowResults {
         this.records = new ArrayList<>(count);
     }
 
-    /** Keeps the result of a row. Rows are added in order. */
+    /** Adds the result of a row. Rows must be added in order. */
     void add(int row, ConnectRecord<?> record) {
         rows.add(row);
         records.add(record);
@@ -34,7 +34,7 @@ final class RowResults {
         failed.add(new Failed(row, error));
     }
 
-    /** The rows that are left (nothing: all), their columns (nothing: none is left), and the rows that failed. */
+    /** Returns the remaining rows (nil: all), their columns (nil: no row remains), and the rows that failed. */
     Channel.Content content(RecordEncoder encoder) throws IOException {
         byte[] columns = columns(encoder);
         return out -> {
@@ -50,7 +50,7 @@ final class RowResults {
         };
     }
 
-    /** The columns of the records. One that cannot be encoded is moved to the failed rows. */
+    /** Returns the columns of the records. A record that cannot be encoded is moved to the failed rows. */
     private byte[] columns(RecordEncoder encoder) throws IOException {
         try {
             return encoded(encoder, records);

@@ -19,9 +19,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A connector that lives as long as the first of its tasks, and watches what it reads from.
+ * Connector that lives as long as the first of its tasks, and watches the external system for changes.
  *
- * <p>All of its methods are called in one thread. What it asks of its context is sent to the parent.
+ * <p>All of its methods are called in one thread. Its requests to the context are sent to the parent.
  */
 final class RunningConnector {
     private static final Logger log = LoggerFactory.getLogger(RunningConnector.class);
@@ -43,7 +43,7 @@ final class RunningConnector {
         this.channel = channel;
     }
 
-    /** Starts the connector, and returns the properties of the tasks that it has now. */
+    /** Starts the connector, and returns the properties of its current tasks. */
     Channel.Content start(Map<String, String> properties) throws Exception {
         return Threads.result(calls.submit(() -> Threads.with(loader, () -> {
             connector.initialize(connector instanceof SinkConnector ? new SinkContext() : new SourceContext());
@@ -71,24 +71,24 @@ final class RunningConnector {
         }
     }
 
-    /** Waits until it has stopped, at most so long. */
+    /** Waits until the connector has stopped, for at most {@code millis}. */
     void awaitStop(long millis) throws InterruptedException {
         if (!calls.awaitTermination(millis, TimeUnit.MILLISECONDS)) {
             log.warn("The connector's stop() does not return, and its JVM ends without it");
         }
     }
 
-    /** Asks the connector for its tasks, and sends them to the parent, which knows those that were planned. */
+    /** Gets the connector's tasks, and sends them to the parent, which compares them with the plan. */
     private void split() {
         requested.set(false);
         try {
-            tell("tasks", Threads.with(loader, () -> ConnectorCalls.packed(connector.taskConfigs(mostTasks))));
+            send("tasks", Threads.with(loader, () -> ConnectorCalls.packed(connector.taskConfigs(mostTasks))));
         } catch (Throwable e) {
             log.error("The connector has requested a reconfiguration of its tasks, and its taskConfigs() has failed", e);
         }
     }
 
-    private void tell(String what, Channel.Content arguments) {
+    private void send(String what, Channel.Content arguments) {
         try {
             channel.send(out -> {
                 out.packArrayHeader(3);
@@ -113,7 +113,7 @@ final class RunningConnector {
 
         @Override
         public void raiseError(Exception error) {
-            tell("failed", out -> Errors.pack(out, error));
+            send("failed", out -> Errors.pack(out, error));
         }
 
         @Override

@@ -11,16 +11,16 @@ import org.apache.kafka.connect.data.Field;
 import org.apache.kafka.connect.data.Schema;
 import org.msgpack.core.MessageUnpacker;
 
-/** The schemas that the parent has sent, by their numbers. The counterpart of {@link SchemaTable}. */
+/** Schemas that the parent has sent, by their numbers. Counterpart of {@link SchemaTable}. */
 final class SchemaReader {
     private final List<Schema> schemas = new ArrayList<>();
 
-    /** The schema of a number; null: none. */
+    /** Reads the number of a schema and returns the schema; null: none. */
     Schema get(MessageUnpacker in) throws IOException {
         return in.tryUnpackNil() ? null : schemas.get(in.unpackInt());
     }
 
-    /** Reads the schemas that are new in a message: whether numbers begin again at 0, and the schemas. */
+    /** Reads the new schemas in a message: whether numbers restart at 0, and the schemas. */
     void readNew(MessageUnpacker in) throws IOException {
         in.unpackArrayHeader();
         if (in.unpackBoolean()) {

@@ -14,7 +14,7 @@ import org.msgpack.core.MessageBufferPacker;
 import org.msgpack.core.MessagePack;
 import org.msgpack.core.MessagePacker;
 
-/** Numbers for schemas, so that each is sent once: equal schemas have one number, whatever objects a plugin makes. */
+/** Numbers for schemas, so that each is sent once: equal schemas have the same number, even if they are different objects. */
 final class SchemaTable {
     private static final int MOST_OBJECTS = 10_000;
     private static final int MOST_SCHEMAS = 10_000;
@@ -24,7 +24,7 @@ final class SchemaTable {
     private final List<byte[]> unsent = new ArrayList<>();
     private boolean isReset;
 
-    /** The number of a schema, from 0. */
+    /** Returns the number of a schema, from 0. */
     int number(Schema schema) throws IOException {
         Integer known = byObject.get(schema);
         if (known != null) {
@@ -35,27 +35,27 @@ final class SchemaTable {
             unsent.add(content);
             return byContent.size();
         });
-        if (schema instanceof SchemaBuilder) { // not built: it may yet get more fields
+        if (schema instanceof SchemaBuilder) { // not built: fields may still be added
             return number;
         }
-        if (byObject.size() >= MOST_OBJECTS) { // of a plugin that makes a schema for each record
+        if (byObject.size() >= MOST_OBJECTS) { // the plugin creates a schema for each record
             byObject.clear();
         }
         byObject.put(schema, number);
         return number;
     }
 
-    /** Forgets all schemas once there are too many; to be called before a message, never within one. */
+    /** Forgets all schemas once there are too many. Must be called before a message, never within one. */
     void bound() {
         if (byContent.size() >= MOST_SCHEMAS) {
             byObject.clear();
             byContent.clear();
-            unsent.clear(); // of a message that could not be written
+            unsent.clear(); // may contain schemas of a message that could not be written
             isReset = true;
         }
     }
 
-    /** Packs the schemas that were numbered since the last message: whether numbers begin again at 0, and the schemas. */
+    /** Packs the schemas that were numbered since the last message: whether numbers restart at 0, and the schemas. */
     void packNew(MessagePacker out) throws IOException {
         out.packArrayHeader(2);
         out.packBoolean(isReset);

@@ -19,12 +19,12 @@ import org.msgpack.core.MessagePacker;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A sink task: all of its methods are called in one thread, as Kafka Connect does, each when the parent asks for it. */
+/** Sink task: all of its methods are called in one thread, as in Kafka Connect, each at the request of the parent. */
 final class SinkTaskRunner implements TaskRunner {
     private static final Logger log = LoggerFactory.getLogger(SinkTaskRunner.class);
 
     private static final int ATTEND_MILLIS = 250;
-    /** The coordinator of a group leaves groups of its own, whose next members would wait for it otherwise. */
+    /** Time for a task that coordinates others to leave its own groups; otherwise their next members would wait for it. */
     private static final int COORDINATOR_MILLIS = 1_500;
 
     private final int epoch;
@@ -35,11 +35,11 @@ final class SinkTaskRunner implements TaskRunner {
     private final HostSinkContext context;
     private final RecordDecoder decoder = new RecordDecoder();
     private final ScheduledExecutorService calls;
-    /** Of the connector's group, if the task needs one; else null. */
+    /** Member of the connector's group, if the task needs one; else null. */
     private final GroupMember member;
     private volatile Thread thread;
     private boolean stopCalled;
-    /** The method of the task that its thread is in, or was in last. */
+    /** Method of the task that its thread is executing, or executed last. */
     private volatile String inside = "start";
 
     SinkTaskRunner(
@@ -71,7 +71,7 @@ final class SinkTaskRunner implements TaskRunner {
         return epoch;
     }
 
-    /** Starts the task. One that cannot be started is stopped, as in Kafka Connect: another one may follow. */
+    /** Starts the task. If that fails, the task is stopped, as in Kafka Connect: another one may follow. */
     Channel.Content start() throws Exception {
         try {
             return call("start", () -> {
@@ -103,11 +103,11 @@ final class SinkTaskRunner implements TaskRunner {
     private void attend() {
         try {
             if (member.attend()) {
-                context.tell("rebalanced", Channel.NOTHING);
+                context.request("rebalanced", Channel.NOTHING);
             }
         } catch (RuntimeException e) {
             log.error("The task cannot stay in its group", e);
-            context.tell("left", out -> Channel.packText(out, e.getMessage()));
+            context.request("left", out -> Channel.packText(out, e.getMessage()));
             throw e; // it is not called again
         }
     }
@@ -133,7 +133,7 @@ final class SinkTaskRunner implements TaskRunner {
         });
     }
 
-    /** The offsets that may be committed, of those that are reached. */
+    /** Returns the offsets that may be committed, given the offsets reached. */
     Channel.Content preCommit(Map<TopicPartition, Long> reached) throws Exception {
         return call("preCommit", () -> {
             Map<TopicPartition, OffsetAndMetadata> current = new HashMap<>();
@@ -156,7 +156,7 @@ final class SinkTaskRunner implements TaskRunner {
         }
     }
 
-    /** The dead letter of a record that the task has reported is in Kafka, or cannot be written. */
+    /** Records that the dead letter of a record that the task has reported is in Kafka, or cannot be written. */
     void reported(int number, String failure) {
         context.errantRecords().completed(number, failure);
     }

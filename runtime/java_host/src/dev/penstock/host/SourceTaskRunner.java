@@ -31,7 +31,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A source task: started, polled and stopped in one thread, as Kafka Connect does; committed in another one.
+ * Source task: started, polled and stopped in one thread, as in Kafka Connect; committed in another one.
  *
  * <p>It polls only as often as the parent allows, so that memory stays bounded and a paused task is not polled.
  */
@@ -41,7 +41,7 @@ final class SourceTaskRunner implements TaskRunner {
 
     private static final Logger log = LoggerFactory.getLogger(SourceTaskRunner.class);
 
-    /** The timestamp and the sizes of records in Kafka, which are not asked for. */
+    /** Value for the timestamp and the sizes of records in Kafka, which the parent does not send. */
     private static final int UNKNOWN = -1;
 
     private final int epoch;
@@ -65,7 +65,7 @@ final class SourceTaskRunner implements TaskRunner {
     private boolean isOpen;
     private boolean stopCalled;
     private volatile boolean stopping;
-    /** The method of the task that its thread is in, or was in last. */
+    /** Method of the task that its thread is executing, or executed last. */
     private volatile String inside = "start";
 
     SourceTaskRunner(
@@ -89,7 +89,7 @@ final class SourceTaskRunner implements TaskRunner {
         thread.setContextClassLoader(loader);
     }
 
-    /** Whether records must be kept until their commit; most tasks do not ask for it. */
+    /** Returns whether records must be kept until their commit, which most tasks do not need. */
     private static boolean overridesCommitRecord(Class<?> type) {
         for (Class<?> declaring = type; declaring != SourceTask.class && declaring != null; declaring = declaring.getSuperclass()) {
             for (Method method : declaring.getDeclaredMethods()) {
@@ -102,7 +102,7 @@ final class SourceTaskRunner implements TaskRunner {
     }
 
     /**
-     * Starts the task, and returns once its {@code start} has returned. One that cannot be started is stopped, as in Kafka
+     * Starts the task, and returns once its {@code start} has returned. If that fails, the task is stopped, as in Kafka
      * Connect: another one may follow.
      */
     void start() throws Exception {
@@ -115,12 +115,12 @@ final class SourceTaskRunner implements TaskRunner {
         }
     }
 
-    /** Allows so many more polls that bring records. */
+    /** Allows {@code more} further polls that return records. */
     void allow(int more) {
         polls.release(more);
     }
 
-    /** Reads where records are in Kafka: by the number of their message and their row in it. */
+    /** Reads the positions of records in Kafka, by the number of their message and their row in it. */
     static Map<Integer, Map<Integer, RecordMetadata>> places(ArrayValue given) {
         Map<Integer, Map<Integer, RecordMetadata>> found = new HashMap<>();
         for (Value message : given) {
@@ -139,9 +139,9 @@ final class SourceTaskRunner implements TaskRunner {
     }
 
     /**
-     * Commits all records up to a message. In order, in another thread than {@code poll}, which may block.
+     * Commits all records up to a message, in order, in another thread than {@code poll}, which may block.
      *
-     * @param places of records in Kafka; one that has none is not there
+     * @param places positions of records in Kafka; a record without one is not in Kafka
      */
     void commit(int upTo, Map<Integer, Map<Integer, RecordMetadata>> places) {
         commits.execute(() -> {
@@ -163,7 +163,7 @@ final class SourceTaskRunner implements TaskRunner {
     private void commitRecord(SourceRecord record, RecordMetadata metadata) {
         try {
             task.commitRecord(record, metadata);
-        } catch (Throwable e) { // as Kafka Connect: the record is in Kafka whatever the task says
+        } catch (Throwable e) { // only logged, as in Kafka Connect: the record is in Kafka already
             log.error("The task's commitRecord() has failed for a record of topic {}", record.topic(), e);
         }
     }
@@ -181,7 +181,7 @@ final class SourceTaskRunner implements TaskRunner {
     }
 
     /**
-     * Stops the task: lets {@code poll} return, else calls the task's {@code stop} concurrently, else interrupts it.
+     * Stops the task: waits for {@code poll}, then calls the task's {@code stop} concurrently, then interrupts the thread.
      *
      * @return null once it has ended, else the method of the task that does not return
      */
@@ -213,7 +213,7 @@ final class SourceTaskRunner implements TaskRunner {
                 poll();
             }
         } catch (Throwable e) {
-            // The parent cannot be reached: this JVM ends when its input does.
+            // The parent cannot be reached: this JVM ends when its input ends.
             log.debug("The task's thread ends", e);
         } finally {
             callStop();
@@ -255,11 +255,11 @@ final class SourceTaskRunner implements TaskRunner {
                     return;
                 }
                 if (records == null || records.isEmpty()) {
-                    if (!isSent(List.of())) { // it may have ended a transaction all the same
+                    if (!isSent(List.of())) { // the task may have ended a transaction nevertheless
                         return;
                     }
                     if (System.nanoTime() - begun < 1_000_000) {
-                        Thread.sleep(1); // a task that has nothing and does not wait would keep a core busy
+                        Thread.sleep(1); // a task that has no records and does not wait would keep a core busy
                     }
                 }
             }
@@ -269,7 +269,7 @@ final class SourceTaskRunner implements TaskRunner {
         }
     }
 
-    /** Sends what was polled; false: it cannot be sent, and the task has failed. */
+    /** Sends polled records; returns false if they cannot be sent: then the task has failed. */
     private boolean isSent(List<SourceRecord> records) throws IOException {
         try {
             send(records);
@@ -282,7 +282,7 @@ final class SourceTaskRunner implements TaskRunner {
         }
     }
 
-    /** Sends what was polled, in portions, and where transactions end. */
+    /** Sends polled records in portions, and the ends of transactions. */
     private void send(List<SourceRecord> records) throws IOException {
         List<SourceRecord> polled = new ArrayList<>(records);
         int ended = 0;
@@ -326,7 +326,7 @@ final class SourceTaskRunner implements TaskRunner {
     /**
      * Sends the end of a transaction, unless nothing was sent since the last one.
      *
-     * @param passed the records whose offsets hold then, if those were not sent with them
+     * @param passed records whose offsets are valid then, unless the offsets were already sent with the records
      */
     private void sendEnd(TransactionMarks.End end, List<SourceRecord> passed) throws IOException {
         if (!isOpen) {

@@ -5,7 +5,7 @@ interface TaskRunner {
     /** How long a task that could not be started may take to stop before another one may follow. */
     int NOT_STARTED_MILLIS = 5_000;
 
-    /** Counts the task objects of this process, so that messages for an earlier one are passed over. */
+    /** Number of this task object in this process, so that messages for an earlier one are ignored. */
     int epoch();
 
     /**

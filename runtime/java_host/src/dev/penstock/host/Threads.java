@@ -6,7 +6,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Makes this program's own threads, and runs work with the class loader of a plugin. */
+/** Creates this program's threads, and runs work with the class loader of a plugin. */
 final class Threads {
     /** Work that may throw anything. */
     interface Work<T> {
@@ -24,7 +24,7 @@ final class Threads {
         };
     }
 
-    /** Waits for the result of work in another thread, and throws what that has thrown. */
+    /** Waits for the result of work in another thread, and throws its exception. */
     static <T> T result(Future<T> work) throws Exception {
         try {
             return work.get();
@@ -36,7 +36,7 @@ final class Threads {
         }
     }
 
-    /** Runs work as Kafka Connect calls plugins: with their class loader as the thread's. */
+    /** Runs work as Kafka Connect calls plugins: with their class loader as the thread's context class loader. */
     static <T> T with(ClassLoader loader, Work<T> work) throws Exception {
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
@@ -48,7 +48,7 @@ final class Threads {
         }
     }
 
-    /** Waits for the threads whose classes a plugin has defined, at most so long. */
+    /** Waits for threads whose classes are defined by a plugin, for at most {@code millis}. */
     static void awaitOf(ClassLoader loader, long millis) throws InterruptedException {
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
         for (Thread each : Thread.getAllStackTraces().keySet()) {

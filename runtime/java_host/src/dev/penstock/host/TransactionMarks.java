@@ -7,13 +7,13 @@ import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.TransactionContext;
 
 /**
- * Where a task wants its transactions to end (KIP-618).
+ * Marks where a task's transactions end (KIP-618).
  *
- * <p>As in Kafka Connect, a task that asks for commit and abort at one place fails, even if it catches exceptions: the
- * exception is thrown when the mark is taken, not when it is set.
+ * <p>As in Kafka Connect, a task that requests both commit and abort at the same place fails, even if it catches exceptions:
+ * the exception is thrown when the mark is taken, not when it is set.
  */
 final class TransactionMarks implements TransactionContext {
-    /** How a transaction ends. */
+    /** End of a transaction. */
     enum End {
         COMMIT,
         ABORT
@@ -48,9 +48,9 @@ final class TransactionMarks implements TransactionContext {
         return Objects.requireNonNull(record, "Source record used to define transaction boundaries may not be null");
     }
 
-    /** Takes the mark of a record; null: it has none. */
+    /** Removes and returns the mark of a record; null: it has none. */
     synchronized End after(SourceRecord record) {
-        if (commits.isEmpty() && aborts.isEmpty()) { // most records have none, and hashing one is dear
+        if (commits.isEmpty() && aborts.isEmpty()) { // most records have no mark, and hashing a record is expensive
             return null;
         }
         boolean commit = commits.remove(record);
@@ -62,7 +62,7 @@ final class TransactionMarks implements TransactionContext {
         return end(commit, abort);
     }
 
-    /** Takes the mark of all records that were polled; null: they have none. */
+    /** Removes and returns the mark of all polled records; null: they have none. */
     synchronized End afterPolled() {
         if (commitsPolled && abortsPolled) {
             throw new IllegalStateException("Connector requested both commit and abort of same transaction");

@@ -20,11 +20,11 @@ import org.msgpack.core.ExtensionTypeHeader;
 import org.msgpack.core.MessageUnpacker;
 import org.msgpack.value.ValueType;
 
-/** Values from messages, with the classes that Kafka Connect's data model has. The counterpart of {@link Values}. */
+/** Reader of values in messages, with the classes of Kafka Connect's data model. Counterpart of {@link Values}. */
 final class ValueReader {
     private ValueReader() {}
 
-    /** Reads a value; without a schema the message says its type. */
+    /** Reads a value. Without a schema, the message determines its type. */
     static Object read(MessageUnpacker in, Schema schema) throws IOException {
         ValueType next = in.getNextFormat().getValueType();
         if (next == ValueType.NIL) {
@@ -61,7 +61,7 @@ final class ValueReader {
 
     private static long within(long least, long value, long most) {
         if (value < least || value > most) {
-            throw new DataException("a whole number is not within " + least + " and " + most + ", as its schema asks for");
+            throw new DataException("a whole number is not between " + least + " and " + most + ", as its schema requires");
         }
         return value;
     }
@@ -69,7 +69,7 @@ final class ValueReader {
     private static float narrowed(double value) {
         float narrow = (float) value;
         if (Float.isInfinite(narrow) && !Double.isInfinite(value)) {
-            throw new DataException("a number is beyond those of its schema, FLOAT32");
+            throw new DataException("a number is outside the range of its schema, FLOAT32");
         }
         return narrow;
     }
@@ -148,7 +148,7 @@ final class ValueReader {
         };
     }
 
-    /** A number in the width that its schema asks for. */
+    /** Returns a number in the width that its schema requires. */
     private static Object fitted(Schema schema, Object value) {
         if (!(value instanceof Number number) || value instanceof BigDecimal) {
             return value;

@@ -28,7 +28,7 @@ final class Values {
     /**
      * Packs a value so that it can be read without its schema.
      *
-     * @param schema of the value; null: it has none, and the widths of numbers are packed too
+     * @param schema schema of the value; null: it has none, and the widths of numbers are packed as well
      */
     static void packTagged(MessagePacker out, Schema schema, Object value) throws IOException {
         if (value instanceof BigDecimal decimal) {
@@ -70,7 +70,7 @@ final class Values {
         }
     }
 
-    /** Packs the key of a map: a Python dict takes texts, numbers, bytes and logical types as keys, and no containers. */
+    /** Packs the key of a map. Keys of a Python dict can be texts, numbers, bytes and logical types, but not containers. */
     private static void packKey(MessagePacker out, Schema schema, Object key) throws IOException {
         if (key instanceof Struct || key instanceof Collection<?> || key instanceof Map<?, ?>) {
             throw new DataException("cannot read a map whose keys are of " + key.getClass()
@@ -127,7 +127,7 @@ final class Values {
         }
     }
 
-    /** Packs a text; one with half of a surrogate pair, which UTF-8 does not have, as UTF-16. */
+    /** Packs a text; a text with lone surrogates, which UTF-8 cannot encode, is packed as UTF-16. */
     private static void packText(MessagePacker out, String text) throws IOException {
         if (isWellFormed(text)) {
             Channel.packText(out, text);
@@ -151,7 +151,7 @@ final class Values {
         return true;
     }
 
-    /** A decimal with its scale, as Python's Decimal reads it. */
+    /** Returns a decimal with its scale, in the form that Python's Decimal reads. */
     private static String text(BigDecimal decimal) {
         return decimal.unscaledValue() + "E" + (-(long) decimal.scale());
     }
