@@ -142,7 +142,7 @@ FAULTS: Final = (
     Fault(
         "a release with a wrong address of Kafka",
         "`worker.bootstrap.servers` names a host that nobody knows",
-        Says("KafkaUnavailable", ("nowhere.",)),
+        Says("Waiting|KafkaUnavailable", ("nowhere.",)),
         "correct the value, and upgrade the release",
         _second(_nowhere),
         remove=_upgraded(_servers),
